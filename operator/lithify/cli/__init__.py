@@ -1,0 +1,1 @@
+"""The `lithify` command: thin shells over `job` and `tables`."""

@@ -1,0 +1,42 @@
+"""Time, injected: nothing below the edges asks the machine what time it is or waits by itself."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, tzinfo
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time and lets it pass."""
+
+    def now(self) -> datetime:
+        """The current time, aware, in the time zone of the run."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Waits."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock, read in one time zone."""
+
+    def __init__(self, zone: tzinfo | None = None) -> None:
+        self._zone = zone
+
+    def now(self) -> datetime:
+        """The current time in the clock's zone, by default the machine's."""
+        return datetime.now(UTC).astimezone(self._zone)
+
+    def sleep(self, seconds: float) -> None:
+        """Waits."""
+        time.sleep(seconds)
+
+
+def wall_millis(moment: datetime) -> int:
+    """What a clock on the wall shows at that moment, as milliseconds since 1970 without a zone.
+
+    Paimon stores creation times of files this way.
+    """
+    return int(moment.replace(tzinfo=UTC).timestamp() * 1000)

@@ -1,0 +1,139 @@
+"""Every error Lithify raises on purpose, and what kind of failure each one is.
+
+LithifyError
+├── UserError                 the request or the table is not something we can serve
+│   ├── InvalidOption           an option or argument has a value that makes no sense
+│   ├── NotFound                a warehouse, table, partition, bucket or snapshot does not exist
+│   └── UnsupportedTable        an option, type or layout that this release refuses
+├── CorruptTable              the table's own files contradict its metadata
+│   └── MissingFile             a file that a snapshot names does not exist
+├── StorageError              the file system refused, is full, or did not answer
+│   └── CommitUnknown           a snapshot write whose outcome could not be read back
+├── CommitConflict            other writers took the inputs of every bucket of the run
+├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
+└── TaskFailed                a rewriting task failed in a way that none of the above names
+
+Everybody raises these; only the edges (`cli`, later the controller) turn them into exit codes, conditions
+and back-off, by the class and its `failure`, never by the message. Messages say what was wrong, where, and
+what to do about it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Failure(StrEnum):
+    """Who can make a failure go away, and hence whether and how fast a retry makes sense."""
+
+    USER = "user"
+    INFRASTRUCTURE = "infrastructure"
+    CONFLICT = "conflict"
+    OUT_OF_MEMORY = "out-of-memory"
+    BUG = "bug"
+
+
+class LithifyError(Exception):
+    """The root: `failure` is the retry class, `exit_code` what the command line ends with."""
+
+    failure: Failure = Failure.BUG
+    exit_code: int = 1
+
+
+class UserError(LithifyError):
+    """The request cannot be served as it stands; repeating it changes nothing."""
+
+    failure = Failure.USER
+    exit_code = 2
+
+
+class InvalidOption(UserError):
+    """An option, argument or table option has a value that cannot be used."""
+
+    def __init__(self, option: str, problem: str) -> None:
+        super().__init__(f"{option}: {problem}")
+        self.option = option
+
+
+class NotFound(UserError):
+    """A named thing does not exist."""
+
+    def __init__(self, what: str, name: str, hint: str = "") -> None:
+        super().__init__(f"there is no {what} {name}" + (f": {hint}" if hint else ""))
+        self.what = what
+        self.name = name
+
+
+class UnsupportedTable(UserError):
+    """The table uses something that this release refuses; `reasons` names each option or column."""
+
+    def __init__(self, table: str, reasons: tuple[str, ...]) -> None:
+        super().__init__(f"{table} cannot be compacted yet: " + "; ".join(reasons))
+        self.table = table
+        self.reasons = reasons
+
+
+class CorruptTable(LithifyError):
+    """A file of the table is missing, cut off, unsorted or unreadable; `path` is that file."""
+
+    failure = Failure.USER
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class MissingFile(CorruptTable):
+    """A file that a snapshot names does not exist: lost, or expired since that snapshot was read."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the file does not exist although a snapshot of the table lists it")
+
+
+class StorageError(LithifyError):
+    """The file system refused an operation that should have worked."""
+
+    failure = Failure.INFRASTRUCTURE
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class CommitUnknown(StorageError):
+    """Nobody can say whether a snapshot write took place, so nothing that it names may be deleted."""
+
+
+class CommitConflict(LithifyError):
+    """Nothing of the run could be committed because other commits changed every bucket of it."""
+
+    failure = Failure.CONFLICT
+    exit_code = 3
+
+    def __init__(self, table: str, buckets: tuple[str, ...], rounds: int) -> None:
+        named = ", ".join(buckets[:5]) + (f" and {len(buckets) - 5} more" if len(buckets) > 5 else "")
+        super().__init__(
+            f"{table}: other commits changed {named} in each of {rounds} rounds; nothing was committed. "
+            "Run again when fewer writers compact the same buckets, or set write-only=true on them"
+        )
+        self.table = table
+        self.buckets = buckets
+        self.rounds = rounds
+
+
+class AttemptFenced(LithifyError):
+    """The journal of this attempt is gone, condemned or too old, so its files may already be deleted."""
+
+    failure = Failure.INFRASTRUCTURE
+
+    def __init__(self, journal: str, problem: str) -> None:
+        super().__init__(f"{journal}: {problem}; nothing was committed, run the compaction again")
+        self.journal = journal
+
+
+class TaskFailed(LithifyError):
+    """A rewriting task failed after its retries."""
+
+    failure = Failure.INFRASTRUCTURE

@@ -1,0 +1,60 @@
+"""Named points at which tests kill a real process, hold it, or make it fail.
+
+Production code calls `reach` where a crash or another writer is most dangerous. It does nothing unless
+LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with these actions:
+
+    kill          SIGKILL to this process
+    raise:ERRNO   an OSError with that number, in the first attempt of a task only
+    hold:PATH     write to the named pipe PATH.reached, then wait until PATH.go is written to
+
+The points are in `POINTS`; an unknown one in the environment is an error, so that no test waits in vain.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from pathlib import Path
+
+POINTS = (
+    "planned",
+    "journal-written",
+    "file-written",
+    "tasks-done",
+    "manifests-written",
+    "snapshot-written",
+    "hint-written",
+    "leftovers-deleted",
+    "condemned",
+    "orphans-deleted",
+)
+
+_VARIABLE = "LITHIFY_FAULTS"
+
+
+def reach(point: str, attempt: int = 0) -> None:
+    """Marks a point; `attempt` counts the tries of a task from 0."""
+    setting = os.environ.get(_VARIABLE)
+    if setting:
+        _act(_actions(setting).get(point, ""), attempt)
+
+
+def _actions(setting: str) -> dict[str, str]:
+    actions = dict(pair.split("=", 1) for pair in setting.split(";"))
+    unknown = actions.keys() - set(POINTS)
+    if unknown:
+        raise ValueError(f"{_VARIABLE} names unknown points: {sorted(unknown)}")
+    return actions
+
+
+def _act(action: str, attempt: int) -> None:
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif action.startswith("raise:") and attempt == 0:
+        number = int(action.removeprefix("raise:"))
+        raise OSError(number, f"{os.strerror(number)} ({errno.errorcode[number]}, asked for by {_VARIABLE})")
+    elif action.startswith("hold:"):
+        path = action.removeprefix("hold:")
+        Path(f"{path}.reached").write_text("reached", encoding="utf-8")
+        Path(f"{path}.go").read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""The Spark application: the driver plans, executors rewrite, the driver commits and reports."""

@@ -1,0 +1,260 @@
+"""One run: pins a snapshot, plans, has the tasks run, commits, reports.
+
+Called by the command line (and later inside a driver pod). Buckets that other commits changed meanwhile are
+planned anew on the newest snapshot, a bounded number of rounds; the work of the others is kept. Each round is
+an attempt with a journal of its own, written before its first file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Protocol
+from uuid import uuid4
+
+from lithify.clock import Clock
+from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, MissingFile
+from lithify.faults import reach
+from lithify.job.planner import RunPlan, Sizing, plan_run, tasks_of
+from lithify.job.report import Report, bucket_report, resting
+from lithify.job.runner import TaskRunner
+from lithify.job.task import MergeTask, TaskResult
+from lithify.planning.plan import Unit
+from lithify.planning.policy import Strategy
+from lithify.tables.model import BucketId
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.changes import BucketChange
+from lithify.tables.paimon.commit import CommitOutcome, Committer
+from lithify.tables.paimon.entries import FileMeta
+from lithify.tables.paimon.journal import Attempt, JournalUnit
+from lithify.tables.paimon.orphans import reconcile, sweep
+from lithify.tables.paimon.table import PaimonTable, Selection, View
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants compacted.
+
+    Attributes:
+        table: which table, and how to get at it.
+        strategy: minor or full.
+        selection: which partitions and buckets.
+        run: id of the run; the same id again finds out whether it has committed, and never commits twice.
+        sizing: how work is cut.
+        max_rounds: how often conflicting buckets are planned.
+    """
+
+    table: TableAddress
+    strategy: Strategy = Strategy.MINOR
+    selection: Selection = field(default_factory=Selection)
+    run: str = field(default_factory=lambda: uuid4().hex[:12])
+    sizing: Sizing = field(default_factory=Sizing)
+    max_rounds: int = 3
+
+
+class Observer(Protocol):
+    """Is told how a run gets on; for progress bars and logs."""
+
+    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+        """A round is planned and its tasks are about to run."""
+        ...
+
+    def progressed(self, done: int) -> None:
+        """So many tasks of the round are done."""
+        ...
+
+
+class Silent:
+    """An observer that looks away."""
+
+    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+        """Does nothing."""
+
+    def progressed(self, done: int) -> None:
+        """Does nothing."""
+
+
+def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observer | None = None) -> Report:
+    """Runs one compaction to its end.
+
+    Raises:
+        UserError: the request or the table cannot be served.
+        CorruptTable: a file of the table is missing or broken; nothing was changed.
+        StorageError: the file system refused; nothing was changed, unless it is a CommitUnknown.
+        CommitConflict: every bucket was changed by others in every round.
+    """
+    return _Run(request, open_table(request.table), runner, clock, observer or Silent()).execute()
+
+
+class _Run:
+    """The state of one run: what has been committed so far, and the numbers for the report."""
+
+    def __init__(
+        self, request: Request, table: PaimonTable, runner: TaskRunner, clock: Clock, observer: Observer
+    ) -> None:
+        self._request = request
+        self._table = table
+        self._runner = runner
+        self._clock = clock
+        self._observer = observer
+        self._report = Report(table.name, request.run, "NothingToDo", request.strategy.value)
+        self._seconds: dict[str, float] = {}
+
+    def execute(self) -> Report:
+        with self._stage("reconcile"):
+            self._note(orphans_deleted=reconcile(self._table, self._clock))
+        committed = self._table.snapshots.committed_by_run(self._request.run)
+        if committed is not None:
+            return replace(self._report, status="AlreadyCommitted", snapshot_after=committed.id)
+        with self._stage("plan"):
+            view = self._table.view(self._request.selection)
+        self._note(snapshot_before=view.snapshot_id if view else None)
+        conflicts: Mapping[BucketId, str] = {}
+        while view is not None and self._report.rounds < self._request.max_rounds:
+            conflicts = self._round(view)
+            view = self._table.view_of(conflicts.keys()) if conflicts else None
+        self._note(skipped={str(bucket): reason for bucket, reason in conflicts.items()})
+        if conflicts and not self._report.buckets:
+            raise CommitConflict(self._table.name, tuple(self._report.skipped), self._report.rounds)
+        return replace(self._report, seconds=self._seconds)
+
+    def _round(self, view: View) -> Mapping[BucketId, str]:
+        """Plans and compacts the buckets of a view; returns those in conflict, with the reason."""
+        with self._stage("plan"):
+            plan = plan_run(self._table, view, self._request.strategy, self._clock)
+        self._note(rounds=self._report.rounds + 1, resting=resting(plan.rests))
+        reach("planned")
+        if not plan.units:
+            return {}
+        attempt = self._begin(plan)
+        reach("journal-written")
+        try:
+            return self._attempt(plan, attempt)
+        except (CommitUnknown, AttemptFenced):
+            raise
+        except BaseException:
+            # Nothing of this attempt can be committed any more: it ends here.
+            sweep(self._table, attempt)
+            self._table.journal.close(attempt)
+            raise
+
+    def _begin(self, plan: RunPlan) -> Attempt:
+        units = [
+            JournalUnit(
+                partition=unit.bucket.partition.hex(),
+                bucket=unit.bucket.bucket,
+                folder=self._table.folder(unit.bucket),
+                inputs=tuple(file.name for file in unit.inputs),
+            )
+            for unit in plan.units
+        ]
+        base = (plan.view.snapshot_id, plan.view.commit_millis)
+        return self._table.journal.begin(self._request.run, base, units, self._clock.now())
+
+    def _attempt(self, plan: RunPlan, attempt: Attempt) -> Mapping[BucketId, str]:
+        work = list(tasks_of(self._table, plan, attempt.prefix, self._request.sizing))
+        tasks = [task for _, task in work]
+        self._observer.planned(plan, tasks)
+        with self._stage("rewrite"):
+            results = self._runner.run(tasks, self._clock, self._observer.progressed) if tasks else []
+        reach("tasks-done")
+        self._count(results)
+        outputs = _Outputs(self._table, plan, [unit for unit, _ in work], results)
+        with self._stage("commit"):
+            outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes)
+        self._record(plan, outputs, outcome)
+        self._clean(attempt, outputs, outcome, retried=any(result.attempt for result in results))
+        return {**outputs.lost, **outcome.conflicts}
+
+    def _count(self, results: Sequence[TaskResult]) -> None:
+        report = self._report
+        self._note(
+            tasks=report.tasks + len(results),
+            task_retries=report.task_retries + sum(result.attempt for result in results),
+            core_seconds=report.core_seconds + sum(result.seconds for result in results),
+            peak_task_bytes=max([report.peak_task_bytes, *(result.peak_bytes for result in results)]),
+        )
+
+    def _record(self, plan: RunPlan, outputs: _Outputs, outcome: CommitOutcome) -> None:
+        done = [unit for unit in plan.units if unit.bucket in outcome.committed]
+        buckets = [bucket_report(unit, outputs.added(unit.bucket)) for unit in done]
+        self._note(commit_tries=self._report.commit_tries + outcome.tries)
+        if outcome.snapshot is not None:
+            self._note(
+                status="Compacted",
+                snapshot_after=outcome.snapshot,
+                buckets=(*self._report.buckets, *buckets),
+            )
+
+    def _clean(self, attempt: Attempt, outputs: _Outputs, outcome: CommitOutcome, *, retried: bool) -> None:
+        """Deletes what the commit left out, then forgets the attempt."""
+        for change in outputs.changes:
+            if change.bucket not in outcome.committed:
+                for file in change.added:
+                    self._table.storage.delete(f"{self._table.folder(change.bucket)}/{file.name}")
+        if retried or outputs.lost:
+            sweep(self._table, attempt)
+        reach("leftovers-deleted")
+        self._table.journal.close(attempt)
+
+    def _note(self, **values: object) -> None:
+        self._report = replace(self._report, **values)  # type: ignore[arg-type]  # names are the report's
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        started = monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + monotonic() - started
+
+
+class _Outputs:
+    """What the tasks of a round returned, by bucket.
+
+    Attributes:
+        changes: what to commit.
+        lost: buckets whose inputs vanished while they were read, because they were compacted and expired.
+    """
+
+    def __init__(
+        self, table: PaimonTable, plan: RunPlan, units: Sequence[Unit], results: Sequence[TaskResult]
+    ) -> None:
+        self._table = table
+        by_index = {result.index: result for result in results}
+        self._results: dict[BucketId, list[TaskResult]] = {}
+        for index, unit in enumerate(units):
+            self._results.setdefault(unit.bucket, []).append(by_index[index])
+        self.lost = dict(self._losses())
+        self.changes = [self._change(plan, unit) for unit in plan.units if unit.bucket not in self.lost]
+
+    def added(self, bucket: BucketId) -> list[FileMeta]:
+        """The new files of a bucket, in key order within each rewrite."""
+        return [file for result in self._results.get(bucket, ()) for file in result.files]
+
+    def _losses(self) -> Iterator[tuple[BucketId, str]]:
+        for bucket, results in self._results.items():
+            for failure in (result.failure for result in results if result.failure):
+                error = failure.as_error()
+                if not (isinstance(error, MissingFile) and self._has_moved_on(bucket, error)):
+                    raise error
+                yield bucket, f"{error.path} was compacted and expired by others"
+
+    def _has_moved_on(self, bucket: BucketId, error: MissingFile) -> bool:
+        """Whether the newest snapshot does without the missing file."""
+        newest = self._table.snapshots.latest()
+        live = self._table.live_in([bucket], newest)[bucket] if newest else []
+        return all(not error.path.endswith(entry.file.name) for entry in live)
+
+    def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
+        entries = plan.view.entries[unit.bucket]
+        rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
+        return BucketChange(
+            bucket=unit.bucket,
+            removed=tuple(entries[file.name] for file in rewritten),
+            upgraded=tuple(entries[file.name] for file in unit.work.upgrades),
+            output_level=unit.output_level,
+            added=tuple(self.added(unit.bucket)),
+        )

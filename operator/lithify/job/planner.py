@@ -1,0 +1,170 @@
+"""The plan of a run: every selected bucket of one pinned snapshot, its units, and the tasks they make.
+
+Called by `driver` and by `lithify plan`. Decisions are `planning`'s; this module feeds them from the table
+and turns units into the tasks that executors get. It reads footers of a few files and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from lithify.clock import Clock
+from lithify.job.task import MergeTask
+from lithify.planning.plan import Rest, Unit, plan_bucket
+from lithify.planning.policy import Strategy
+from lithify.planning.tasks import TaskPlan, split_rewrite
+from lithify.rewriting.budget import Budget
+from lithify.rewriting.order import decode_key
+from lithify.rewriting.runs import Key, KeyRange
+from lithify.tables.model import Bucket, DataFile, OrderKey
+from lithify.tables.paimon.entries import Entry
+from lithify.tables.paimon.reader import InputFile, holds_deletes
+from lithify.tables.paimon.schema import merge_spec
+from lithify.tables.paimon.table import PaimonTable, View
+from lithify.tables.paimon.types import order_kinds
+from lithify.tables.paimon.writer import FileTarget
+
+_FOOTER_READERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run does, and where it does nothing."""
+
+    view: View
+    units: tuple[Unit, ...]
+    rests: tuple[Rest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """How work is cut.
+
+    Attributes:
+        task_bytes: about how much one task reads; None for four times the target file size.
+        budget: memory of one task.
+    """
+
+    task_bytes: int | None = None
+    budget: Budget = field(default_factory=Budget)
+
+
+def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -> RunPlan:
+    """Plans every bucket of a view.
+
+    Raises:
+        CorruptTable: files of one level overlap, or a file whose deletes had to be counted cannot be read.
+        UnsupportedTable: a file to be compacted is of a kind that this release does not rewrite.
+    """
+    now = clock.now()
+    planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in view.buckets]
+    doubted = _files_hiding_deletes(table, view, [unit for unit in planned if isinstance(unit, Unit)])
+    if doubted:
+        buckets = [_corrected(bucket, doubted) for bucket in view.buckets]
+        planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
+    units = tuple(unit for unit in planned if isinstance(unit, Unit))
+    table.check_files(view.entries[unit.bucket][file.name] for unit in units for file in unit.inputs)
+    return RunPlan(view, units, tuple(rest for rest in planned if isinstance(rest, Rest)))
+
+
+def tasks_of(
+    table: PaimonTable, plan: RunPlan, prefix: str, sizing: Sizing
+) -> Iterator[tuple[Unit, MergeTask]]:
+    """The tasks of all units, each with its unit; their files will be named after `prefix`."""
+    task_bytes = sizing.task_bytes or 4 * table.options.policy.target_file_size
+    index = 0
+    for unit in plan.units:
+        for rewrite in unit.work.rewrites:
+            for part in split_rewrite(rewrite, task_bytes):
+                yield unit, _task(table, plan.view, unit, part, MergeNumber(index, prefix), sizing.budget)
+                index += 1
+
+
+@dataclass(frozen=True, slots=True)
+class MergeNumber:
+    """Which task of which attempt."""
+
+    index: int
+    prefix: str
+
+
+def _task(
+    table: PaimonTable, view: View, unit: Unit, part: TaskPlan, number: MergeNumber, budget: Budget
+) -> MergeTask:
+    entries = view.entries[unit.bucket]
+    sections = tuple(
+        tuple(tuple(input_file(table, unit, entries[file.name]) for file in run) for run in section.runs)
+        for section in part.sections
+    )
+    schema_ids = {file.schema_id for section in part.sections for file in section.files}
+    return MergeTask(
+        index=number.index,
+        prefix=number.prefix,
+        sections=sections,
+        keys=KeyRange(_key(table, part.span.after), _key(table, part.span.upto)),
+        is_last=part.is_last,
+        spec=merge_spec(
+            table.schema,
+            table.options.sequence_fields,
+            ignore_deletes=table.options.ignore_deletes,
+            drop_deletes=unit.drop_deletes,
+        ),
+        schemas={schema_id: table.schema_of(schema_id) for schema_id in schema_ids},
+        target=FileTarget(
+            folder=table.folder(unit.bucket),
+            writer_id="",
+            level=unit.output_level,
+            schema=table.schema,
+            options=table.options.files,
+        ),
+        storage=table.storage,
+        budget=budget,
+    )
+
+
+def input_file(table: PaimonTable, unit: Unit, entry: Entry) -> InputFile:
+    """What a reader has to know of a data file of a unit."""
+    file = entry.file
+    return InputFile(table.path(entry), file.size, file.rows, file.schema_id, unit.run_numbers[file.name])
+
+
+def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:
+    if key is None:
+        return None
+    return decode_key(key, [kind for column in table.schema.key_types for kind in order_kinds(column)])
+
+
+def _files_hiding_deletes(table: PaimonTable, view: View, units: Iterable[Unit]) -> frozenset[str]:
+    """Level-0 files that would be upgraded to the top level as free of deletes but are not.
+
+    Some writers (pypaimon among them) store deletes without counting them.
+    """
+    suspects = [
+        (unit, file)
+        for unit in units
+        if unit.output_level == unit.levels.max_level
+        for file in unit.work.upgrades
+        if file.level == 0
+    ]
+    if not suspects:
+        return frozenset()
+    inputs = [input_file(table, unit, view.entries[unit.bucket][file.name]) for unit, file in suspects]
+    with ThreadPoolExecutor(_FOOTER_READERS) as readers:
+        verdicts = readers.map(lambda file: holds_deletes(file, table.storage), inputs)
+        return frozenset(file.name for (_, file), bad in zip(suspects, verdicts, strict=True) if bad)
+
+
+def _corrected(bucket: Bucket, doubted: frozenset[str]) -> Bucket:
+    """The bucket with the delete count of the doubted files unknown."""
+    return replace(bucket, files=tuple(_doubt(file, doubted) for file in bucket.files))
+
+
+def _doubt(file: DataFile, doubted: frozenset[str]) -> DataFile:
+    return replace(file, delete_rows=None) if file.name in doubted else file
+
+
+def total_bytes(units: Sequence[Unit]) -> int:
+    """Bytes that the units read."""
+    return sum(unit.rewritten_size for unit in units)

@@ -1,0 +1,145 @@
+"""What a run did, in numbers: for people, for `--json`, and later for a Compaction's status.
+
+Filled by `driver`; everything in it is plain data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lithify.planning.plan import Rest, Unit
+from lithify.tables.model import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Files, bytes and rows."""
+
+    files: int = 0
+    bytes: int = 0
+    rows: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketReport:
+    """One bucket that was compacted.
+
+    Attributes:
+        bucket: its path.
+        trigger: the trigger that fired, for example `SortedRuns`.
+        reason: the numbers behind it.
+        output_level: where output went.
+        upgraded: files that only changed level.
+        before: the files that were rewritten.
+        after: what they became.
+        levels_before: live files a level, before.
+        levels_after: live files a level, after.
+    """
+
+    bucket: str
+    trigger: str
+    reason: str
+    output_level: int
+    upgraded: int
+    before: Totals
+    after: Totals
+    levels_before: dict[int, int]
+    levels_after: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One run.
+
+    Attributes:
+        table: `database.table`.
+        run: id of the run.
+        status: `Compacted`, `NothingToDo` or `AlreadyCommitted`.
+        strategy: `minor` or `full`.
+        snapshot_before: the snapshot that the first round was planned on.
+        snapshot_after: the last snapshot that the run committed.
+        rounds: how often it planned; more than one means conflicts.
+        commit_tries: how often a commit was built.
+        buckets: what was compacted.
+        skipped: buckets given up on, with the reason.
+        resting: how many buckets had nothing to do, by reason.
+        tasks: tasks run.
+        task_retries: tries beyond the first.
+        core_seconds: processor time of the tasks.
+        peak_task_bytes: largest resident size of a process that ran a task.
+        seconds: wall time by stage.
+        orphans_deleted: files of dead attempts that were removed first.
+    """
+
+    table: str
+    run: str
+    status: str
+    strategy: str
+    snapshot_before: int | None = None
+    snapshot_after: int | None = None
+    rounds: int = 0
+    commit_tries: int = 0
+    buckets: tuple[BucketReport, ...] = ()
+    skipped: dict[str, str] = field(default_factory=dict)
+    resting: dict[str, int] = field(default_factory=dict)
+    tasks: int = 0
+    task_retries: int = 0
+    core_seconds: float = 0.0
+    peak_task_bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    orphans_deleted: int = 0
+
+    @property
+    def before(self) -> Totals:
+        """All files that were rewritten."""
+        return sum((bucket.before for bucket in self.buckets), Totals())
+
+    @property
+    def after(self) -> Totals:
+        """What they became."""
+        return sum((bucket.after for bucket in self.buckets), Totals())
+
+    @property
+    def upgraded(self) -> int:
+        """Files that only changed level."""
+        return sum(bucket.upgraded for bucket in self.buckets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        totals = {"before": asdict(self.before), "after": asdict(self.after), "upgraded": self.upgraded}
+        return {**asdict(self), **totals}
+
+
+def bucket_report(unit: Unit, added: Sequence[Any]) -> BucketReport:
+    """What became of one unit; `added` are the new files' metadata."""
+    rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
+    before = Counter(file.level for run in unit.levels.runs for file in run.files)
+    after = before - Counter(file.level for file in unit.inputs)
+    after[unit.output_level] += len(unit.work.upgrades) + len(added)
+    return BucketReport(
+        bucket=str(unit.bucket),
+        trigger=unit.verdict.trigger.value,
+        reason=unit.verdict.detail,
+        output_level=unit.output_level,
+        upgraded=len(unit.work.upgrades),
+        before=totals(rewritten),
+        after=totals(added),
+        levels_before=dict(sorted(before.items())),
+        levels_after={level: files for level, files in sorted(after.items()) if files},
+    )
+
+
+def totals(files: Iterable[DataFile | Any]) -> Totals:
+    """Files, bytes and rows of some files."""
+    return sum((Totals(1, file.size, file.rows) for file in files), Totals())
+
+
+def resting(rests: Iterable[Rest]) -> dict[str, int]:
+    """How many buckets rest, by reason."""
+    return dict(Counter(rest.reason for rest in rests))

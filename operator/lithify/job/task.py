@@ -1,0 +1,201 @@
+"""One task: merges the key range of a rewrite that it was given and returns the metadata of its files.
+
+Made by `driver`, shipped to an executor by a runner, run there by `run_task`. The result holds no rows. What
+a retry cannot mend (a missing or corrupt file, a full disk) comes back as a `TaskFailure` instead of being
+raised, so that Spark does not try it again; anything else is raised and retried. Either way the files that
+the attempt has written are deleted.
+"""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from lithify.clock import Clock, wall_millis
+from lithify.errors import CorruptTable, LithifyError, MissingFile, StorageError, TaskFailed
+from lithify.faults import reach
+from lithify.rewriting.budget import Budget
+from lithify.rewriting.passes import merge_section
+from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.rewriting.runs import KeyRange
+from lithify.rewriting.spec import MergeSpec
+from lithify.tables.paimon.entries import FileMeta
+from lithify.tables.paimon.journal import writer_id
+from lithify.tables.paimon.reader import InputFile, ParquetRun
+from lithify.tables.paimon.schema import Schema
+from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.writer import FileTarget, KeyValueFile
+
+Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
+"""Sections of runs of files, in key order."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """All that an executor needs.
+
+    Attributes:
+        index: number of the task in its attempt.
+        prefix: the attempt's prefix of file names.
+        sections: what to read.
+        keys: which keys of it.
+        is_last: whether no other task's rows follow in the same rewrite.
+        spec: how rows are merged.
+        schemas: the schemas of the input files, by id.
+        target: where and how to write; the writer's id is filled in by the executor.
+        storage: access to the files.
+        budget: memory.
+    """
+
+    index: int
+    prefix: str
+    sections: Sections
+    keys: KeyRange
+    is_last: bool
+    spec: MergeSpec
+    schemas: Mapping[int, Schema]
+    target: FileTarget
+    storage: Storage
+    budget: Budget
+
+    @property
+    def inputs(self) -> list[InputFile]:
+        """All files to read."""
+        return [file for section in self.sections for run in section for file in run]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailure:
+    """What went wrong for good, in a form that survives the way back to the driver."""
+
+    kind: str
+    path: str
+    problem: str
+
+    def as_error(self) -> LithifyError:
+        """The error that it stands for."""
+        if self.kind == MissingFile.__name__:
+            return MissingFile(self.path)
+        if self.kind == CorruptTable.__name__:
+            return CorruptTable(self.path, self.problem)
+        if self.kind == StorageError.__name__:
+            return StorageError(self.path, self.problem)
+        return TaskFailed(f"{self.path}: {self.problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a task did.
+
+    Attributes:
+        index: number of the task.
+        files: the files it wrote, in key order.
+        rows_read: rows read, those of neighbouring key ranges included.
+        seconds: processor time.
+        peak_bytes: largest resident size of the process so far.
+        attempt: which try of the task this was, from 0.
+        failure: why there are no files.
+    """
+
+    index: int
+    files: tuple[FileMeta, ...]
+    rows_read: int
+    seconds: float
+    peak_bytes: int
+    attempt: int = 0
+    failure: TaskFailure | None = None
+
+
+def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
+    """Merges, writes, and cleans up after itself if that fails.
+
+    Args:
+        task: what to do.
+        clock: for creation times.
+        attempt: counts the tries of this task from 0.
+        attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
+    """
+    started = time.process_time()
+    merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
+    try:
+        files = tuple(merge.run())
+        reach("file-written", attempt)
+        failure = None
+    except (CorruptTable, StorageError) as error:
+        merge.delete_files()
+        files, failure = (), _failure(error)
+    except BaseException:
+        merge.delete_files()
+        raise
+    return TaskResult(
+        index=task.index,
+        files=files,
+        rows_read=merge.rows_read,
+        seconds=time.process_time() - started,
+        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        attempt=attempt,
+        failure=failure,
+    )
+
+
+class _Merge:
+    """The readers, the merge and the writer of one task."""
+
+    def __init__(self, task: MergeTask, writer: str, clock: Clock) -> None:
+        self._task = task
+        self._target = replace(task.target, writer_id=writer)
+        self._names = self._target.names()
+        self._written: list[str] = []
+        self._clock = clock
+        self._rows = sum(file.rows for file in task.inputs)
+        self._sections = [
+            [ParquetRun(run, task.schemas, task.target.schema, task.storage) for run in section]
+            for section in task.sections
+        ]
+
+    @property
+    def rows_read(self) -> int:
+        """Rows read so far."""
+        return sum(run.rows_read for section in self._sections for run in section)
+
+    def run(self) -> list[FileMeta]:
+        """Writes the merged rows and returns what was written."""
+        size = sum(file.size for file in self._task.inputs)
+        rolling = Rolling(
+            target_size=self._target.options.target_size,
+            row_group_bytes=self._task.budget.row_group,
+            bytes_per_row=size / max(1, self._rows),
+            done=None if self._task.is_last else self._done,
+        )
+        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as spill_folder:
+            return RollingWriter(self._open, rolling).write_all(
+                self._rows_of_all_sections(Path(spill_folder))
+            )
+
+    def delete_files(self) -> None:
+        """Deletes whatever was written."""
+        for name in self._written:
+            self._task.storage.delete(f"{self._target.folder}/{name}")
+
+    def _rows_of_all_sections(self, spill_folder: Path) -> Iterator[pa.RecordBatch]:
+        task = self._task
+        for runs in self._sections:
+            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
+
+    def _open(self) -> KeyValueFile:
+        name = next(self._names)
+        self._written.append(name)
+        return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
+
+    def _done(self) -> float:
+        return self.rows_read / max(1, self._rows)
+
+
+def _failure(error: CorruptTable | StorageError) -> TaskFailure:
+    return TaskFailure(type(error).__name__, error.path, error.problem)

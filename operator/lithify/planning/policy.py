@@ -1,0 +1,93 @@
+"""What governs planning: the table's compaction options as numbers, and the strategy of the run.
+
+The format adapters make a `CompactionPolicy` from table options; the planners only read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Rule(StrEnum):
+    """Whose picking rule to follow where Paimon's versions differ.
+
+    Any pick of whole runs from the top is correct, so this changes how much is compacted, never the rows.
+    `V1_4` stops at the first run that is larger than the size ratio allows. `V2_0` also takes the run of
+    level 1 into every forced level-0 pick. `V2_1` moreover lets a pick that has already grown take runs of
+    level 0 and 1 whatever their size.
+    """
+
+    V1_4 = "1.4"
+    V2_0 = "2.0"
+    V2_1 = "2.1"
+
+
+class Strategy(StrEnum):
+    """`MINOR` makes one pick a bucket by the table's triggers, `FULL` takes everything to the top level."""
+
+    MINOR = "minor"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class OffPeak:
+    """Hours (local to the table's time zone) in which the size ratio is relaxed by `ratio` per cent."""
+
+    start_hour: int
+    end_hour: int
+    ratio: int
+
+    def ratio_at(self, hour: int) -> int:
+        """What to add to the size ratio at this hour of the day, 0 in peak hours."""
+        if self.start_hour <= self.end_hour:
+            inside = self.start_hour <= hour < self.end_hour
+        else:
+            inside = hour < self.end_hour or self.start_hour <= hour
+        return self.ratio if inside else 0
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyFull:
+    """Conditions that turn a minor compaction into a full one; None switches a condition off.
+
+    Attributes:
+        interval_millis: a full compaction is due when the last one is older than this.
+        total_size: a bucket smaller than this (bytes) is compacted fully.
+        incremental_size: more bytes than this outside the top level make a full compaction due.
+    """
+
+    interval_millis: int | None = None
+    total_size: int | None = None
+    incremental_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPolicy:
+    """The options of one table that steer planning. Sizes in bytes.
+
+    Attributes:
+        num_levels: levels of the merge tree, level 0 included.
+        run_trigger: sorted runs that make a bucket due (`num-sorted-run.compaction-trigger`).
+        size_amplification_percent: how much newer data may weigh against the oldest run.
+        size_ratio: per cent by which the next run may be larger and still be taken.
+        early_full: conditions of an early full compaction.
+        off_peak: hours with a relaxed size ratio.
+        force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
+        force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
+        target_file_size: where output files roll.
+        small_file_size: files below this are rewritten with their neighbours.
+        rule: whose picking rule.
+    """
+
+    num_levels: int = 6
+    run_trigger: int = 5
+    size_amplification_percent: int = 200
+    size_ratio: int = 1
+    early_full: EarlyFull = EarlyFull()
+    off_peak: OffPeak | None = None
+    force_level0: bool = False
+    force_rewrite: bool = False
+    target_file_size: int = 128 << 20
+    small_file_size: int = (128 << 20) // 10 * 7
+    rule: Rule = Rule.V1_4

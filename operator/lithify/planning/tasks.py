@@ -1,0 +1,87 @@
+"""Splits rewrites into tasks of even bytes, so that one large bucket keeps a whole cluster busy.
+
+Called by the job's driver. A rewrite is cut between its sections, and inside a large section at keys where a
+file ends (everything at or below such a key is merged by one task, everything above it by the next). A
+rewrite that is too small to be cut stays whole, because every cut may leave a small file behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from lithify.planning.rewrites import Rewrite
+from lithify.planning.sections import Section
+from lithify.tables.model import OrderKey
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpan:
+    """The keys above `after` up to and including `upto`; None leaves an end open."""
+
+    after: OrderKey | None = None
+    upto: OrderKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """What one task merges: sections in key order, of which it takes the keys of its span.
+
+    Attributes:
+        sections: the sections that the span touches, each with the files that it touches.
+        span: the keys to take.
+        size: estimated bytes to read.
+        is_last: whether the rewrite ends with this task.
+    """
+
+    sections: tuple[Section, ...]
+    span: KeySpan
+    size: int
+    is_last: bool
+
+
+def split_rewrite(rewrite: Rewrite, task_bytes: int) -> list[TaskPlan]:
+    """Cuts a rewrite into tasks of about `task_bytes`, in key order."""
+    count = round(rewrite.size / task_bytes)
+    cuts = list(_cuts(rewrite, count)) if count > 1 else []
+    spans = [KeySpan(after, upto) for after, upto in pairwise([None, *cuts, None])]
+    return [_task(rewrite, span) for span in spans]
+
+
+def _cuts(rewrite: Rewrite, count: int) -> Iterator[OrderKey]:
+    """Keys that divide the rewrite into `count` parts of even bytes, as far as its files' bounds allow."""
+    ending: dict[OrderKey, int] = {}
+    for file in rewrite.files:
+        ending[file.max_key] = ending.get(file.max_key, 0) + file.size
+    keys = sorted(ending)
+    wanted = rewrite.size / count
+    parts = 1
+    for key, reached in zip(keys[:-1], accumulate(ending[key] for key in keys), strict=False):
+        if reached >= wanted * parts:
+            yield key
+            parts = int(reached / wanted) + 1
+
+
+def _task(rewrite: Rewrite, span: KeySpan) -> TaskPlan:
+    sections = tuple(part for part in (_clip(section, span) for section in rewrite.sections) if part.runs)
+    return TaskPlan(
+        sections=sections,
+        span=span,
+        size=sum(section.size for section in sections),
+        is_last=span.upto is None,
+    )
+
+
+def _clip(section: Section, span: KeySpan) -> Section:
+    """The files of a section that may hold keys of the span."""
+    runs = (
+        tuple(
+            file
+            for file in run
+            if (span.after is None or file.max_key > span.after)
+            and (span.upto is None or file.min_key <= span.upto)
+        )
+        for run in section.runs
+    )
+    return Section(tuple(run for run in runs if run))

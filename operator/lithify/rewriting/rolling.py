@@ -1,0 +1,146 @@
+"""Cuts a stream of rows into files of about the target size.
+
+Called by the job's tasks. Rows are gathered into row groups, written one at a time; after each the file's
+real size is known, and the next row group is cut so that the file ends near the target. Paimon rolls at the
+first check (every 1000 rows) at which the target is reached; the sizes come out alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+_CLOSE_ENOUGH = 0.97
+"""A file this full is closed: another row group would be too small to be worth reading."""
+
+_SMALL = 0.7
+"""Below this share of the target a file is small, to Paimon as to us."""
+
+
+class OpenFile(Protocol[Result_co]):
+    """A file being written."""
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        ...
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds one row group."""
+        ...
+
+    def close(self) -> Result_co:
+        """Finishes the file and returns what is to be known of it."""
+        ...
+
+    def abort(self) -> None:
+        """Gives the file up and deletes it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """Where to cut.
+
+    Attributes:
+        target_size: bytes at which files roll.
+        row_group_bytes: Arrow bytes that are gathered at most before they are written.
+        bytes_per_row: expected bytes of a row in a file, until the first row group tells.
+        done: the share of the input that has been read, given where another task's rows follow these; then
+            what would be left over as a small file goes into the file before it.
+    """
+
+    target_size: int
+    row_group_bytes: int
+    bytes_per_row: float
+    done: Callable[[], float] | None = None
+
+
+class RollingWriter(Generic[Result]):
+    """Writes rows in key order to one file after the other."""
+
+    def __init__(self, open_file: Callable[[], OpenFile[Result]], rolling: Rolling) -> None:
+        self._open_file = open_file
+        self._rolling = rolling
+        self._limit = rolling.target_size
+        self._bytes_per_row = max(rolling.bytes_per_row, 0.1)
+        self._file: OpenFile[Result] | None = None
+        self._finished_bytes = 0
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+        self._results: list[Result] = []
+
+    def write_all(self, batches: Iterable[pa.RecordBatch]) -> list[Result]:
+        """Writes all rows and returns what `close` returned for each file, in key order.
+
+        If that fails the open file is deleted; finished ones are the caller's to delete.
+        """
+        try:
+            for batch in batches:
+                self._write(batch)
+            self._flush()
+            self._roll()
+        except BaseException:
+            if self._file is not None:
+                self._file.abort()
+            raise
+        return self._results
+
+    def _write(self, batch: pa.RecordBatch) -> None:
+        start = 0
+        while start < batch.num_rows:
+            rows = batch.slice(start, max(1, self._room() - self._pending_rows))
+            start += rows.num_rows
+            self._pending.append(rows)
+            self._pending_rows += rows.num_rows
+            self._pending_bytes += rows.nbytes
+            if self._pending_rows >= self._room():
+                self._flush()
+                self._roll_if_full()
+            elif self._pending_bytes >= self._rolling.row_group_bytes:
+                self._flush()
+
+    def _room(self) -> int:
+        """How many rows, pending ones included, will bring the open file to its limit."""
+        written = 0 if self._file is None else self._file.size
+        return max(1, int((self._limit - written) / self._bytes_per_row))
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        if self._file is None:
+            self._file = self._open_file()
+        before = self._file.size
+        self._file.write(pa.Table.from_batches(self._pending))
+        self._bytes_per_row = max((self._file.size - before) / self._pending_rows, 0.1)
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+
+    def _roll_if_full(self) -> None:
+        if self._file is None or self._file.size < self._limit * _CLOSE_ENOUGH:
+            return
+        if self._limit == self._rolling.target_size and self._rest_is_small(self._file.size):
+            self._limit = int(self._rolling.target_size * (1 + _SMALL))
+        else:
+            self._roll()
+
+    def _rest_is_small(self, size: int) -> bool:
+        done = 1.0 if self._rolling.done is None else self._rolling.done()
+        if self._rolling.done is None or done <= 0:
+            return False
+        rest = (self._finished_bytes + size) * (1 - done) / done
+        return rest < self._rolling.target_size * _SMALL
+
+    def _roll(self) -> None:
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        self._finished_bytes += file.size
+        self._limit = self._rolling.target_size
+        self._results.append(file.close())

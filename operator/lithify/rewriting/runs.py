@@ -1,0 +1,190 @@
+"""A sorted run as a stream: buffers a bounded piece of it and hands out what is at or below a key.
+
+`merge` holds one `RunCursor` a run. A source yields pieces in key order; the cursor verifies that keys are
+strictly increasing, because every later step relies on it, and a file that breaks the rule is corrupt.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lithify.errors import CorruptTable
+from lithify.rewriting.order import KeyValue, Part, count_upto, first_disorder, key_at, slice_parts
+from lithify.rewriting.spec import MergeSpec
+
+Key = tuple[KeyValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The keys above `after` up to and including `upto`; None leaves an end open."""
+
+    after: Key | None = None
+    upto: Key | None = None
+
+
+EVERYTHING = KeyRange()
+
+_PIECES_PER_BUFFER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive rows of a run.
+
+    Attributes:
+        rows: value and system columns.
+        runs: the run number of each row in the whole unit.
+        merged: which rows already stand for several records of their key, None if none does.
+        origin: the file that the rows come from, for messages.
+    """
+
+    rows: pa.RecordBatch
+    runs: npt.NDArray[np.int64]
+    origin: str = ""
+    merged: npt.NDArray[np.bool_] | None = None
+
+    def slice(self, start: int, stop: int) -> Piece:
+        """Rows `start` to `stop`, without copying."""
+        return Piece(
+            rows=self.rows.slice(start, stop - start),
+            runs=self.runs[start:stop],
+            origin=self.origin,
+            merged=None if self.merged is None else self.merged[start:stop],
+        )
+
+
+class RunSource(Protocol):
+    """One sorted run, readable from the front."""
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk: the smallest runs are merged first when there are too many to hold at once."""
+        ...
+
+    @property
+    def overhead(self) -> int:
+        """Bytes that an open reader of the run holds besides the piece it has handed out."""
+        ...
+
+    def pieces(self, piece_bytes: int) -> Iterator[Piece]:
+        """Yields the rows in key order, in pieces of at most about `piece_bytes` and at least one row."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedPiece:
+    """A piece together with the comparable parts of its keys."""
+
+    piece: Piece
+    keys: Sequence[Part]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.piece.runs)
+
+    @property
+    def last_key(self) -> Key:
+        """Key of the last row."""
+        return key_at(self.keys, self.rows - 1)
+
+    def part(self, start: int, stop: int) -> KeyedPiece:
+        """Rows `start` to `stop`, without copying."""
+        return KeyedPiece(self.piece.slice(start, stop), slice_parts(self.keys, start, stop))
+
+    def within(self, keys: KeyRange) -> KeyedPiece:
+        """The rows inside a key range."""
+        start = 0 if keys.after is None else count_upto(self.keys, keys.after)
+        stop = self.rows if keys.upto is None else count_upto(self.keys, keys.upto)
+        return self if stop - start == self.rows else self.part(start, max(start, stop))
+
+
+class RunCursor:
+    """The front of a run: at least one buffered row until the run is exhausted."""
+
+    def __init__(
+        self, source: RunSource, spec: MergeSpec, piece_bytes: int, keys: KeyRange = EVERYTHING
+    ) -> None:
+        # Widths of rows are only known once read, so the buffer is filled by small pieces until it is full.
+        self._pieces = source.pieces(piece_bytes // _PIECES_PER_BUFFER)
+        self._buffer_bytes = piece_bytes
+        self._spec = spec
+        self._keys = keys
+        self._buffer: deque[KeyedPiece] = deque()
+        self._last_key: Key | None = None
+        self.fill()
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether neither the buffer nor the source has another row."""
+        return not self._buffer
+
+    @property
+    def horizon(self) -> Key:
+        """The last buffered key: whatever follows in this run is larger."""
+        return self._buffer[-1].last_key
+
+    def take_upto(self, key: Key) -> list[KeyedPiece]:
+        """Removes and returns the buffered rows at or below `key`."""
+        taken = []
+        while self._buffer:
+            front = self._buffer.popleft()
+            count = count_upto(front.keys, key)
+            if count:
+                taken.append(front.part(0, count))
+            if count < front.rows:
+                self._buffer.appendleft(front.part(count, front.rows))
+                break
+        return taken
+
+    def fill(self) -> None:
+        """Refills an empty buffer.
+
+        Raises:
+            CorruptTable: keys are not strictly increasing.
+        """
+        if self._buffer:
+            return
+        buffered = 0
+        while buffered < self._buffer_bytes and not self._is_past_range():
+            piece = next(self._pieces, None)
+            if piece is None:
+                return
+            if piece.rows.num_rows:
+                inside = self._verified(piece).within(self._keys)
+                if inside.rows:
+                    self._buffer.append(inside)
+                    buffered += inside.piece.rows.nbytes
+
+    def close(self) -> None:
+        """Lets go of the source's files."""
+        self._buffer.clear()
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()
+
+    def _is_past_range(self) -> bool:
+        upto = self._keys.upto
+        return upto is not None and self._last_key is not None and self._last_key >= upto
+
+    def _verified(self, piece: Piece) -> KeyedPiece:
+        keyed = KeyedPiece(piece, self._spec.key_parts(piece.rows))
+        wrong = first_disorder(keyed.keys)
+        if wrong is None and self._last_key is not None and key_at(keyed.keys, 0) <= self._last_key:
+            wrong = 0
+        if wrong is not None:
+            raise CorruptTable(
+                piece.origin,
+                "its keys are not strictly increasing, so it cannot be merged; "
+                "the engine that wrote it is at fault, restore the file or rewrite the partition with it",
+            )
+        self._last_key = keyed.last_key
+        return keyed

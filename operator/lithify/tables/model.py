@@ -1,0 +1,83 @@
+"""The vocabulary that every layer shares: a data file, a bucket, and what a bucket's files are called.
+
+Made by the format adapters, read by planning, the job and the command line. It names no format: keys are
+bytes whose order is the table's key order (`rewriting.order` makes them), so planning only ever compares
+bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+SnapshotId = NewType("SnapshotId", int)
+"""Snapshots are numbered from 1 without gaps until old ones are expired."""
+
+OrderKey = NewType("OrderKey", bytes)
+"""A primary key as bytes whose lexicographic order is the key's order."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketId:
+    """One bucket of one partition: one merge tree.
+
+    `partition` is the format's own encoding of the partition values (an identity, not for people);
+    `path` is how people and the file system write it, for example `dt=2026-01-01/bucket-3`.
+    """
+
+    partition: bytes
+    bucket: int
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """What planning knows of one data file.
+
+    Attributes:
+        name: unique within its bucket.
+        size: bytes.
+        rows: rows, deletes included.
+        level: 0 for a fresh file (a sorted run of its own), above that the run it belongs to.
+        min_key: smallest key.
+        max_key: largest key.
+        min_sequence: smallest sequence number.
+        max_sequence: largest sequence number.
+        created_millis: creation time in the wall clock of whoever wrote it, as milliseconds.
+        delete_rows: rows that retract their key; None where the writer did not count them.
+        schema_id: the schema that the file was written with.
+    """
+
+    name: str
+    size: int
+    rows: int
+    level: int
+    min_key: OrderKey
+    max_key: OrderKey
+    min_sequence: int
+    max_sequence: int
+    created_millis: int
+    delete_rows: int | None
+    schema_id: int = 0
+
+    @property
+    def may_hold_deletes(self) -> bool:
+        """Whether the file has, or for want of a count may have, rows that retract their key."""
+        return self.delete_rows is None or self.delete_rows > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The live files of one bucket in one snapshot."""
+
+    id: BucketId
+    files: tuple[DataFile, ...]
+    total_buckets: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)

@@ -1,0 +1,1 @@
+"""Apache Paimon: the only package that imports pypaimon (metadata readers and writers, FileIO)."""

@@ -1,0 +1,184 @@
+"""Opens tables: catalog, schema, options, and the refusal of whatever this release cannot compact.
+
+Called by the command line and the job's driver. All the questions that can be answered before any work are
+answered here, with one error that names everything that stands in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from pypaimon import CatalogFactory
+from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException
+from pypaimon.common.file_io import FileIO
+from pypaimon.common.identifier import Identifier
+from pypaimon.common.options import Options
+from pypaimon.schema.table_schema import TableSchema
+from pypaimon.table.file_store_table import FileStoreTable
+
+from lithify.errors import CorruptTable, InvalidOption, NotFound, UnsupportedTable
+from lithify.planning.policy import Rule
+from lithify.tables.paimon import support
+from lithify.tables.paimon.options import read_options
+from lithify.tables.paimon.schema import Column, Schema
+from lithify.tables.paimon.storage import Storage, reporting
+from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.paimon.types import parse_type
+
+_TUNING = (
+    "compaction.",
+    "num-sorted-run.",
+    "num-levels",
+    "target-file-size",
+    "file.compression",
+    "metadata.stats-",
+    "manifest.",
+    "commit.",
+    "write-only",
+    "parquet.",
+)
+"""Only options that begin like this may be overridden: the others decide what the rows of the table are."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """Which table, and how to get at it.
+
+    Attributes:
+        warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
+        name: `database.table`.
+        catalog_options: passed through to pypaimon (`metastore`, `uri`, credentials...).
+        overrides: table options for this run only.
+        rule: whose picking rule.
+    """
+
+    warehouse: str
+    name: str
+    catalog_options: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    rule: Rule = Rule.V1_4
+
+
+def open_table(address: TableAddress) -> PaimonTable:
+    """Opens a table for compaction.
+
+    Raises:
+        NotFound: the warehouse, database or table does not exist.
+        InvalidOption: an option or override cannot be used.
+        UnsupportedTable: this release cannot compact the table; every reason is named.
+        StorageError: the file system refuses.
+    """
+    _check_overrides(address.overrides)
+    table = _load(address).copy_without_time_travel(dict(address.overrides))
+    refusals = _refusals(table)
+    if refusals:
+        raise UnsupportedTable(address.name, tuple(refusals))
+    schema = _schema(table.table_schema, address.overrides)
+    return PaimonTable(
+        table=table,
+        name=address.name,
+        schema=schema,
+        read_schema=partial(_read_schema, table, address.overrides),
+        options=read_options(schema.options, address.rule),
+        storage=Storage(table.file_io),
+    )
+
+
+def _load(address: TableAddress) -> FileStoreTable:
+    options = {"warehouse": address.warehouse, **address.catalog_options}
+    if options.get("metastore", "filesystem") != "rest":
+        _check_warehouse(address.warehouse, options)
+    identifier = _identifier(address.name)
+    try:
+        with reporting(address.warehouse):
+            return CatalogFactory.create(options).get_table(identifier)
+    except DatabaseNotExistException as error:
+        database = identifier.get_database_name()
+        raise NotFound("database", database, f"the warehouse {address.warehouse} does not have it") from error
+    except TableNotExistException as error:
+        raise NotFound(
+            "table", address.name, f"the warehouse {address.warehouse} does not have it"
+        ) from error
+    except (ValueError, RuntimeError, NotImplementedError) as error:
+        raise CorruptTable(f"{address.warehouse}: {address.name}", f"cannot be loaded ({error})") from error
+
+
+def _check_warehouse(warehouse: str, options: Mapping[str, str]) -> None:
+    try:
+        with reporting(warehouse):
+            exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
+    except (ValueError, ImportError) as error:
+        raise InvalidOption("--warehouse", f"{warehouse} cannot be opened ({error})") from error
+    if not exists:
+        raise NotFound("warehouse", warehouse, "the directory does not exist")
+
+
+def _identifier(name: str) -> Identifier:
+    database, dot, table = name.partition(".")
+    if not (database and dot and table) or "." in table or "$" in table:
+        raise InvalidOption("--table", f"'{name}' is not of the form database.table")
+    return Identifier.create(database, table)
+
+
+def _check_overrides(overrides: Mapping[str, str]) -> None:
+    for key in overrides:
+        if not key.startswith(_TUNING):
+            raise InvalidOption(
+                f"--option {key}",
+                "it cannot be overridden for a run, only options that tune compaction and file writing can",
+            )
+
+
+def _refusals(table: FileStoreTable) -> list[str]:
+    """Everything that stands in the way of compacting the table."""
+    schema: TableSchema = table.table_schema
+    reasons = [
+        *support.check_layout(schema.primary_keys, schema.partition_keys, table.options.bucket()),
+        *support.check_options(schema.options),
+        *support.check_types(_uses(schema)),
+    ]
+    refusals = [str(reason) for reason in reasons]
+    if not (Storage(table.file_io).is_local or table.catalog_environment.supports_version_management):
+        refusals.append(
+            f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
+            "release (accepted: a local path, or a REST catalog that commits)"
+        )
+    return refusals
+
+
+def _uses(schema: TableSchema) -> Iterator[support.Column]:
+    """Every column in every role that it plays."""
+    sequence = [name.strip() for name in schema.options.get("sequence.field", "").split(",")]
+    for column in schema.fields:
+        roles = {
+            support.Role.VALUE: True,
+            support.Role.KEY: column.name in schema.primary_keys and column.name not in schema.partition_keys,
+            support.Role.PARTITION: column.name in schema.partition_keys,
+            support.Role.SEQUENCE: column.name in sequence,
+        }
+        for role in (role for role, plays in roles.items() if plays):
+            yield support.Column(column.name, str(column.type), role)
+
+
+def _schema(schema: TableSchema, overrides: Mapping[str, str]) -> Schema:
+    partition_keys = tuple(schema.partition_keys)
+    return Schema(
+        id=schema.id,
+        columns=tuple(
+            Column(column.id, column.name, parse_type(str(column.type))) for column in schema.fields
+        ),
+        primary_key=tuple(name for name in schema.primary_keys if name not in partition_keys),
+        partition_keys=partition_keys,
+        options={**schema.options, **overrides},
+    )
+
+
+def _read_schema(table: FileStoreTable, overrides: Mapping[str, str], schema_id: int | None) -> Schema:
+    manager = table.schema_manager
+    with reporting(table.table_path):
+        found = manager.latest() if schema_id is None else manager.get_schema(schema_id)
+    if found is None:
+        raise CorruptTable(table.table_path, f"it has no schema {schema_id}")
+    return _schema(found, overrides)

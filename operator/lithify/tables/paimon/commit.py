@@ -1,0 +1,197 @@
+"""The commit loop: puts the outcome of a run into the table as one COMPACT snapshot.
+
+Called by the job's driver. Every try is rebuilt against the newest snapshot: a bucket that other commits have
+changed is left out (and reported, so that it can be planned anew), everything that a snapshot inherits is
+taken from the newest one, and only then is the next snapshot written, which exactly one writer wins. What
+became of the write is read back. Files are deleted only when it is certain that no snapshot names them.
+
+The steps are Paimon's (`FileStoreCommitImpl`); merging manifests is left to the engines that write the table.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
+from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+
+from lithify import __version__
+from lithify.clock import Clock
+from lithify.errors import CommitUnknown, StorageError
+from lithify.faults import reach
+from lithify.tables.model import BucketId, SnapshotId
+from lithify.tables.paimon.changes import BucketChange, conflict_of
+from lithify.tables.paimon.entries import ADD, Entry
+from lithify.tables.paimon.evolution import schema_conflict
+from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
+from lithify.tables.paimon.snapshots import RUN_PROPERTY, Written
+from lithify.tables.paimon.table import PaimonTable
+
+_INHERITED_PROPERTIES = ("sequence.generation.max-sequence-number",)
+_SNAPSHOT_VERSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOutcome:
+    """What a commit came to.
+
+    Attributes:
+        snapshot: id of the new snapshot, None if every bucket was in conflict.
+        committed: the buckets that are in it.
+        conflicts: the others, each with the reason.
+        tries: how often the commit was built.
+    """
+
+    snapshot: SnapshotId | None
+    committed: tuple[BucketId, ...]
+    conflicts: dict[BucketId, str]
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A snapshot whose manifests are on disk."""
+
+    snapshot: Snapshot
+    entries: list[Entry]
+    files: list[str]
+
+
+class Committer:
+    """Commits the changes of one attempt."""
+
+    def __init__(self, table: PaimonTable, attempt: Attempt, clock: Clock) -> None:
+        self._table = table
+        self._attempt = attempt
+        self._clock = clock
+        self._options = table.options.commit
+
+    def commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
+        """Commits as many of the changes as the newest snapshot admits.
+
+        Raises:
+            AttemptFenced: this attempt may not commit any more.
+            CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
+            StorageError: the file system refuses or is full; nothing was committed.
+        """
+        conflicts: dict[BucketId, str] = {}
+        for number in range(self._options.max_retries + 1):
+            base = self._table.snapshots.latest()
+            ready, conflicts = self._admissible(changes, base)
+            if base is None or not ready:
+                return CommitOutcome(None, (), conflicts, number + 1)
+            snapshot = self._try(ready, base, number)
+            if snapshot is not None:
+                committed = tuple(change.bucket for change in ready)
+                return CommitOutcome(snapshot, committed, conflicts, number + 1)
+            self._wait(number)
+        lost = f"{self._options.max_retries + 1} times another commit was faster"
+        return CommitOutcome(
+            None, (), {change.bucket: lost for change in changes}, self._options.max_retries + 1
+        )
+
+    def _admissible(
+        self, changes: Sequence[BucketChange], base: Snapshot | None
+    ) -> tuple[list[BucketChange], dict[BucketId, str]]:
+        """The changes that the base admits, and the buckets of the others with the reason."""
+        if base is None:
+            return [], {change.bucket: "the table has no snapshot any more" for change in changes}
+        changed = schema_conflict(self._table.schema, self._table.newest_schema())
+        if changed is not None:
+            return [], {change.bucket: changed for change in changes}
+        live = self._table.live_in({change.bucket for change in changes}, base)
+        ready, conflicts = [], {}
+        for change in changes:
+            reason = conflict_of(change, live.get(change.bucket, ()), self._table.order_key)
+            if reason is None:
+                ready.append(change)
+            else:
+                conflicts[change.bucket] = reason
+        return ready, conflicts
+
+    def _try(self, changes: Sequence[BucketChange], base: Snapshot, number: int) -> SnapshotId | None:
+        """Builds and writes the snapshot after `base`; None if another commit was there first."""
+        writer = writer_id(self._attempt.prefix, number)
+        manifests = self._table.manifests
+        try:
+            draft = self._draft(changes, base, writer)
+            reach("manifests-written")
+            self._table.journal.check(self._attempt, self._clock.now())
+        except BaseException:
+            manifests.delete(manifests.names_with(writer))
+            raise
+        try:
+            written = self._table.snapshots.write(draft.snapshot, self._table.statistics_of(draft.entries))
+        except CommitUnknown:
+            raise
+        except StorageError:
+            manifests.delete(draft.files)
+            raise
+        reach("snapshot-written")
+        if written is Written.LOST:
+            manifests.delete(draft.files)
+            return None
+        return SnapshotId(draft.snapshot.id) if self._settle(draft.snapshot) else None
+
+    def _settle(self, snapshot: Snapshot) -> bool:
+        """Whether the snapshot is there to stay.
+
+        A Java writer on a local file system checks and then renames, so one that had checked just before us
+        may still have put its own snapshot over ours. Somebody may have built on ours meanwhile, so its files
+        are left to `orphans`, which looks at all snapshots.
+        """
+        self._table.snapshots.advance_hint(SnapshotId(snapshot.id))
+        reach("hint-written")
+        found = self._table.snapshots.get(snapshot.id)
+        return found is not None and found.uuid == snapshot.uuid
+
+    def _draft(self, changes: Sequence[BucketChange], base: Snapshot, writer: str) -> _Draft:
+        manifests = self._table.manifests
+        entries = [entry for change in changes for entry in change.entries()]
+        base_list, base_size = manifests.write_list(manifests.list_files(base), f"manifest-list-{writer}-0")
+        delta: list[ManifestFileMeta] = manifests.write(entries, writer)
+        delta_list, delta_size = manifests.write_list(delta, f"manifest-list-{writer}-1")
+        delta_rows = sum(entry.file.rows if entry.kind == ADD else -entry.file.rows for entry in entries)
+        schema_id = self._table.newest_schema().id
+        snapshot = Snapshot(
+            version=_SNAPSHOT_VERSION,
+            id=base.id + 1,
+            schema_id=schema_id,
+            base_manifest_list=base_list,
+            base_manifest_list_size=base_size,
+            delta_manifest_list=delta_list,
+            delta_manifest_list_size=delta_size,
+            total_record_count=base.total_record_count + delta_rows,
+            delta_record_count=delta_rows,
+            commit_user=f"lithify-{self._attempt.run}",
+            commit_identifier=BATCH_COMMIT_IDENTIFIER,
+            commit_kind="COMPACT",
+            time_millis=int(self._clock.now().timestamp() * 1000),
+            index_manifest=base.index_manifest,
+            watermark=base.watermark,
+            statistics=self._inherited_statistics(base, schema_id),
+            next_row_id=base.next_row_id,
+            properties=self._properties(base),
+            writer_version=f"lithify-{__version__}",
+        )
+        return _Draft(snapshot, entries, [base_list, delta_list, *(meta.file_name for meta in delta)])
+
+    def _properties(self, base: Snapshot) -> dict[str, str]:
+        old = base.properties or {}
+        inherited = {name: old[name] for name in _INHERITED_PROPERTIES if name in old}
+        return {**inherited, RUN_PROPERTY: self._attempt.run, ATTEMPT_PROPERTY: self._attempt.prefix}
+
+    def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:
+        """Table statistics stay valid as long as the schema does."""
+        name: str | None = base.statistics
+        text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
+        return name if text and json.loads(text).get("schemaId") == schema_id else None
+
+    def _wait(self, tries: int) -> None:
+        """Backs off exponentially with jitter, between the table's bounds."""
+        ceiling = min(self._options.max_wait, self._options.min_wait * 2**tries)
+        wait = random.uniform(self._options.min_wait, max(ceiling, self._options.min_wait))  # noqa: S311  # jitter
+        self._clock.sleep(wait)

@@ -1,0 +1,154 @@
+"""Manifest entries: the files that a snapshot adds and removes, as the bytes that were written.
+
+Shared by everything in this package that handles manifests; `FileMeta` also is what a rewriting task returns.
+Keys, partitions and statistics stay BinaryRow bytes, so that an upgraded file keeps its metadata exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lithify.tables.model import DataFile, OrderKey
+
+ADD, DELETE = 0, 1
+APPEND_SOURCE, COMPACT_SOURCE = 0, 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Smallest and largest value and number of nulls of some columns, each row as BinaryRow bytes."""
+
+    min_values: bytes
+    max_values: bytes
+    null_counts: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileMeta:
+    """A data file as its manifest entry describes it; field for field Paimon's DataFileMeta."""
+
+    name: str
+    size: int
+    rows: int
+    min_key: bytes
+    max_key: bytes
+    key_stats: Stats
+    value_stats: Stats
+    min_sequence: int
+    max_sequence: int
+    schema_id: int
+    level: int
+    extra_files: tuple[str, ...]
+    created_millis: int
+    delete_rows: int | None
+    embedded_index: bytes | None
+    source: int | None
+    value_stats_columns: tuple[str, ...] | None
+    external_path: str | None
+    first_row_id: int | None
+    write_columns: tuple[str, ...] | None
+    write_columns_sequences: tuple[int, ...] | None
+
+    def upgraded(self, level: int) -> FileMeta:
+        """The same file at another level: nothing else changes."""
+        return replace(self, level=level)
+
+    def as_data_file(self, key: Callable[[bytes], OrderKey]) -> DataFile:
+        """What planning needs of it; `key` turns a key bound into an order key."""
+        return DataFile(
+            name=self.name,
+            size=self.size,
+            rows=self.rows,
+            level=self.level,
+            min_key=key(self.min_key),
+            max_key=key(self.max_key),
+            min_sequence=self.min_sequence,
+            max_sequence=self.max_sequence,
+            created_millis=self.created_millis,
+            delete_rows=self.delete_rows,
+            schema_id=self.schema_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change: a data file comes to or leaves a bucket."""
+
+    kind: int
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    file: FileMeta
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes it the same file in the same place, as Paimon's FileEntry.Identifier."""
+        file = self.file
+        return (
+            self.partition,
+            self.bucket,
+            file.level,
+            file.name,
+            file.extra_files,
+            file.embedded_index,
+            file.external_path,
+        )
+
+
+def entry_of_record(record: dict[str, Any]) -> Entry:
+    """Reads an entry from its Avro record.
+
+    Raises:
+        KeyError: the record is not one of a manifest.
+    """
+    return Entry(
+        kind=record["_KIND"],
+        partition=record["_PARTITION"],
+        bucket=record["_BUCKET"],
+        total_buckets=record["_TOTAL_BUCKETS"],
+        file=_file_meta(record["_FILE"]),
+    )
+
+
+def _file_meta(record: dict[str, Any]) -> FileMeta:
+    return FileMeta(
+        name=record["_FILE_NAME"],
+        size=record["_FILE_SIZE"],
+        rows=record["_ROW_COUNT"],
+        min_key=record["_MIN_KEY"],
+        max_key=record["_MAX_KEY"],
+        key_stats=_stats(record["_KEY_STATS"]),
+        value_stats=_stats(record["_VALUE_STATS"]),
+        min_sequence=record["_MIN_SEQUENCE_NUMBER"],
+        max_sequence=record["_MAX_SEQUENCE_NUMBER"],
+        schema_id=record["_SCHEMA_ID"],
+        level=record["_LEVEL"],
+        extra_files=tuple(record["_EXTRA_FILES"]),
+        created_millis=_millis(record["_CREATION_TIME"]),
+        delete_rows=record["_DELETE_ROW_COUNT"],
+        embedded_index=record["_EMBEDDED_FILE_INDEX"],
+        source=record.get("_FILE_SOURCE"),
+        value_stats_columns=_tuple(record.get("_VALUE_STATS_COLS")),
+        external_path=record.get("_EXTERNAL_PATH"),
+        first_row_id=record.get("_FIRST_ROW_ID"),
+        write_columns=_tuple(record.get("_WRITE_COLS")),
+        write_columns_sequences=_tuple(record.get("_WRITE_COLS_SEQUENCES")),
+    )
+
+
+def _stats(record: dict[str, Any]) -> Stats:
+    return Stats(record["_MIN_VALUES"], record["_MAX_VALUES"], _tuple(record["_NULL_COUNTS"]))
+
+
+def _millis(created: datetime | int | None) -> int:
+    if isinstance(created, datetime):
+        return (created - _EPOCH) // timedelta(milliseconds=1)
+    return created or 0
+
+
+def _tuple(values: Iterable[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)

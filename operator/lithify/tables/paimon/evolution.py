@@ -1,0 +1,57 @@
+"""What may change about a table between its files, and while a run is under way.
+
+Called by `table` before any work (are all files of a kind that we can rewrite under the newest schema?) and
+by `commit` (was the table changed meanwhile?). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lithify.tables.paimon import support
+from lithify.tables.paimon.entries import Entry
+from lithify.tables.paimon.schema import Schema
+
+
+def schema_conflict(running: Schema, newest: Schema) -> str | None:
+    """Why a run that was planned with one schema may not commit under a newer one; None if it may.
+
+    Options that do not concern compaction may change at any time.
+    """
+    if running.id == newest.id:
+        return None
+    if running.columns != newest.columns or running.primary_key != newest.primary_key:
+        return "the columns of the table were changed meanwhile"
+    table = support.load()
+    for key in sorted(running.options.keys() | newest.options.keys()):
+        rule = table.option(key)
+        harmless = rule is not None and rule.support is support.Support.HARMLESS
+        if not harmless and running.options.get(key) != newest.options.get(key):
+            return f"the table option {key} was changed meanwhile"
+    return None
+
+
+def file_problems(entry: Entry) -> Iterator[str]:
+    """Why this release cannot compact a data file; options do not tell, they may have changed since."""
+    file = entry.file
+    if not file.name.endswith(".parquet"):
+        yield f"data file {file.name}: only Parquet files are rewritten yet"
+    if file.extra_files or file.embedded_index is not None:
+        yield f"data file {file.name}: it has a file index, which would be lost"
+    if file.external_path is not None:
+        yield f"data file {file.name}: it lies outside the table's directory"
+    if file.first_row_id is not None or file.write_columns is not None:
+        yield f"data file {file.name}: it belongs to row tracking or data evolution"
+
+
+def type_changes(old: Schema, newest: Schema) -> Iterator[str]:
+    """Columns whose type changed since a file was written; such values would have to be converted."""
+    before = {column.id: column.type for column in old.columns}
+    for column in newest.columns:
+        known = before.get(column.id)
+        if known is not None and replace(known, nullable=True) != replace(column.type, nullable=True):
+            yield (
+                f"column {column.name}: it had another type in schema {old.id}, "
+                "and files from then are not converted yet"
+            )

@@ -1,0 +1,131 @@
+"""Finds the files that dead attempts left behind, and deletes them when that is certain to be safe.
+
+Called by the job's driver before it plans. For every attempt in the journal:
+
+- It has committed: files with its prefix that nothing refers to are left over from failed tasks.
+- It has not, and cannot any more: every snapshot since its base could be read and none is its own, and each
+  of its units has lost an input, so a late commit of it would be refused. Then its files may go.
+- Nobody can tell: its files wait until the attempt is older than the safe age, at which it fences itself.
+
+Before anything is deleted the attempt is condemned (it looks at its journal before it commits), and its files
+are looked up in all snapshots, tags and branches. Only the directories of the journal's buckets are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from enum import Enum, auto
+
+from pypaimon.snapshot.snapshot import Snapshot
+
+from lithify.clock import Clock
+from lithify.faults import reach
+from lithify.tables.paimon.entries import ADD
+from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, SAFE_AGE, Attempt
+from lithify.tables.paimon.references import referenced_names
+from lithify.tables.paimon.storage import TEMPORARY
+from lithify.tables.paimon.table import PaimonTable
+
+_LINGERING = timedelta(minutes=10)
+"""Tasks of a dead driver may go on writing for a while; until then its journal is kept to look again."""
+
+
+class Fate(Enum):
+    """What is known of an attempt."""
+
+    COMMITTED = auto()
+    HARMLESS = auto()
+    UNKNOWN = auto()
+
+
+def committed_by(table: PaimonTable, attempt: Attempt) -> tuple[Fate, Snapshot | None]:
+    """Whether an attempt has committed, from the snapshots since its base.
+
+    `HARMLESS` here means that it certainly has not; whether it still may, is another question.
+    """
+    base = table.snapshots.get(attempt.base_snapshot)
+    readable = base is not None and base.time_millis == attempt.base_millis
+    for snapshot in table.snapshots.since(attempt.base_snapshot):
+        if snapshot is None:
+            readable = False
+        elif (snapshot.properties or {}).get(ATTEMPT_PROPERTY) == attempt.prefix:
+            return Fate.COMMITTED, snapshot
+    return (Fate.HARMLESS if readable else Fate.UNKNOWN), None
+
+
+def reconcile(table: PaimonTable, clock: Clock) -> int:
+    """Cleans up after dead attempts; returns how many files were deleted.
+
+    Raises:
+        CorruptTable: a journal, snapshot or manifest cannot be read, so nothing can be said for certain.
+    """
+    deleted = 0
+    for attempt in table.journal.attempts():
+        if _may_be_cleaned(table, attempt, clock):
+            deleted += sweep(table, attempt)
+            if attempt.age(clock.now()) > _LINGERING:
+                table.journal.close(attempt)
+    return deleted + _delete_temporaries(table, clock)
+
+
+def sweep(table: PaimonTable, attempt: Attempt) -> int:
+    """Deletes the files of an attempt that nothing refers to; returns how many there were.
+
+    Only to be called when the attempt has committed or never can.
+    """
+    data = [f"{folder}/{name}" for folder, name in _data_files(table, attempt)]
+    manifests = table.manifests.names_with(attempt.prefix)
+    if not data and not manifests:
+        return 0
+    referenced = referenced_names(table, attempt.prefix)
+    doomed = [path for path in data if path.rsplit("/", 1)[-1] not in referenced]
+    for path in doomed:
+        table.storage.delete(path)
+    unused = [name for name in manifests if name not in referenced]
+    table.manifests.delete(unused)
+    reach("orphans-deleted")
+    return len(doomed) + len(unused)
+
+
+def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:
+    fate, _ = committed_by(table, attempt)
+    if fate is Fate.COMMITTED:
+        return True
+    hopeless = fate is Fate.HARMLESS and _has_lost_every_unit(table, attempt)
+    if not (hopeless or attempt.condemned or attempt.age(clock.now()) > SAFE_AGE):
+        return False
+    table.journal.condemn(attempt)
+    reach("condemned")
+    return True
+
+
+def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
+    newest = table.snapshots.latest()
+    if newest is None:
+        return False
+    buckets = {table.bucket_id(bytes.fromhex(unit.partition), unit.bucket): unit for unit in attempt.units}
+    live = table.live_in(buckets.keys(), newest)
+    return all(
+        not set(unit.inputs) <= {entry.file.name for entry in live.get(bucket, ()) if entry.kind == ADD}
+        for bucket, unit in buckets.items()
+    )
+
+
+def _data_files(table: PaimonTable, attempt: Attempt) -> Iterator[tuple[str, str]]:
+    for folder in sorted({unit.folder for unit in attempt.units}):
+        for file in table.storage.list(folder):
+            if attempt.prefix in file.name:
+                yield folder, file.name
+
+
+def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:
+    """Deletes what a crash in the middle of a small write left, once it is old."""
+    oldest = (clock.now() - SAFE_AGE).timestamp()
+    deleted = 0
+    for folder in (f"{table.root}/snapshot", f"{table.root}/lithify/attempts"):
+        for file in table.storage.list(folder):
+            if file.name.startswith(TEMPORARY) and file.modified_seconds < oldest:
+                table.storage.delete(f"{folder}/{file.name}")
+                deleted += 1
+    return deleted

@@ -1,0 +1,115 @@
+"""A version of a table's schema in the form that readers, writers and the merge work with.
+
+Made by `catalog` from pypaimon's schema and shipped to executors, so it is small, frozen and free of
+pypaimon. Column order is the table's; keys are in the order in which they were declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lithify.rewriting.spec import MergeSpec, SequenceField
+from lithify.tables.paimon.types import ColumnType, arrow_type
+
+SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
+VALUE_KIND = "_VALUE_KIND"
+KEY_PREFIX = "_KEY_"
+_KEY_ID_OFFSET = 1073741823
+_SEQUENCE_NUMBER_ID = 2147483646
+_VALUE_KIND_ID = 2147483645
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its id never changes, its name may."""
+
+    id: int
+    name: str
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One version of a table's schema.
+
+    Attributes:
+        id: version, from 0.
+        columns: value columns in table order.
+        primary_key: names of the key columns without the partition's (Paimon's trimmed primary key).
+        partition_keys: names of the partition columns.
+        options: table options as stored.
+    """
+
+    id: int
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    partition_keys: tuple[str, ...]
+    options: Mapping[str, str]
+
+    def column(self, name: str) -> Column:
+        """The column of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def key_types(self) -> tuple[ColumnType, ...]:
+        """Types of the key columns."""
+        return tuple(self.column(name).type for name in self.primary_key)
+
+    @property
+    def partition_types(self) -> tuple[ColumnType, ...]:
+        """Types of the partition columns."""
+        return tuple(self.column(name).type for name in self.partition_keys)
+
+    def rows_schema(self) -> pa.Schema:
+        """What the merge works on: the value columns, then sequence number and row kind."""
+        values = [
+            pa.field(column.name, arrow_type(column.type), column.type.nullable) for column in self.columns
+        ]
+        return pa.schema([*values, *_system_fields()])
+
+    def file_schema(self, *, thin: bool) -> pa.Schema:
+        """The columns of a data file, in file order and with Paimon's field ids."""
+        keys = [] if thin else [self._key_field(self.column(name)) for name in self.primary_key]
+        system = zip(_system_fields(), (_SEQUENCE_NUMBER_ID, _VALUE_KIND_ID), strict=True)
+        values = [_with_id(_field(column.name, column.type), column.id) for column in self.columns]
+        return pa.schema([*keys, *(_with_id(field, number) for field, number in system), *values])
+
+    @staticmethod
+    def _key_field(column: Column) -> pa.Field:
+        return _with_id(_field(KEY_PREFIX + column.name, column.type), column.id + _KEY_ID_OFFSET)
+
+
+def merge_spec(
+    schema: Schema, sequence_fields: tuple[SequenceField, ...], *, ignore_deletes: bool, drop_deletes: bool
+) -> MergeSpec:
+    """How the rows of a table of this schema are merged."""
+    return MergeSpec(
+        key=schema.primary_key,
+        sequence_fields=sequence_fields,
+        ignore_deletes=ignore_deletes,
+        drop_deletes=drop_deletes,
+        sequence_number=SEQUENCE_NUMBER,
+        row_kind=VALUE_KIND,
+    )
+
+
+def _system_fields() -> list[pa.Field]:
+    return [
+        pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False),
+        pa.field(VALUE_KIND, pa.int8(), nullable=False),
+    ]
+
+
+def _field(name: str, column: ColumnType) -> pa.Field:
+    return pa.field(name, arrow_type(column), column.nullable)
+
+
+def _with_id(field: pa.Field, number: int) -> pa.Field:
+    return field.with_metadata({b"PARQUET:field_id": str(number).encode()})

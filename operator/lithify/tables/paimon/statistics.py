@@ -1,0 +1,151 @@
+"""Column statistics of a finished Parquet file, in the form in which manifests hold them.
+
+Called by `writer` with the file's footer. Follows Paimon's ParquetSimpleStatsExtractor and its collectors:
+what a column's mode (none, counts, truncate(n), full) leaves of null count, minimum and maximum.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from lithify.tables.paimon.binary_row import encode_row
+from lithify.tables.paimon.entries import Stats
+from lithify.tables.paimon.types import ColumnType, Raw
+
+_TRUNCATE = re.compile(r"truncate\((\d+)\)")
+_KEY_MODE = "truncate(128)"
+_LAST_CODE_POINT = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+@dataclass(frozen=True, slots=True)
+class StatsModes:
+    """Which statistics each column gets.
+
+    Attributes:
+        default: `metadata.stats-mode`.
+        by_column: `fields.<column>.stats-mode`.
+        first_columns: only so many columns get the default mode, the rest none; negative for all.
+        dense: columns without statistics are left out (`metadata.stats-dense-store`).
+    """
+
+    default: str = "truncate(16)"
+    by_column: Mapping[str, str] = field(default_factory=dict)
+    first_columns: int = -1
+    dense: bool = True
+
+    def of_columns(self, columns: Iterable[str], always: frozenset[str] = frozenset()) -> list[str]:
+        """The mode of each column; those in `always` keep the mode of key columns."""
+        modes, counted = [], 0
+        for column in columns:
+            if column in self.by_column:
+                modes.append(self.by_column[column])
+            elif column in always:
+                modes.append(_KEY_MODE)
+                continue
+            else:
+                skipped = 0 <= self.first_columns <= counted
+                modes.append("none" if skipped else self.default)
+            counted += 1
+        return modes
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """Statistics of one column; None where unknown."""
+
+    minimum: Raw = None
+    maximum: Raw = None
+    nulls: int | None = None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing is known."""
+        return self.minimum is None and self.maximum is None and self.nulls is None
+
+
+def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> ColumnStats:
+    """Statistics of a whole file's column out of its row groups."""
+    groups = [footer.row_group(number).column(index).statistics for number in range(footer.num_row_groups)]
+    if any(group is None or not group.has_null_count for group in groups):
+        return ColumnStats()
+    nulls = sum(group.null_count for group in groups)
+    known = [group for group in groups if group.has_min_max]
+    if any(not group.has_min_max and group.num_values > 0 for group in groups) or not known:
+        return ColumnStats(nulls=nulls)
+    return ColumnStats(
+        minimum=min(_raw(group.min_raw, column) for group in known),
+        maximum=max(_raw(group.max_raw, column) for group in known),
+        nulls=nulls,
+    )
+
+
+def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
+    """What a mode leaves of a column's statistics.
+
+    Truncated maxima are rounded up to remain an upper bound; where that is impossible neither bound is kept.
+    """
+    if mode == "none":
+        return ColumnStats()
+    if mode == "counts":
+        return ColumnStats(nulls=stats.nulls)
+    match = _TRUNCATE.fullmatch(mode)
+    if match is None or not column.is_string or not isinstance(stats.maximum, bytes):
+        return stats
+    length = int(match[1])
+    upper = _truncated_up(stats.maximum.decode(), length)
+    if upper is None:
+        return ColumnStats(nulls=stats.nulls)
+    lower = stats.minimum.decode()[:length] if isinstance(stats.minimum, bytes) else ""
+    return ColumnStats(lower.encode(), upper.encode(), stats.nulls)
+
+
+def key_stats(stats: Sequence[ColumnStats], types: Sequence[ColumnType], modes: Sequence[str]) -> Stats:
+    """Statistics of the key columns; all of them are stored."""
+    kept = [reduced(*each) for each in zip(stats, types, modes, strict=True)]
+    return _encode(kept, types)
+
+
+def value_stats(
+    stats: Sequence[ColumnStats], types: Mapping[str, ColumnType], modes: Sequence[str], *, dense: bool
+) -> tuple[Stats, tuple[str, ...] | None]:
+    """Statistics of the value columns and, if some columns are left out, the names of those that are not."""
+    kept = [reduced(*each) for each in zip(stats, types.values(), modes, strict=True)]
+    if not dense:
+        return _encode(kept, list(types.values())), None
+    stored = [(name, column) for (name, column) in zip(types, kept, strict=True) if not column.is_none]
+    encoded = _encode([column for _, column in stored], [types[name] for name, _ in stored])
+    names = tuple(name for name, _ in stored)
+    return encoded, None if len(names) == len(types) else names
+
+
+def _encode(stats: Sequence[ColumnStats], types: Sequence[ColumnType]) -> Stats:
+    return Stats(
+        min_values=encode_row([column.minimum for column in stats], types),
+        max_values=encode_row([column.maximum for column in stats], types),
+        null_counts=tuple(column.nulls for column in stats),
+    )
+
+
+def _raw(value: Any, column: ColumnType) -> Any:
+    if column.root == "DECIMAL" and isinstance(value, bytes):
+        return int.from_bytes(value, "big", signed=True)
+    if column.root in ("FLOAT", "DOUBLE"):
+        return float(value)
+    return value if isinstance(value, bytes) else int(value)
+
+
+def _truncated_up(text: str, length: int) -> str | None:
+    """The shortest text of at most `length` code points that is not below `text`, if there is one."""
+    if len(text) <= length:
+        return text
+    for position in range(length - 1, -1, -1):
+        following = ord(text[position]) + 1
+        if following <= _LAST_CODE_POINT and following not in _SURROGATES:
+            return text[:position] + chr(following)
+    return None

@@ -1,0 +1,163 @@
+"""The file system of a table: data files in and out, small files, listings.
+
+Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO,
+except on the local file system, where data goes through PyArrow's native files (no Python in the data path).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+from pypaimon.common.file_io import FileIO
+from pypaimon.filesystem.local_file_io import LocalFileIO
+
+from lithify.errors import StorageError
+
+TEMPORARY = ".lithify-"
+"""What the names of files begin with that only exist for the moment of a write."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file in a directory."""
+
+    name: str
+    modified_seconds: float
+
+
+class Storage:
+    """Access to the files below one table; picklable, so that executors can have it too."""
+
+    def __init__(self, file_io: FileIO) -> None:
+        self._file_io = file_io
+
+    @property
+    def is_local(self) -> bool:
+        """Whether files are on the local file system."""
+        return isinstance(self._file_io, LocalFileIO)
+
+    def local_path(self, path: str) -> Path:
+        """The local file that a path names; only meaningful if `is_local`."""
+        return Path(self._file_io.to_filesystem_path(path))
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Opens a file for reading at any position.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+        """
+        if self.is_local:
+            return pa.OSFile(str(self.local_path(path)))
+        stream = self._file_io.new_input_stream(path)
+        return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Opens a new file for writing, with the directories above it."""
+        with reporting(path):
+            if self.is_local:
+                local = self.local_path(path)
+                local.parent.mkdir(parents=True, exist_ok=True)
+                return pa.OSFile(str(local), "wb")
+            return pa.PythonFile(self._file_io.new_output_stream(path), mode="w")
+
+    def read_text(self, path: str) -> str | None:
+        """The content of a small file, None if it does not exist."""
+        try:
+            with reporting(path):
+                text: str = self._file_io.read_file_utf8(path)
+        except FileNotFoundError:
+            return None
+        return text
+
+    def write_text(self, path: str, text: str) -> None:
+        """Writes a small file in one go, replacing what is there."""
+        with reporting(path):
+            if self.is_local:
+                _replace(self.local_path(path), text)
+            else:
+                self._file_io.overwrite_file_utf8(path, text)
+
+    def create_text(self, path: str, text: str) -> bool:
+        """Writes a small file unless it exists; whether it was written.
+
+        On a local file system this is atomic; elsewhere two callers at the same moment may both succeed.
+        """
+        with reporting(path):
+            if not self.is_local:
+                if self._file_io.exists(path):
+                    return False
+                self._file_io.write_file(path, text)
+                return True
+            return _link(self.local_path(path), text)
+
+    def delete(self, path: str) -> None:
+        """Deletes a file; it is fine if it is gone already."""
+        with reporting(path), suppress(FileNotFoundError):
+            self._file_io.delete(path)
+
+    def list(self, folder: str) -> list[ListedFile]:
+        """The files right in a directory, none if it does not exist."""
+        with reporting(folder):
+            statuses = self._file_io.list_status(folder) if self._file_io.exists(folder) else []
+        return [ListedFile(status.path.rsplit("/", 1)[-1], _seconds(status.mtime)) for status in statuses]
+
+
+@contextmanager
+def reporting(path: str) -> Iterator[None]:
+    """Turns what the file system says into a `StorageError` that names the file and the remedy.
+
+    A file that does not exist stays a FileNotFoundError: what that means, the caller knows.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StorageError(path, "no space left on the device; free some and run again") from error
+        raise StorageError(path, f"{error.strerror or error}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    with _temporary(path, text) as temporary:
+        temporary.replace(path)
+
+
+def _link(path: Path, text: str) -> bool:
+    """Gives a finished file its name, which the kernel refuses if the name is taken."""
+    with _temporary(path, text) as temporary:
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            return False
+    return True
+
+
+@contextmanager
+def _temporary(path: Path, text: str) -> Iterator[Path]:
+    """A file with that text on disk, beside `path` and gone afterwards."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{TEMPORARY}{path.name}.{uuid4()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _seconds(modified: object) -> float:
+    """Modification time as seconds since the epoch, whatever a FileIO returns for it."""
+    timestamp = getattr(modified, "timestamp", None)
+    if callable(timestamp):
+        return float(timestamp())
+    return float(modified) if isinstance(modified, int | float) else 0.0

@@ -1,0 +1,238 @@
+"""One opened Paimon table, on the driver: schema, options, snapshots, manifests, journal, paths.
+
+Made by `catalog.open_table`; used by the job's driver, the command line and the rest of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import unquote
+
+from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.snapshot.snapshot_commit import PartitionStatistics
+from pypaimon.table.file_store_table import FileStoreTable
+from pypaimon.table.row.generic_row import GenericRowDeserializer
+
+from lithify.errors import InvalidOption, NotFound, UnsupportedTable
+from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
+from lithify.tables.paimon.binary_row import order_key
+from lithify.tables.paimon.entries import ADD, Entry
+from lithify.tables.paimon.evolution import file_problems, type_changes
+from lithify.tables.paimon.journal import Journal
+from lithify.tables.paimon.manifests import Manifests
+from lithify.tables.paimon.options import TableOptions
+from lithify.tables.paimon.schema import Schema
+from lithify.tables.paimon.snapshots import Snapshots
+from lithify.tables.paimon.storage import Storage
+
+_CARRIED_INDEXES = frozenset({"HASH"})
+"""Index files that stay right whatever is compacted: rows keep their bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions and buckets to look at; empty means all.
+
+    Attributes:
+        partitions: each a set of column values; a partition is meant if it has the values of one of them.
+        buckets: bucket numbers.
+    """
+
+    partitions: tuple[Mapping[str, str], ...] = ()
+    buckets: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The live files of the selected buckets in one pinned snapshot."""
+
+    snapshot_id: SnapshotId
+    commit_millis: int
+    buckets: tuple[Bucket, ...]
+    entries: Mapping[BucketId, Mapping[str, Entry]]
+
+
+class PaimonTable:
+    """A primary-key table whose options and types `support` has let through.
+
+    Args:
+        table: pypaimon's table.
+        name: how people call it, `database.table`.
+        schema: its newest schema.
+        read_schema: loads a version of the schema; None for the newest.
+        options: what a compaction reads of its options.
+        storage: its files.
+    """
+
+    def __init__(
+        self,
+        table: FileStoreTable,
+        name: str,
+        schema: Schema,
+        read_schema: Callable[[int | None], Schema],
+        options: TableOptions,
+        storage: Storage,
+    ) -> None:
+        self._table = table
+        self._paths = table.path_factory()
+        self._read_schema = read_schema
+        self._schemas = {schema.id: schema}
+        self._bucket_ids: dict[tuple[bytes, int], BucketId] = {}
+        self.name = name
+        self.root: str = table.table_path.rstrip("/")
+        self.schema = schema
+        self.options = options
+        self.storage = storage
+        self.manifests = Manifests(table)
+        self.snapshots = Snapshots(table, storage)
+        self.journal = Journal(self.root, storage)
+        self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
+
+    def view(self, selection: Selection) -> View | None:
+        """Pins the newest snapshot and lists the live files of the selected buckets; None if there is none.
+
+        Raises:
+            InvalidOption: a partition column does not exist.
+            NotFound: no file lies in a selected partition or bucket.
+            CorruptTable: a snapshot or manifest is missing or unreadable.
+        """
+        self._check_columns(selection)
+        snapshot = self.snapshots.latest()
+        if snapshot is None:
+            return None
+        self._check_indexes(snapshot)
+        live = self._by_bucket(self.manifests.live(snapshot, partial(self._is_selected, selection)))
+        self._check_found(selection, live)
+        return self._view(snapshot, live)
+
+    def view_of(self, buckets: Collection[BucketId]) -> View | None:
+        """Pins the newest snapshot and lists the live files of exactly these buckets."""
+        snapshot = self.snapshots.latest()
+        return None if snapshot is None else self._view(snapshot, self.live_in(buckets, snapshot))
+
+    def live_in(self, buckets: Collection[BucketId], snapshot: Snapshot) -> dict[BucketId, list[Entry]]:
+        """The live entries of some buckets in a snapshot."""
+        places = {(bucket.partition, bucket.bucket) for bucket in buckets}
+        live = self.manifests.live(snapshot, lambda partition, bucket: (partition, bucket) in places)
+        return self._by_bucket(live)
+
+    def schema_of(self, schema_id: int) -> Schema:
+        """A version of the schema."""
+        if schema_id not in self._schemas:
+            self._schemas[schema_id] = self._read_schema(schema_id)
+        return self._schemas[schema_id]
+
+    def newest_schema(self) -> Schema:
+        """The newest schema, read again: somebody may have changed the table since it was opened."""
+        return self._read_schema(None)
+
+    def check_files(self, entries: Iterable[Entry]) -> None:
+        """Makes sure that these files can be compacted under the newest schema.
+
+        Raises:
+            UnsupportedTable: some cannot.
+        """
+        listed = list(entries)
+        schema_ids = sorted({entry.file.schema_id for entry in listed})
+        problems = [
+            *(problem for entry in listed for problem in file_problems(entry)),
+            *(
+                problem
+                for number in schema_ids
+                for problem in type_changes(self.schema_of(number), self.schema)
+            ),
+        ]
+        if problems:
+            raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
+
+    def folder(self, bucket: BucketId) -> str:
+        """The directory of a bucket."""
+        return f"{self.root}/{bucket.path}"
+
+    def path(self, entry: Entry) -> str:
+        """Where a data file is."""
+        return f"{self.folder(self.bucket_id(entry.partition, entry.bucket))}/{entry.file.name}"
+
+    def bucket_id(self, partition: bytes, bucket: int) -> BucketId:
+        """The identity of a bucket."""
+        known = self._bucket_ids.get((partition, bucket))
+        if known is None:
+            values = tuple(self._partition_values(partition))
+            path = self._paths.relative_bucket_path(values, bucket, canonical_partition=True)
+            known = self._bucket_ids[partition, bucket] = BucketId(partition, bucket, path)
+        return known
+
+    def statistics_of(self, entries: Iterable[Entry]) -> list[PartitionStatistics]:
+        """What a commit changes of each partition, for catalogs that keep count."""
+        changes: dict[bytes, PartitionStatistics] = {}
+        for entry in entries:
+            sign, file = (1 if entry.kind == ADD else -1), entry.file
+            spec = _spec(self.bucket_id(entry.partition, entry.bucket).path)
+            change = changes.setdefault(entry.partition, PartitionStatistics.create(spec))
+            change.record_count += sign * file.rows
+            change.file_count += sign
+            change.file_size_in_bytes += sign * file.size
+            change.total_buckets = entry.total_buckets
+        return list(changes.values())
+
+    def _view(self, snapshot: Snapshot, live: Mapping[BucketId, list[Entry]]) -> View:
+        buckets = [
+            Bucket(
+                id=bucket,
+                files=tuple(entry.file.as_data_file(self.order_key) for entry in live[bucket]),
+                total_buckets=live[bucket][0].total_buckets,
+            )
+            for bucket in sorted(live, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
+        ]
+        entries = {bucket: {entry.file.name: entry for entry in live[bucket]} for bucket in live}
+        return View(SnapshotId(snapshot.id), snapshot.time_millis, tuple(buckets), entries)
+
+    def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:
+        grouped: dict[BucketId, list[Entry]] = {}
+        for entry in entries:
+            grouped.setdefault(self.bucket_id(entry.partition, entry.bucket), []).append(entry)
+        return grouped
+
+    def _partition_values(self, partition: bytes) -> list[object]:
+        row = GenericRowDeserializer.from_bytes(partition, self._table.partition_keys_fields)
+        values: list[object] = row.values
+        return values
+
+    def _is_selected(self, selection: Selection, partition: bytes, bucket: int) -> bool:
+        if selection.buckets and bucket not in selection.buckets:
+            return False
+        spec = _spec(self.bucket_id(partition, bucket).path).items()
+        return not selection.partitions or any(wanted.items() <= spec for wanted in selection.partitions)
+
+    def _check_indexes(self, snapshot: Snapshot) -> None:
+        """Options may have been switched off since; what they left behind still counts."""
+        unknown = sorted(self.manifests.index_types(snapshot) - _CARRIED_INDEXES)
+        if unknown:
+            kinds = ", ".join(unknown)
+            raise UnsupportedTable(
+                self.name, (f"index files: it has {kinds}, which this release cannot heed",)
+            )
+
+    def _check_columns(self, selection: Selection) -> None:
+        for wanted in selection.partitions:
+            for column in wanted.keys() - set(self.schema.partition_keys):
+                known = ", ".join(self.schema.partition_keys) or "it is not partitioned"
+                problem = f"{column} is not a partition column of {self.name} ({known})"
+                raise InvalidOption("--partition", problem)
+
+    def _check_found(self, selection: Selection, live: Collection[BucketId]) -> None:
+        specs = [_spec(bucket.path) for bucket in live]
+        for wanted in selection.partitions:
+            if not any(wanted.items() <= spec.items() for spec in specs):
+                name = "/".join(f"{column}={value}" for column, value in wanted.items())
+                raise NotFound("partition", f"{name} in {self.name}", "no live file lies there")
+        for number in sorted(selection.buckets - {bucket.bucket for bucket in live}):
+            raise NotFound("bucket", f"{number} in {self.name}", "no live file lies there")
+
+
+def _spec(path: str) -> dict[str, str]:
+    """Partition columns and values out of a bucket's path."""
+    pairs = (part.split("=", 1) for part in path.split("/")[:-1])
+    return {unquote(column): unquote(value) for column, value in pairs}

@@ -1,0 +1,196 @@
+"""Writes key-value data files as Java Paimon does: columns, field ids, physical types, names, metadata.
+
+Called by the job's tasks, one `KeyValueFile` at a time through `rewriting.rolling`. The rows come with the
+value columns and the two system columns (`Schema.rows_schema`), in key order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lithify.rewriting.order import key_at, parts_of_column
+from lithify.rewriting.spec import RETRACTS
+from lithify.tables.paimon.binary_row import encode_row
+from lithify.tables.paimon.entries import COMPACT_SOURCE, FileMeta, Stats
+from lithify.tables.paimon.options import FileOptions
+from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, Schema
+from lithify.tables.paimon.statistics import ColumnStats, footer_stats, key_stats, value_stats
+from lithify.tables.paimon.storage import Storage, reporting
+from lithify.tables.paimon.types import Raw, raw_of_parts
+
+_PARQUET_CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
+"""Paimon's names of codecs that PyArrow calls differently."""
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """Where and how the files of one task are written.
+
+    Attributes:
+        folder: the bucket's directory.
+        writer_id: UUID of the writer, in the names of its files.
+        level: the output level.
+        schema: the table's newest schema.
+        options: how files are written.
+    """
+
+    folder: str
+    writer_id: str
+    level: int
+    schema: Schema
+    options: FileOptions
+
+    def names(self) -> Iterator[str]:
+        """Names for the files, in order."""
+        codec = f".{self.options.compression}" if self.options.suffix_names_compression else ""
+        stem = f"{self.options.prefix}{self.writer_id}"
+        return (f"{stem}-{number}{codec}.parquet" for number in count())
+
+
+class KeyValueFile:
+    """One data file being written; an `OpenFile` of `rewriting.rolling`."""
+
+    def __init__(
+        self, name: str, target: FileTarget, storage: Storage, wall_clock: Callable[[], int]
+    ) -> None:
+        self._name = name
+        self._target = target
+        self._storage = storage
+        self._wall_clock = wall_clock
+        self._path = f"{target.folder}/{name}"
+        self._schema = target.schema.file_schema(thin=target.options.thin)
+        self._summary = _Summary(target.schema)
+        self._sink = storage.create(self._path)
+        self._footers: list[pq.FileMetaData] = []
+        self._writer = _parquet_writer(self._sink, self._schema, target.options, self._footers)
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds one row group."""
+        self._summary.add(rows)
+        columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
+        with reporting(self._path):
+            self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=rows.num_rows)
+
+    def close(self) -> FileMeta:
+        """Finishes the file and describes it."""
+        with reporting(self._path):
+            self._writer.close()
+            size = self.size
+            self._sink.close()
+        (footer,) = self._footers
+        keys, values, columns = self._stats(footer)
+        return FileMeta(
+            name=self._name,
+            size=size,
+            rows=footer.num_rows,
+            min_key=self._summary.min_key(),
+            max_key=self._summary.max_key(),
+            key_stats=keys,
+            value_stats=values,
+            min_sequence=self._summary.min_sequence,
+            max_sequence=self._summary.max_sequence,
+            schema_id=self._target.schema.id,
+            level=self._target.level,
+            extra_files=(),
+            created_millis=self._wall_clock(),
+            delete_rows=self._summary.delete_rows,
+            embedded_index=None,
+            source=COMPACT_SOURCE,
+            value_stats_columns=columns,
+            external_path=None,
+            first_row_id=None,
+            write_columns=None,
+            write_columns_sequences=None,
+        )
+
+    def abort(self) -> None:
+        """Gives the file up and deletes it."""
+        self._sink.close()
+        self._storage.delete(self._path)
+
+    def _stats(self, footer: pq.FileMetaData) -> tuple[Stats, Stats, tuple[str, ...] | None]:
+        schema, modes = self._target.schema, self._target.options.stats
+        thin = self._target.options.thin
+        keys = [name if thin else KEY_PREFIX + name for name in schema.primary_key]
+        types = {column.name: column.type for column in schema.columns}
+        value_modes = modes.of_columns(types, frozenset(keys))
+        key_modes = (
+            [value_modes[list(types).index(name)] for name in keys]
+            if thin
+            else modes.of_columns(keys, frozenset(keys))
+        )
+        values, columns = value_stats(
+            [self._column_stats(footer, name) for name in types], types, value_modes, dense=modes.dense
+        )
+        key_columns = [self._column_stats(footer, name) for name in keys]
+        return key_stats(key_columns, schema.key_types, key_modes), values, columns
+
+    def _column_stats(self, footer: pq.FileMetaData, name: str) -> ColumnStats:
+        column = self._target.schema.column(name.removeprefix(KEY_PREFIX))
+        return footer_stats(footer, self._schema.get_field_index(name), column.type)
+
+
+class _Summary:
+    """Key bounds, sequence range and deletes of the rows written so far."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._first: Sequence[Raw] | None = None
+        self._last: Sequence[Raw] = ()
+        self.min_sequence = 2**63 - 1
+        self.max_sequence = -(2**63)
+        self.delete_rows = 0
+
+    def add(self, rows: pa.Table) -> None:
+        self._first = self._first or self._key(rows, 0)
+        self._last = self._key(rows, rows.num_rows - 1)
+        bounds = pc.min_max(rows.column(SEQUENCE_NUMBER))
+        self.min_sequence = min(self.min_sequence, bounds["min"].as_py())
+        self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
+        kinds = rows.column(VALUE_KIND).to_numpy()
+        self.delete_rows += int(np.isin(kinds, RETRACTS).sum())
+
+    def min_key(self) -> bytes:
+        return encode_row(self._first or (), self._schema.key_types)
+
+    def max_key(self) -> bytes:
+        return encode_row(self._last, self._schema.key_types)
+
+    def _key(self, rows: pa.Table, row: int) -> list[Raw]:
+        values = []
+        for name, column in zip(self._schema.primary_key, self._schema.key_types, strict=True):
+            one_row = rows.column(name).slice(row, 1).combine_chunks()
+            values.append(raw_of_parts(column, key_at(parts_of_column(one_row), 0)))
+        return values
+
+
+def _parquet_writer(
+    sink: pa.NativeFile, schema: pa.Schema, options: FileOptions, footers: list[pq.FileMetaData]
+) -> pq.ParquetWriter:
+    codec = _PARQUET_CODECS.get(options.compression, options.compression)
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression=codec,
+        compression_level=options.zstd_level if codec == "zstd" else None,
+        data_page_size=_MIB,
+        dictionary_pagesize_limit=_MIB,
+        store_schema=False,
+        store_decimal_as_integer=True,
+        write_page_index=True,
+        metadata_collector=footers,
+    )
