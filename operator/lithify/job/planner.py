@@ -20,7 +20,8 @@ from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
 from lithify.tables.model import Bucket, DataFile, OrderKey
 from lithify.tables.paimon.entries import Entry
-from lithify.tables.paimon.reader import InputFile, holds_deletes
+from lithify.tables.paimon.footers import Footers
+from lithify.tables.paimon.reader import InputFile
 from lithify.tables.paimon.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable, View
 from lithify.tables.paimon.types import order_kinds
@@ -95,7 +96,7 @@ def _task(
 ) -> MergeTask:
     entries = view.entries[unit.bucket]
     sections = tuple(
-        tuple(tuple(input_file(table, unit, entries[file.name]) for file in run) for run in section.runs)
+        tuple(tuple(_input_file(table, unit, entries[file.name]) for file in run) for run in section.runs)
         for section in part.sections
     )
     schema_ids = {file.schema_id for section in part.sections for file in section.files}
@@ -124,7 +125,7 @@ def _task(
     )
 
 
-def input_file(table: PaimonTable, unit: Unit, entry: Entry) -> InputFile:
+def _input_file(table: PaimonTable, unit: Unit, entry: Entry) -> InputFile:
     """What a reader has to know of a data file of a unit."""
     file = entry.file
     return InputFile(table.path(entry), file.size, file.rows, file.schema_id, unit.run_numbers[file.name])
@@ -150,9 +151,9 @@ def _files_hiding_deletes(table: PaimonTable, view: View, units: Iterable[Unit])
     ]
     if not suspects:
         return frozenset()
-    inputs = [input_file(table, unit, view.entries[unit.bucket][file.name]) for unit, file in suspects]
+    paths = [table.path(view.entries[unit.bucket][file.name]) for unit, file in suspects]
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:
-        verdicts = readers.map(lambda file: holds_deletes(file, table.storage), inputs)
+        verdicts = list(readers.map(Footers(table.storage).holds_deletes, paths))
         return frozenset(file.name for (_, file), bad in zip(suspects, verdicts, strict=True) if bad)
 
 

@@ -27,7 +27,7 @@ from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.paimon.entries import FileMeta
 from lithify.tables.paimon.journal import writer_id
-from lithify.tables.paimon.reader import InputFile, ParquetRun
+from lithify.tables.paimon.reader import InputFile, ParquetRun, Reading
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.writer import FileTarget, KeyValueFile
@@ -154,10 +154,9 @@ class _Merge:
         self._written: list[str] = []
         self._clock = clock
         self._rows = sum(file.rows for file in task.inputs)
-        self._sections = [
-            [ParquetRun(run, task.schemas, task.target.schema, task.storage) for run in section]
-            for section in task.sections
-        ]
+        compared = [*task.spec.key, *(field.name for field in task.spec.sequence_fields)]
+        reading = Reading(task.inputs, task.schemas, task.target.schema, compared, task.storage)
+        self._sections = [[ParquetRun(run, reading) for run in section] for section in task.sections]
 
     @property
     def rows_read(self) -> int:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.rewriting.order import IntPart, concat_parts, rank_rows
 from lithify.rewriting.runs import KeyedPiece, Piece, RunCursor
@@ -38,8 +39,7 @@ def merge_cursors(cursors: Sequence[RunCursor], spec: MergeSpec, *, last_pass: b
     while live:
         horizon = min(cursor.horizon for cursor in live)
         taken = [piece for cursor in live for piece in cursor.take_upto(horizon)]
-        merged = taken[0].piece if len(taken) == 1 else _reduce(taken, spec)
-        yield _without_retracted(merged, spec) if last_pass else merged
+        yield _merge_round(taken, spec, last_pass=last_pass)
         for cursor in live:
             cursor.fill()
         live = [cursor for cursor in live if not cursor.is_exhausted]
@@ -59,19 +59,24 @@ class _Groups:
     def sizes(self) -> IntPart:
         return np.diff(self.starts, append=len(self.order))
 
+    @property
+    def ends(self) -> IntPart:
+        return np.append(self.starts[1:], len(self.order))
 
-def _reduce(taken: Sequence[KeyedPiece], spec: MergeSpec) -> Piece:
+
+def _merge_round(taken: list[KeyedPiece], spec: MergeSpec, *, last_pass: bool) -> Piece:
     """One record a key out of the rows of a round; the payload is gathered once, at the end."""
+    if len(taken) == 1:
+        return _without_retracted(taken[0].piece, spec) if last_pass else taken[0].piece
+    taken.sort(key=lambda piece: -piece.piece.oldest_run)
     groups = _group_by_key(rank_rows(concat_parts([piece.keys for piece in taken])))
     rows = _concat([piece.piece for piece in taken])
-    winners = groups.order
-    if len(groups.starts) < len(groups.order):
-        winners = winners[_largest_of_each(_sequence(rows, spec)[groups.order], groups)]
-    return Piece(
-        rows=rows.rows.take(pa.array(winners)),
-        runs=rows.runs[winners],
-        merged=_merged(rows, groups) if spec.ignore_deletes else None,
-    )
+    winners = groups.order[_last_of_each(groups, taken, rows, spec)]
+    merged = _merged(rows, groups) if spec.ignore_deletes else None
+    if last_pass:
+        kept = ~_doomed(spec.retracts(rows.rows)[winners], merged, spec)
+        winners, merged = winners[kept], None
+    return Piece(rows.rows.take(pa.array(winners)), rows.run_numbers[winners], merged=merged)
 
 
 def _group_by_key(ranks: IntPart) -> _Groups:
@@ -81,18 +86,44 @@ def _group_by_key(ranks: IntPart) -> _Groups:
     return _Groups(order, starts)
 
 
+def _last_of_each(groups: _Groups, taken: Sequence[KeyedPiece], rows: Piece, spec: MergeSpec) -> IntPart:
+    """The position of the newest record of each group.
+
+    The rows are in the order of their runs, oldest first, and stay so within a group. If the sequence numbers
+    rise in the same order, as they do unless several writers are at work, the last row of a group is newest.
+    """
+    if _rises_by_run([piece.piece for piece in taken], spec):
+        return groups.ends - 1
+    sequence = _sequence(rows, spec)[groups.order]
+    largest = np.repeat(np.maximum.reduceat(sequence, groups.starts), groups.sizes)
+    return np.flatnonzero(sequence == largest)
+
+
+def _rises_by_run(pieces: Sequence[Piece], spec: MergeSpec) -> bool:
+    """Whether every record of a newer run has a higher sequence number than any of the older ones."""
+    if spec.sequence_fields or spec.ignore_deletes:
+        return False
+    highest = -(2**63)
+    run: int | None = None
+    floor = highest
+    for piece in pieces:
+        if not isinstance(piece.run, int):
+            return False
+        if piece.run != run:
+            run, floor = piece.run, highest
+        bounds = pc.min_max(piece.rows.column(spec.sequence_number))
+        if bounds["min"].as_py() <= floor:
+            return False
+        highest = max(highest, bounds["max"].as_py())
+    return True
+
+
 def _sequence(rows: Piece, spec: MergeSpec) -> IntPart:
     """One number a row: among the records of a key the largest wins, and no two of them are equal."""
-    parts = [*spec.sequence_parts(rows.rows), -rows.runs]
+    parts = [*spec.sequence_parts(rows.rows), -rows.run_numbers]
     if spec.ignore_deletes:
         parts.insert(0, (~spec.retracts(rows.rows)).astype(np.int64))
     return rank_rows(parts)
-
-
-def _largest_of_each(values: IntPart, groups: _Groups) -> IntPart:
-    """The position of each group's largest value."""
-    largest = np.repeat(np.maximum.reduceat(values, groups.starts), groups.sizes)
-    return np.flatnonzero(values == largest)
 
 
 def _merged(rows: Piece, groups: _Groups) -> Mask:
@@ -103,22 +134,22 @@ def _merged(rows: Piece, groups: _Groups) -> Mask:
     return merged
 
 
-def _without_retracted(piece: Piece, spec: MergeSpec) -> Piece:
-    """Removes the records that must not reach the output.
+def _doomed(retracts: Mask, merged: Mask | None, spec: MergeSpec) -> Mask:
+    """Which records must not reach the output.
 
     With `ignore-delete` a lone delete passes but several deletes of a key leave nothing, as in Paimon's
-    `ReducerMergeFunctionWrapper`.
+    `ReducerMergeFunctionWrapper`; a pass over some of the runs cannot tell, so only the last one decides.
     """
     if spec.drop_deletes:
-        doomed = spec.retracts(piece.rows)
-    elif piece.merged is not None:
-        doomed = spec.retracts(piece.rows) & piece.merged
-    else:
-        return piece
+        return retracts
+    return np.zeros_like(retracts) if merged is None else retracts & merged
+
+
+def _without_retracted(piece: Piece, spec: MergeSpec) -> Piece:
+    doomed = _doomed(spec.retracts(piece.rows), piece.merged, spec)
     if not doomed.any():
         return piece
-    merged = None if piece.merged is None else piece.merged[~doomed]
-    return Piece(piece.rows.filter(pa.array(~doomed)), piece.runs[~doomed], piece.origin, merged)
+    return Piece(piece.rows.filter(pa.array(~doomed)), piece.run_numbers[~doomed], piece.origin)
 
 
 def _concat(pieces: Sequence[Piece]) -> Piece:
@@ -127,10 +158,10 @@ def _concat(pieces: Sequence[Piece]) -> Piece:
         merged = np.concatenate([_flags(piece) for piece in pieces])
     return Piece(
         rows=pa.concat_batches([piece.rows for piece in pieces]),
-        runs=np.concatenate([piece.runs for piece in pieces]),
+        run=np.concatenate([piece.run_numbers for piece in pieces]),
         merged=merged,
     )
 
 
 def _flags(piece: Piece) -> Mask:
-    return np.zeros(len(piece.runs), dtype=bool) if piece.merged is None else piece.merged
+    return np.zeros(piece.rows.num_rows, dtype=bool) if piece.merged is None else piece.merged

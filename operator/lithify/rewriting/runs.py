@@ -41,21 +41,33 @@ class Piece:
 
     Attributes:
         rows: value and system columns.
-        runs: the run number of each row in the whole unit.
-        merged: which rows already stand for several records of their key, None if none does.
+        run: their run number in the whole unit, or one a row after a pass that mixed several runs.
         origin: the file that the rows come from, for messages.
+        merged: which rows already stand for several records of their key, None if none does.
     """
 
     rows: pa.RecordBatch
-    runs: npt.NDArray[np.int64]
+    run: int | npt.NDArray[np.int64]
     origin: str = ""
     merged: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def run_numbers(self) -> npt.NDArray[np.int64]:
+        """The run number of each row."""
+        if isinstance(self.run, int):
+            return np.full(self.rows.num_rows, self.run, dtype=np.int64)
+        return self.run
+
+    @property
+    def oldest_run(self) -> int:
+        """The highest run number of any row."""
+        return self.run if isinstance(self.run, int) else int(self.run.max())
 
     def slice(self, start: int, stop: int) -> Piece:
         """Rows `start` to `stop`, without copying."""
         return Piece(
             rows=self.rows.slice(start, stop - start),
-            runs=self.runs[start:stop],
+            run=self.run if isinstance(self.run, int) else self.run[start:stop],
             origin=self.origin,
             merged=None if self.merged is None else self.merged[start:stop],
         )
@@ -89,7 +101,7 @@ class KeyedPiece:
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return len(self.piece.runs)
+        return int(self.piece.rows.num_rows)
 
     @property
     def last_key(self) -> Key:

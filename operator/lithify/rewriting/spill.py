@@ -86,8 +86,8 @@ def _rows_per_batch(stored: pa.RecordBatch) -> int:
 
 
 def _to_stored(piece: Piece) -> pa.RecordBatch:
-    merged = np.zeros(len(piece.runs), dtype=bool) if piece.merged is None else piece.merged
-    columns = [*piece.rows.columns, pa.array(piece.runs), pa.array(merged)]
+    merged = np.zeros(piece.rows.num_rows, dtype=bool) if piece.merged is None else piece.merged
+    columns = [*piece.rows.columns, pa.array(piece.run_numbers), pa.array(merged)]
     fields = [*piece.rows.schema, pa.field(_RUN, pa.int64()), pa.field(_MERGED, pa.bool_())]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
@@ -98,7 +98,7 @@ def _from_stored(stored: pa.RecordBatch, origin: str) -> Piece:
     merged = stored.column(width + 1).to_numpy(zero_copy_only=False)
     return Piece(
         rows=pa.RecordBatch.from_arrays(stored.columns[:width], schema=pa.schema(fields)),
-        runs=stored.column(width).to_numpy(),
+        run=stored.column(width).to_numpy(),
         origin=origin,
         merged=merged if merged.any() else None,
     )

@@ -6,7 +6,7 @@ pypaimon. Column order is the table's; keys are in the order in which they were 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -67,11 +67,12 @@ class Schema:
         """Types of the partition columns."""
         return tuple(self.column(name).type for name in self.partition_keys)
 
-    def rows_schema(self) -> pa.Schema:
-        """What the merge works on: the value columns, then sequence number and row kind."""
-        values = [
-            pa.field(column.name, arrow_type(column.type), column.type.nullable) for column in self.columns
-        ]
+    def rows_schema(self, dictionaries: Container[str] = ()) -> pa.Schema:
+        """What the merge works on: the value columns, then sequence number and row kind.
+
+        Columns named in `dictionaries` are dictionary-encoded.
+        """
+        values = [_encoded(_field(column.name, column.type), dictionaries) for column in self.columns]
         return pa.schema([*values, *_system_fields()])
 
     def file_schema(self, *, thin: bool) -> pa.Schema:
@@ -109,6 +110,10 @@ def _system_fields() -> list[pa.Field]:
 
 def _field(name: str, column: ColumnType) -> pa.Field:
     return pa.field(name, arrow_type(column), column.nullable)
+
+
+def _encoded(field: pa.Field, dictionaries: Container[str]) -> pa.Field:
+    return field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in dictionaries else field
 
 
 def _with_id(field: pa.Field, number: int) -> pa.Field:

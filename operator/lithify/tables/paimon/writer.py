@@ -28,7 +28,14 @@ from lithify.tables.paimon.types import Raw, raw_of_parts
 _PARQUET_CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
 """Paimon's names of codecs that PyArrow calls differently."""
 
-_MIB = 1 << 20
+_PAGE_BYTES = 256 << 10
+"""About what 20,000 rows of a narrow column take, parquet-mr's limit; readers hold a page of each column."""
+
+_DICTIONARY_BYTES = 1 << 20
+_MAX_ROWS_PER_CHECK = 32_768
+_SAMPLE_ROWS = 16_384
+_REPETITIONS = 4
+"""A column gets a dictionary if the first rows hold each value so many times on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class KeyValueFile:
         self._summary = _Summary(target.schema)
         self._sink = storage.create(self._path)
         self._footers: list[pq.FileMetaData] = []
-        self._writer = _parquet_writer(self._sink, self._schema, target.options, self._footers)
+        self._writer: pq.ParquetWriter | None = None
 
     @property
     def size(self) -> int:
@@ -81,14 +88,21 @@ class KeyValueFile:
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
         self._summary.add(rows)
+        rows = rows.unify_dictionaries()
         columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
+        pairs = zip(self._schema, columns, strict=True)
+        schema = pa.schema([field.with_type(column.type) for field, column in pairs])
+        table = pa.table(columns, schema=schema)
         with reporting(self._path):
-            self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=rows.num_rows)
+            if self._writer is None:
+                self._writer = _parquet_writer(self._sink, table, self._target.options, self._footers)
+            self._writer.write_table(table, row_group_size=table.num_rows)
 
     def close(self) -> FileMeta:
         """Finishes the file and describes it."""
         with reporting(self._path):
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
             size = self.size
             self._sink.close()
         (footer,) = self._footers
@@ -179,18 +193,46 @@ class _Summary:
 
 
 def _parquet_writer(
-    sink: pa.NativeFile, schema: pa.Schema, options: FileOptions, footers: list[pq.FileMetaData]
+    sink: pa.NativeFile, first: pa.Table, options: FileOptions, footers: list[pq.FileMetaData]
 ) -> pq.ParquetWriter:
+    """A writer whose encodings suit the first rows.
+
+    Dictionaries are used for columns that repeat themselves only: elsewhere they cost time and, once they
+    overflow, space. Columns that nobody but Paimon reads and that rise steadily are stored as differences.
+    """
     codec = _PARQUET_CODECS.get(options.compression, options.compression)
+    dictionary = [name for name in first.column_names if _repeats(first.column(name))]
+    rising = [name for name in first.column_names if _is_internal_integer(name, first.schema)]
     return pq.ParquetWriter(
         sink,
-        schema,
+        first.schema,
         compression=codec,
         compression_level=options.zstd_level if codec == "zstd" else None,
-        data_page_size=_MIB,
-        dictionary_pagesize_limit=_MIB,
+        use_dictionary=[name for name in dictionary if name not in rising],
+        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        data_page_size=_PAGE_BYTES,
+        write_batch_size=_rows_per_check(first),
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
         store_schema=False,
         store_decimal_as_integer=True,
         write_page_index=True,
         metadata_collector=footers,
     )
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_dictionary(column.type):
+        return True
+    sample = column.slice(0, _SAMPLE_ROWS)
+    return bool(pc.count_distinct(sample, mode="all").as_py() * _REPETITIONS <= len(sample))
+
+
+def _rows_per_check(rows: pa.Table) -> int:
+    """After how many rows PyArrow looks at the size of a page: seldom, yet often enough for wide columns."""
+    widest = max(column.nbytes for column in rows.columns) / max(1, rows.num_rows)
+    return max(1, min(_MAX_ROWS_PER_CHECK, int(_PAGE_BYTES / max(1.0, widest))))
+
+
+def _is_internal_integer(name: str, schema: pa.Schema) -> bool:
+    internal = name == SEQUENCE_NUMBER or name.startswith(KEY_PREFIX)
+    return internal and schema.field(name).type in (pa.int32(), pa.int64())

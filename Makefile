@@ -1,0 +1,59 @@
+# Every task of the project. `make help` lists them; CI calls the same ones.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.9
+PYTHON ?= python3
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
+
+##@ Use
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Make a messy Paimon table, compact it on Spark, and show what changed
+	$(BIN)/lithify demo
+
+setup: $(READY) ## Create .venv with everything in it, as uv.lock says
+
+$(READY): pyproject.toml uv.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/uv sync --quiet --frozen --all-extras
+	@touch $@
+
+##@ Develop
+
+check: $(READY) ## Lint, types, layers, unit tests (under a minute once warm)
+	$(BIN)/ruff check operator tests
+	$(BIN)/ruff format --check --quiet operator tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest --quiet -n $(WORKERS) -m "not oracle" tests/unit
+
+format: $(READY) ## Format and fix what can be fixed
+	$(BIN)/ruff check --fix operator tests
+	$(BIN)/ruff format operator tests
+
+oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Maven)
+	cd tests && $(CURDIR)/$(BIN)/python -c "from oracle.client import build; build()"
+
+test: check ## Everything: `check`, then the tests against Java Paimon, Spark, crashes and conflicts
+	$(MAKE) oracle
+	$(BIN)/pytest --quiet -n $(WORKERS) tests
+
+bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
+	cd tests && $(CURDIR)/$(BIN)/python -m bench
+
+docs: $(READY) ## Make the generated pages of docs/ anew
+	$(BIN)/python -m lithify.tables.paimon.support > docs/support.md
+
+lock: ## Resolve the dependencies anew into uv.lock
+	$(BIN)/uv lock
+
+.PHONY: help demo setup check format oracle test bench docs lock

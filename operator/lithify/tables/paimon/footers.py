@@ -1,0 +1,141 @@
+"""What the footers of data files tell: memory to read them, columns with dictionaries, hidden deletes.
+
+Used by `reader` on executors and by the job's planner on the driver. Footers are kept, as many as are
+plausible for one task, because each costs a round trip to the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lithify.errors import CorruptTable, MissingFile, StorageError
+from lithify.rewriting.spec import RETRACTS
+from lithify.tables.paimon.schema import VALUE_KIND
+from lithify.tables.paimon.storage import Storage
+
+FETCH_BYTES = 256 << 10
+"""Bytes of each column chunk that are fetched at a time; whole chunks would not fit for many runs."""
+
+_KEPT = 128
+_JAVA_PAGE_ROWS = 20_000
+_JAVA_PAGE_BYTES = 1 << 20
+_MIN_PAGE_ROWS = 100
+"""parquet-mr ends a page at 1 MiB or 20,000 rows, but looks at its size only every 100 rows."""
+
+_SMALL_DICTIONARY = 64 << 10
+"""A dictionary that is this small never overflowed, so the whole column chunk is encoded with it."""
+
+
+class Footers:
+    """The footers of data files, by path."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._kept = lru_cache(_KEPT)(self._read)
+
+    def of(self, path: str) -> pq.FileMetaData:
+        """The footer of a file.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: it is not Parquet, or cut off.
+        """
+        return self._kept(path)
+
+    def overhead(self, path: str) -> int:
+        """Bytes that decoding the file holds besides the rows handed out."""
+        footer = self.of(path)
+        return max((_group_overhead(footer, group) for group in range(footer.num_row_groups)), default=0)
+
+    def bytes_per_row(self, path: str) -> float:
+        """Uncompressed bytes a row, as far as the footer tells (dictionaries hide some)."""
+        footer = self.of(path)
+        total = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
+        return float(total / max(1, footer.num_rows))
+
+    def columns_with_dictionary(self, paths: Iterable[str]) -> frozenset[str]:
+        """Columns that every file stores with a small dictionary (or does not have)."""
+        with_dictionary: set[str] = set()
+        without: set[str] = set()
+        for path in paths:
+            footer = self.of(path)
+            for group in range(footer.num_row_groups):
+                for chunk in _chunks(footer, group):
+                    (with_dictionary if _has_small_dictionary(chunk) else without).add(chunk.path_in_schema)
+        return frozenset(with_dictionary - without)
+
+    def holds_deletes(self, path: str) -> bool:
+        """Whether any row of a file retracts its key, whatever its metadata claims.
+
+        The statistics of `_VALUE_KIND` usually tell; else the column, which is tiny, is read.
+        """
+        largest = _largest_kind(self.of(path))
+        if largest is not None and (largest == 0 or largest in RETRACTS):
+            return largest != 0
+        with reading(path), self._storage.open(path) as source:
+            kinds = pq.read_table(source, columns=[VALUE_KIND], use_threads=False).column(0)
+            return bool(pc.any(pc.is_in(kinds, pa.array(RETRACTS, kinds.type))).as_py())
+
+    def _read(self, path: str) -> pq.FileMetaData:
+        with reading(path), self._storage.open(path) as source:
+            return pq.read_metadata(source)
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Names the file when it cannot be read."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingFile(path) from error
+    except (pa.ArrowException, OSError, EOFError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise StorageError(path, error.strerror or str(error)) from error
+        raise CorruptTable(path, f"it cannot be read as Parquet ({error})") from error
+
+
+def _chunks(footer: pq.FileMetaData, number: int) -> list[pq.ColumnChunkMetaData]:
+    group = footer.row_group(number)
+    return [group.column(index) for index in range(group.num_columns)]
+
+
+def _group_overhead(footer: pq.FileMetaData, number: int) -> int:
+    rows = footer.row_group(number).num_rows
+    return sum(_column_overhead(chunk, rows) for chunk in _chunks(footer, number))
+
+
+def _column_overhead(chunk: pq.ColumnChunkMetaData, rows: int) -> int:
+    """Estimates what decoding one column chunk holds: a page, the dictionary, and what was fetched."""
+    plain, compressed = int(chunk.total_uncompressed_size), int(chunk.total_compressed_size)
+    width = plain / max(1, rows)
+    page = max(min(_JAVA_PAGE_BYTES, width * _JAVA_PAGE_ROWS), width * _MIN_PAGE_ROWS)
+    dictionary = _dictionary_bytes(chunk) * plain // max(1, compressed)
+    return min(plain, int(page)) + 2 * dictionary + min(compressed, FETCH_BYTES)
+
+
+def _dictionary_bytes(chunk: pq.ColumnChunkMetaData) -> int:
+    """Stored size of the dictionary page, 0 without one."""
+    if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
+        return 0
+    return int(chunk.data_page_offset - chunk.dictionary_page_offset)
+
+
+def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    return 0 < _dictionary_bytes(chunk) <= _SMALL_DICTIONARY
+
+
+def _largest_kind(footer: pq.FileMetaData) -> int | None:
+    """The largest row kind by the statistics; None if they do not tell."""
+    largest = 0
+    for number in range(footer.num_row_groups):
+        (chunk,) = [chunk for chunk in _chunks(footer, number) if chunk.path_in_schema == VALUE_KIND]
+        if chunk.statistics is None or not chunk.statistics.has_min_max:
+            return None
+        largest = max(largest, int(chunk.statistics.max))
+    return largest

@@ -1,0 +1,46 @@
+"""The optional arguments that several operations share."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from oracle.model import Partition
+
+
+class WriteHow(TypedDict, total=False):
+    """How rows are written; `bucket` and `buckets` (one per row) are for tables with dynamic buckets."""
+
+    bucket: int
+    buckets: Sequence[int]
+    options: Mapping[str, str]
+    commit_user: str
+    commit_identifier: int
+    overwrite_partition: Mapping[str, str]
+    watermark: int
+    properties: Mapping[str, str]
+
+
+class ReadWhat(TypedDict, total=False):
+    """What is read: by default all columns of all rows of the newest snapshot.
+
+    Unless `raw_kinds` is set, an update (`+U`) is told as `+I`: which of them Java tells depends on
+    whether it had to merge.
+    """
+
+    options: Mapping[str, str]
+    snapshot_id: int
+    tag: str
+    projection: Sequence[str]
+    partition: Mapping[str, str]
+    raw_kinds: bool
+
+
+class CompactWhat(TypedDict, total=False):
+    """What is compacted, by default all buckets; without `commit` the result is only prepared."""
+
+    partitions: Sequence[Partition]
+    buckets: Sequence[int]
+    options: Mapping[str, str]
+    commit: bool
+    commit_user: str
+    commit_identifier: int
+    properties: Mapping[str, str]

@@ -1,0 +1,99 @@
+package dev.lithify.oracle.table;
+
+import dev.lithify.oracle.protocol.Args;
+import dev.lithify.oracle.protocol.Json;
+import dev.lithify.oracle.protocol.Op;
+
+import org.apache.paimon.fs.Path;
+import org.apache.paimon.operation.CleanOrphanFilesResult;
+import org.apache.paimon.operation.LocalOrphanFilesClean;
+import org.apache.paimon.options.ExpireConfig;
+import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.sink.TableCommitImpl;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/** Ops that look after a table: snapshots, tags, branches, partitions, manifests and orphans. */
+public final class MaintenanceOps {
+    private final Tables tables;
+
+    public MaintenanceOps(Tables tables) {
+        this.tables = tables;
+    }
+
+    public void register(Map<String, Op> ops) {
+        ops.put("expire_snapshots", this::expireSnapshots);
+        ops.put("create_tag", this::createTag);
+        ops.put("delete_tag", args -> done(() -> tables.table(args).deleteTag(args.text("tag"))));
+        ops.put("create_branch", this::createBranch);
+        ops.put("rollback_to", this::rollbackTo);
+        ops.put("drop_partition", this::dropPartition);
+        ops.put("compact_manifests", this::compactManifests);
+        ops.put("remove_orphan_files", this::removeOrphanFiles);
+    }
+
+    private interface Action {
+        void run() throws Exception;
+    }
+
+    private static Object done(Action action) throws Exception {
+        action.run();
+        return null;
+    }
+
+    /** What exceeds {@code retain_max} goes, and of the rest what is older than {@code older_than}, if given. */
+    private Object expireSnapshots(Args args) throws Exception {
+        long age = System.currentTimeMillis() - args.number("older_than", 0);
+        ExpireConfig config = ExpireConfig.builder()
+                .snapshotRetainMax(args.integer("retain_max"))
+                .snapshotRetainMin(args.integer("retain_min", 1))
+                .snapshotTimeRetain(Duration.ofMillis(age))
+                .build();
+        int expired = tables.table(args).newExpireSnapshots().config(config).expire();
+        return Json.object("expired", expired);
+    }
+
+    private Object createTag(Args args) throws Exception {
+        FileStoreTable table = tables.table(args);
+        String tag = args.text("tag");
+        return done(() -> args.findNumber("snapshot_id")
+                .ifPresentOrElse(id -> table.createTag(tag, id), () -> table.createTag(tag)));
+    }
+
+    private Object createBranch(Args args) throws Exception {
+        FileStoreTable table = tables.table(args);
+        String branch = args.text("branch");
+        return done(() -> args.findText("tag")
+                .ifPresentOrElse(tag -> table.createBranch(branch, tag), () -> table.createBranch(branch)));
+    }
+
+    private Object rollbackTo(Args args) throws Exception {
+        FileStoreTable table = tables.table(args);
+        return done(() -> args.findText("tag")
+                .ifPresentOrElse(table::rollbackTo, () -> table.rollbackTo(args.number("snapshot_id"))));
+    }
+
+    private Object dropPartition(Args args) throws Exception {
+        List<Map<String, String>> partitions = List.of(args.textMap("partition"));
+        try (TableCommitImpl commit = tables.table(args).newCommit(Commits.user(args))) {
+            return done(() -> commit.truncatePartitions(partitions));
+        }
+    }
+
+    private Object compactManifests(Args args) throws Exception {
+        try (TableCommitImpl commit = tables.table(args).newCommit(Commits.user(args))) {
+            return done(commit::compactManifests);
+        }
+    }
+
+    private Object removeOrphanFiles(Args args) throws Exception {
+        CleanOrphanFilesResult result = new LocalOrphanFilesClean(
+                        tables.table(args), args.number("older_than"), args.flag("dry_run", false))
+                .clean();
+        return Json.object(
+                "files", result.getDeletedFilesPath().stream().map(Path::toString).sorted().toList(),
+                "bytes", result.getDeletedFileTotalLenInBytes());
+    }
+}
