@@ -33,6 +33,11 @@ from lithify.tables.paimon.orphans import reconcile, sweep
 from lithify.tables.paimon.table import PaimonTable, Selection, View
 
 
+def new_run_id() -> str:
+    """An id for a run that nobody else named."""
+    return uuid4().hex[:12]
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What somebody wants compacted.
@@ -49,7 +54,7 @@ class Request:
     table: TableAddress
     strategy: Strategy = Strategy.MINOR
     selection: Selection = field(default_factory=Selection)
-    run: str = field(default_factory=lambda: uuid4().hex[:12])
+    run: str = field(default_factory=new_run_id)
     sizing: Sizing = field(default_factory=Sizing)
     max_rounds: int = 3
 
@@ -103,6 +108,7 @@ class _Run:
         self._seconds: dict[str, float] = {}
 
     def execute(self) -> Report:
+        self._table.check_supported()
         with self._stage("reconcile"):
             self._note(orphans_deleted=reconcile(self._table, self._clock))
         committed = self._table.snapshots.committed_by_run(self._request.run)

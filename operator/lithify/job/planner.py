@@ -66,7 +66,8 @@ def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -
         buckets = [_corrected(bucket, doubted) for bucket in view.buckets]
         planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
     units = tuple(unit for unit in planned if isinstance(unit, Unit))
-    table.check_files(view.entries[unit.bucket][file.name] for unit in units for file in unit.inputs)
+    inputs = (view.entries[unit.bucket][file.name] for unit in units for file in unit.inputs)
+    table.check_files(view.snapshot_id, inputs)
     return RunPlan(view, units, tuple(rest for rest in planned if isinstance(rest, Rest)))
 
 
@@ -95,10 +96,11 @@ def _task(
     table: PaimonTable, view: View, unit: Unit, part: TaskPlan, number: MergeNumber, budget: Budget
 ) -> MergeTask:
     entries = view.entries[unit.bucket]
-    sections = tuple(
-        tuple(tuple(_input_file(table, unit, entries[file.name]) for file in run) for run in section.runs)
-        for section in part.sections
-    )
+
+    def read(file: DataFile) -> InputFile:
+        return _input_file(table, unit, entries[file.name], is_inside=part.span.covers(file))
+
+    sections = tuple(tuple(tuple(map(read, run)) for run in section.runs) for section in part.sections)
     schema_ids = {file.schema_id for section in part.sections for file in section.files}
     return MergeTask(
         index=number.index,
@@ -125,10 +127,11 @@ def _task(
     )
 
 
-def _input_file(table: PaimonTable, unit: Unit, entry: Entry) -> InputFile:
+def _input_file(table: PaimonTable, unit: Unit, entry: Entry, *, is_inside: bool) -> InputFile:
     """What a reader has to know of a data file of a unit."""
     file = entry.file
-    return InputFile(table.path(entry), file.size, file.rows, file.schema_id, unit.run_numbers[file.name])
+    run = unit.run_numbers[file.name]
+    return InputFile(table.path(entry), file.size, file.rows, file.schema_id, run, is_inside)
 
 
 def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:

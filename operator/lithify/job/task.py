@@ -96,7 +96,6 @@ class TaskResult:
     Attributes:
         index: number of the task.
         files: the files it wrote, in key order.
-        rows_read: rows read, those of neighbouring key ranges included.
         seconds: processor time.
         peak_bytes: largest resident size of the process so far.
         attempt: which try of the task this was, from 0.
@@ -105,7 +104,6 @@ class TaskResult:
 
     index: int
     files: tuple[FileMeta, ...]
-    rows_read: int
     seconds: float
     peak_bytes: int
     attempt: int = 0
@@ -136,7 +134,6 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     return TaskResult(
         index=task.index,
         files=files,
-        rows_read=merge.rows_read,
         seconds=time.process_time() - started,
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         attempt=attempt,
@@ -154,14 +151,10 @@ class _Merge:
         self._written: list[str] = []
         self._clock = clock
         self._rows = sum(file.rows for file in task.inputs)
+        self._rows_inside = sum(file.rows for file in task.inputs if file.is_inside)
         compared = [*task.spec.key, *(field.name for field in task.spec.sequence_fields)]
-        reading = Reading(task.inputs, task.schemas, task.target.schema, compared, task.storage)
+        reading = Reading(task.inputs, task.schemas, task.target.schema, compared, task.storage, task.keys)
         self._sections = [[ParquetRun(run, reading) for run in section] for section in task.sections]
-
-    @property
-    def rows_read(self) -> int:
-        """Rows read so far."""
-        return sum(run.rows_read for section in self._sections for run in section)
 
     def run(self) -> list[FileMeta]:
         """Writes the merged rows and returns what was written."""
@@ -193,7 +186,9 @@ class _Merge:
         return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
 
     def _done(self) -> float:
-        return self.rows_read / max(1, self._rows)
+        """The share of the input that has been read, judged by the files that are read to their end."""
+        read = sum(run.rows_inside for section in self._sections for run in section)
+        return read / max(1, self._rows_inside)
 
 
 def _failure(error: CorruptTable | StorageError) -> TaskFailure:

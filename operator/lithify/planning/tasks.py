@@ -13,7 +13,9 @@ from itertools import accumulate, pairwise
 
 from lithify.planning.rewrites import Rewrite
 from lithify.planning.sections import Section
-from lithify.tables.model import OrderKey
+from lithify.tables.model import DataFile, OrderKey
+
+_MAX_REREADING = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,16 @@ class KeySpan:
 
     after: OrderKey | None = None
     upto: OrderKey | None = None
+
+    def touches(self, file: DataFile) -> bool:
+        """Whether the file may hold keys of the span."""
+        above = self.after is None or file.max_key > self.after
+        return above and (self.upto is None or file.min_key <= self.upto)
+
+    def covers(self, file: DataFile) -> bool:
+        """Whether all keys of the file are in the span."""
+        above = self.after is None or file.min_key > self.after
+        return above and (self.upto is None or file.max_key <= self.upto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +54,22 @@ class TaskPlan:
 
 
 def split_rewrite(rewrite: Rewrite, task_bytes: int) -> list[TaskPlan]:
-    """Cuts a rewrite into tasks of about `task_bytes`, in key order."""
-    count = round(rewrite.size / task_bytes)
+    """Cuts a rewrite into tasks of about `task_bytes`, in key order.
+
+    A file that several tasks touch is read by each of them, so fewer cuts are made where that would come to
+    more than reading everything twice.
+    """
+    count = max(1, round(rewrite.size / task_bytes))
+    tasks = _cut(rewrite, count)
+    while sum(task.size for task in tasks) > _MAX_REREADING * rewrite.size:
+        count = count * 2 // 3
+        tasks = _cut(rewrite, count)
+    return tasks
+
+
+def _cut(rewrite: Rewrite, count: int) -> list[TaskPlan]:
     cuts = list(_cuts(rewrite, count)) if count > 1 else []
-    spans = [KeySpan(after, upto) for after, upto in pairwise([None, *cuts, None])]
-    return [_task(rewrite, span) for span in spans]
+    return [_task(rewrite, KeySpan(after, upto)) for after, upto in pairwise([None, *cuts, None])]
 
 
 def _cuts(rewrite: Rewrite, count: int) -> Iterator[OrderKey]:
@@ -75,13 +98,5 @@ def _task(rewrite: Rewrite, span: KeySpan) -> TaskPlan:
 
 def _clip(section: Section, span: KeySpan) -> Section:
     """The files of a section that may hold keys of the span."""
-    runs = (
-        tuple(
-            file
-            for file in run
-            if (span.after is None or file.max_key > span.after)
-            and (span.upto is None or file.min_key <= span.upto)
-        )
-        for run in section.runs
-    )
+    runs = (tuple(file for file in run if span.touches(file)) for run in section.runs)
     return Section(tuple(run for run in runs if run))

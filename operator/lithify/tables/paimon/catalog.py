@@ -62,19 +62,17 @@ class TableAddress:
 
 
 def open_table(address: TableAddress) -> PaimonTable:
-    """Opens a table for compaction.
+    """Opens a primary-key table. Whether it can be compacted, `PaimonTable.check_supported` tells.
 
     Raises:
         NotFound: the warehouse, database or table does not exist.
         InvalidOption: an option or override cannot be used.
-        UnsupportedTable: this release cannot compact the table; every reason is named.
+        UnsupportedTable: it is not a primary-key table of a kind that this release knows.
         StorageError: the file system refuses.
     """
     _check_overrides(address.overrides)
     table = _load(address).copy_without_time_travel(dict(address.overrides))
-    refusals = _refusals(table)
-    if refusals:
-        raise UnsupportedTable(address.name, tuple(refusals))
+    _check_layout(address.name, table)
     schema = _schema(table.table_schema, address.overrides)
     return PaimonTable(
         table=table,
@@ -83,6 +81,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         read_schema=partial(_read_schema, table, address.overrides),
         options=read_options(schema.options, address.rule),
         storage=Storage(table.file_io),
+        refusals=tuple(_refusals(table)),
     )
 
 
@@ -131,21 +130,23 @@ def _check_overrides(overrides: Mapping[str, str]) -> None:
             )
 
 
-def _refusals(table: FileStoreTable) -> list[str]:
-    """Everything that stands in the way of compacting the table."""
+def _check_layout(name: str, table: FileStoreTable) -> None:
     schema: TableSchema = table.table_schema
-    reasons = [
-        *support.check_layout(schema.primary_keys, schema.partition_keys, table.options.bucket()),
-        *support.check_options(schema.options),
-        *support.check_types(_uses(schema)),
-    ]
-    refusals = [str(reason) for reason in reasons]
+    refusals = support.check_layout(schema.primary_keys, schema.partition_keys, table.options.bucket())
+    if refusals:
+        raise UnsupportedTable(name, tuple(str(refusal) for refusal in refusals))
+
+
+def _refusals(table: FileStoreTable) -> Iterator[str]:
+    """Everything else that stands in the way of compacting the table."""
+    schema: TableSchema = table.table_schema
+    for refusal in (*support.check_options(schema.options), *support.check_types(_uses(schema))):
+        yield str(refusal)
     if not (Storage(table.file_io).is_local or table.catalog_environment.supports_version_management):
-        refusals.append(
+        yield (
             f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
             "release (accepted: a local path, or a REST catalog that commits)"
         )
-    return refusals
 
 
 def _uses(schema: TableSchema) -> Iterator[support.Column]:

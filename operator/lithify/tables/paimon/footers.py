@@ -48,6 +48,11 @@ class Footers:
         """
         return self._kept(path)
 
+    def statistics(self, path: str, row_group: int, column: str | None) -> pq.Statistics | None:
+        """The statistics of one column chunk, None without any."""
+        found = [chunk for chunk in _chunks(self.of(path), row_group) if chunk.path_in_schema == column]
+        return found[0].statistics if found else None
+
     def overhead(self, path: str) -> int:
         """Bytes that decoding the file holds besides the rows handed out."""
         footer = self.of(path)
@@ -75,12 +80,22 @@ class Footers:
 
         The statistics of `_VALUE_KIND` usually tell; else the column, which is tiny, is read.
         """
-        largest = _largest_kind(self.of(path))
+        largest = self._largest_kind(path)
         if largest is not None and (largest == 0 or largest in RETRACTS):
             return largest != 0
         with reading(path), self._storage.open(path) as source:
             kinds = pq.read_table(source, columns=[VALUE_KIND], use_threads=False).column(0)
             return bool(pc.any(pc.is_in(kinds, pa.array(RETRACTS, kinds.type))).as_py())
+
+    def _largest_kind(self, path: str) -> int | None:
+        """The largest row kind by the statistics; None if they do not tell."""
+        largest = 0
+        for number in range(self.of(path).num_row_groups):
+            statistics = self.statistics(path, number, VALUE_KIND)
+            if statistics is None or not statistics.has_min_max:
+                return None
+            largest = max(largest, int(statistics.max))
+        return largest
 
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path), self._storage.open(path) as source:
@@ -128,14 +143,3 @@ def _dictionary_bytes(chunk: pq.ColumnChunkMetaData) -> int:
 
 def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
     return 0 < _dictionary_bytes(chunk) <= _SMALL_DICTIONARY
-
-
-def _largest_kind(footer: pq.FileMetaData) -> int | None:
-    """The largest row kind by the statistics; None if they do not tell."""
-    largest = 0
-    for number in range(footer.num_row_groups):
-        (chunk,) = [chunk for chunk in _chunks(footer, number) if chunk.path_in_schema == VALUE_KIND]
-        if chunk.statistics is None or not chunk.statistics.has_min_max:
-            return None
-        largest = max(largest, int(chunk.statistics.max))
-    return largest

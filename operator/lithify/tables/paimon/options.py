@@ -104,8 +104,8 @@ def _policy(reader: _Reader, rule: Rule) -> CompactionPolicy:
         size_ratio=reader.integer("compaction.size-ratio", 1),
         early_full=EarlyFull(
             interval_millis=reader.optional("compaction.optimization-interval", parse_duration),
-            total_size=reader.optional("compaction.total-size-threshold", _bytes),
-            incremental_size=reader.optional("compaction.incremental-size-threshold", _bytes),
+            total_size=reader.optional("compaction.total-size-threshold", parse_size),
+            incremental_size=reader.optional("compaction.incremental-size-threshold", parse_size),
         ),
         off_peak=_off_peak(reader),
         force_level0=reader.boolean("compaction.force-up-level-0", default=False),
@@ -158,7 +158,12 @@ def _sequence_fields(reader: _Reader) -> tuple[SequenceField, ...]:
     return tuple(SequenceField(name, ascending) for name in names if name)
 
 
-def _bytes(text: str) -> int:
+def parse_size(text: str) -> int:
+    """Reads a size as Paimon writes it, for example `128 mb`.
+
+    Raises:
+        ValueError: it is not one.
+    """
     size: int = MemorySize.parse(text).get_bytes()
     return size
 
@@ -190,7 +195,7 @@ class _Reader:
         return default if value is None else value
 
     def size(self, key: str, default: int) -> int:
-        value = self.optional(key, _bytes)
+        value = self.optional(key, parse_size)
         return default if value is None else value
 
     def duration(self, key: str, default_millis: int) -> int:

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.errors import CorruptTable
-from lithify.rewriting.runs import Piece
+from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from lithify.tables.paimon.footers import FETCH_BYTES, Footers, reading
 from lithify.tables.paimon.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
+from lithify.tables.paimon.statistics import raw_bounds
 from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.types import ColumnType, order_parts
 
 _MAX_FILES_FOR_DICTIONARIES = 64
 """Footers are only searched for dictionaries where there are few of them."""
@@ -32,6 +34,7 @@ class InputFile:
         rows: rows that the manifest promises.
         schema_id: the schema that it was written with.
         run: run number in the whole unit.
+        is_inside: whether all of its keys are in the range that the task merges.
     """
 
     path: str
@@ -39,6 +42,7 @@ class InputFile:
     rows: int
     schema_id: int
     run: int
+    is_inside: bool = True
 
 
 class Reading:
@@ -50,6 +54,7 @@ class Reading:
         newest: the schema of the rows.
         plain: columns that the merge compares, which are never read as dictionaries.
         storage: access to the files.
+        keys: row groups outside this range are left out.
     """
 
     def __init__(
@@ -59,8 +64,10 @@ class Reading:
         newest: Schema,
         plain: Sequence[str],
         storage: Storage,
+        keys: KeyRange = EVERYTHING,
     ) -> None:
         self.storage = storage
+        self._keys = keys
         self.footers = Footers(storage)
         self._newest = newest
         self._mappings = {number: _column_mapping(schema, newest) for number, schema in schemas.items()}
@@ -74,6 +81,28 @@ class Reading:
         """The file's names of the columns that are read as dictionaries."""
         pairs = zip(self.columns_of(file), self.schema, strict=True)
         return [name for name, field in pairs if name is not None and pa.types.is_dictionary(field.type)]
+
+    def row_groups_of(self, file: InputFile) -> list[int]:
+        """The row groups of a file that may hold keys of the range, by the first column of the key."""
+        footer = self.footers.of(file.path)
+        if file.is_inside or self._keys == EVERYTHING:
+            return list(range(footer.num_row_groups))
+        first = self._newest.column(self._newest.primary_key[0])
+        position = self._newest.columns.index(first)
+        name = self._mappings[file.schema_id][position]
+        return [
+            number
+            for number in range(footer.num_row_groups)
+            if self._may_hold_keys(self.footers.statistics(file.path, number, name), first.type)
+        ]
+
+    def _may_hold_keys(self, statistics: pq.Statistics | None, column: ColumnType) -> bool:
+        bounds = raw_bounds(statistics, column)
+        if bounds is None:
+            return True
+        low, high = (order_parts(column, bound)[:1] for bound in bounds)
+        after, upto = self._keys.after, self._keys.upto
+        return (after is None or high >= after[:1]) and (upto is None or low <= upto[:1])
 
     def _dictionaries(self, files: Sequence[InputFile]) -> set[str]:
         """Text columns that repeat themselves in all files: merging their codes is several times faster."""
@@ -89,12 +118,15 @@ class Reading:
 
 
 class ParquetRun:
-    """A sorted run: Parquet files one after the other."""
+    """A sorted run: Parquet files one after the other.
+
+    `rows_inside` counts the rows read so far of files that lie wholly in the task's key range.
+    """
 
     def __init__(self, files: Sequence[InputFile], reading_: Reading) -> None:
         self._files = files
         self._reading = reading_
-        self.rows_read = 0
+        self.rows_inside = 0
 
     @property
     def size(self) -> int:
@@ -107,24 +139,24 @@ class ParquetRun:
         return max(self._reading.footers.overhead(file.path) for file in self._files)
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:
-        """Yields the rows of all files in key order.
+        """Yields the rows of all files in key order, but for row groups outside the task's key range.
 
         Raises:
             MissingFile: a file does not exist.
-            CorruptTable: a file cannot be read, or has fewer rows than its manifest entry says.
+            CorruptTable: a file cannot be read, or has not the rows that its manifest entry says.
         """
         for file in self._files:
-            rows = 0
             for batch in self._batches(file, piece_bytes):
-                rows += batch.num_rows
-                self.rows_read += batch.num_rows
+                if file.is_inside:
+                    self.rows_inside += batch.num_rows
                 yield Piece(batch, file.run, file.path)
-            if rows != file.rows:
-                raise CorruptTable(file.path, f"it has {rows} rows, its manifest entry says {file.rows}")
 
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
         columns, schema = self._reading.columns_of(file), self._reading.schema
         footer = self._reading.footers.of(file.path)
+        if footer.num_rows != file.rows:
+            problem = f"it has {footer.num_rows} rows, its manifest entry says {file.rows}"
+            raise CorruptTable(file.path, problem)
         rows = max(1, int(piece_bytes / max(1.0, self._reading.footers.bytes_per_row(file.path))))
         with reading(file.path), self._reading.storage.open(file.path) as source:
             parquet = pq.ParquetFile(
@@ -135,7 +167,8 @@ class ParquetRun:
                 pre_buffer=False,
             )
             names = [name for name in columns if name is not None]
-            for batch in parquet.iter_batches(rows, columns=names, use_threads=False):
+            groups = self._reading.row_groups_of(file)
+            for batch in parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False):
                 pairs = zip(columns, schema, strict=True)
                 arrays = [_column(batch, name, field) for name, field in pairs]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -75,14 +75,18 @@ def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> Col
     if any(group is None or not group.has_null_count for group in groups):
         return ColumnStats()
     nulls = sum(group.null_count for group in groups)
-    known = [group for group in groups if group.has_min_max]
-    if any(not group.has_min_max and group.num_values > 0 for group in groups) or not known:
+    bounds = [raw_bounds(group, column) for group in groups if group.num_values > 0]
+    known = [bound for bound in bounds if bound is not None]
+    if not known or len(known) < len(bounds):
         return ColumnStats(nulls=nulls)
-    return ColumnStats(
-        minimum=min(_raw(group.min_raw, column) for group in known),
-        maximum=max(_raw(group.max_raw, column) for group in known),
-        nulls=nulls,
-    )
+    return ColumnStats(min(low for low, _ in known), max(high for _, high in known), nulls)
+
+
+def raw_bounds(statistics: pq.Statistics | None, column: ColumnType) -> tuple[Any, Any] | None:
+    """Smallest and largest raw value of a column chunk, if its statistics tell."""
+    if statistics is None or not statistics.has_min_max:
+        return None
+    return _raw(statistics.min_raw, column), _raw(statistics.max_raw, column)
 
 
 def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:

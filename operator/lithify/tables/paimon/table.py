@@ -55,7 +55,7 @@ class View:
 
 
 class PaimonTable:
-    """A primary-key table whose options and types `support` has let through.
+    """A primary-key table.
 
     Args:
         table: pypaimon's table.
@@ -64,6 +64,7 @@ class PaimonTable:
         read_schema: loads a version of the schema; None for the newest.
         options: what a compaction reads of its options.
         storage: its files.
+        refusals: why this release cannot compact it.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class PaimonTable:
         read_schema: Callable[[int | None], Schema],
         options: TableOptions,
         storage: Storage,
+        refusals: tuple[str, ...] = (),
     ) -> None:
         self._table = table
         self._paths = table.path_factory()
@@ -85,10 +87,20 @@ class PaimonTable:
         self.schema = schema
         self.options = options
         self.storage = storage
+        self.refusals = refusals
         self.manifests = Manifests(table)
         self.snapshots = Snapshots(table, storage)
         self.journal = Journal(self.root, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
+
+    def check_supported(self) -> None:
+        """Makes sure that this release can compact the table.
+
+        Raises:
+            UnsupportedTable: it cannot; every option and column in the way is named.
+        """
+        if self.refusals:
+            raise UnsupportedTable(self.name, self.refusals)
 
     def view(self, selection: Selection) -> View | None:
         """Pins the newest snapshot and lists the live files of the selected buckets; None if there is none.
@@ -102,7 +114,6 @@ class PaimonTable:
         snapshot = self.snapshots.latest()
         if snapshot is None:
             return None
-        self._check_indexes(snapshot)
         live = self._by_bucket(self.manifests.live(snapshot, partial(self._is_selected, selection)))
         self._check_found(selection, live)
         return self._view(snapshot, live)
@@ -128,12 +139,13 @@ class PaimonTable:
         """The newest schema, read again: somebody may have changed the table since it was opened."""
         return self._read_schema(None)
 
-    def check_files(self, entries: Iterable[Entry]) -> None:
-        """Makes sure that these files can be compacted under the newest schema.
+    def check_files(self, snapshot_id: SnapshotId, entries: Iterable[Entry]) -> None:
+        """Makes sure that these files of a snapshot can be compacted under the newest schema.
 
         Raises:
             UnsupportedTable: some cannot.
         """
+        self._check_indexes(snapshot_id)
         listed = list(entries)
         schema_ids = sorted({entry.file.schema_id for entry in listed})
         problems = [
@@ -206,14 +218,13 @@ class PaimonTable:
         spec = _spec(self.bucket_id(partition, bucket).path).items()
         return not selection.partitions or any(wanted.items() <= spec for wanted in selection.partitions)
 
-    def _check_indexes(self, snapshot: Snapshot) -> None:
+    def _check_indexes(self, snapshot_id: SnapshotId) -> None:
         """Options may have been switched off since; what they left behind still counts."""
-        unknown = sorted(self.manifests.index_types(snapshot) - _CARRIED_INDEXES)
-        if unknown:
-            kinds = ", ".join(unknown)
-            raise UnsupportedTable(
-                self.name, (f"index files: it has {kinds}, which this release cannot heed",)
-            )
+        snapshot = self.snapshots.get(snapshot_id)
+        found = self.manifests.index_types(snapshot) if snapshot else frozenset()
+        if unknown := sorted(found - _CARRIED_INDEXES):
+            reason = f"index files of kind {', '.join(unknown)}: this release cannot heed them"
+            raise UnsupportedTable(self.name, (reason,))
 
     def _check_columns(self, selection: Selection) -> None:
         for wanted in selection.partitions:

@@ -1,0 +1,163 @@
+"""The options that several commands share, and what their texts mean.
+
+Used by the command modules. Every parser raises `InvalidOption`, which ends the command with one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from lithify.clock import SystemClock
+from lithify.errors import InvalidOption
+from lithify.planning.policy import Rule, Strategy
+from lithify.tables.paimon.catalog import TableAddress
+from lithify.tables.paimon.options import parse_size
+from lithify.tables.paimon.table import Selection
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class TableArguments:
+    """Which table, which part of it, and in which time zone its writers live."""
+
+    address: TableAddress
+    selection: Selection
+    zone: ZoneInfo | None
+
+    @property
+    def clock(self) -> SystemClock:
+        """The machine's clock in the table's zone."""
+        return SystemClock(self.zone)
+
+
+_TABLE_OPTIONS = (
+    click.option("--warehouse", required=True, help="Root directory of the catalog."),
+    click.option("--table", required=True, help="The table, as database.table."),
+    click.option(
+        "--catalog-option",
+        "catalog_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Catalog option, passed through to pypaimon (metastore, uri, credentials...). Repeatable.",
+    ),
+    click.option(
+        "--option",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Table option for this run only; those that tune compaction. Repeatable.",
+    ),
+    click.option(
+        "--partition",
+        "partitions",
+        multiple=True,
+        metavar="COLUMN=VALUE[,...]",
+        help="Only partitions with these values. Repeatable: any of them.",
+    ),
+    click.option("--bucket", "buckets", metavar="LIST", help="Only these buckets, for example 0-3,7."),
+    click.option("--time-zone", help="Time zone of the table's writers. Default: this machine's."),
+    click.option(
+        "--rule",
+        type=click.Choice([rule.value for rule in Rule]),
+        default=Rule.V1_4.value,
+        show_default=True,
+        help="Whose picking rule to follow, by Paimon version.",
+    ),
+)
+
+
+def table_options(command: Command) -> Command:
+    """Adds the options that name a table and a part of it."""
+    for option in reversed(_TABLE_OPTIONS):
+        command = option(command)
+    return command
+
+
+strategy_option = click.option(
+    "--strategy",
+    type=click.Choice([strategy.value for strategy in Strategy]),
+    default=Strategy.MINOR.value,
+    show_default=True,
+    help="minor: one pick a bucket by the table's triggers. full: everything to the top level.",
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+def table_arguments(options: dict[str, Any]) -> TableArguments:
+    """Takes the values of `table_options` out of a command's options.
+
+    Raises:
+        InvalidOption: one of them cannot be understood.
+    """
+    return TableArguments(
+        address=TableAddress(
+            warehouse=options.pop("warehouse"),
+            name=options.pop("table"),
+            catalog_options=pairs("--catalog-option", options.pop("catalog_options")),
+            overrides=pairs("--option", options.pop("overrides")),
+            rule=Rule(options.pop("rule")),
+        ),
+        selection=Selection(
+            partitions=tuple(_partition(text) for text in options.pop("partitions")),
+            buckets=_buckets(options.pop("buckets")),
+        ),
+        zone=_zone(options.pop("time_zone")),
+    )
+
+
+def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """Reads KEY=VALUE texts."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()):
+            raise InvalidOption(option, f"'{text}' is not of the form KEY=VALUE")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def size(option: str, text: str) -> int:
+    """Reads a number of bytes such as 512mb."""
+    try:
+        found = parse_size(text)
+    except ValueError as error:
+        raise InvalidOption(option, f"'{text}' is not a size such as 512mb ({error})") from error
+    if found <= 0:
+        raise InvalidOption(option, "it must be more than nothing")
+    return found
+
+
+def _partition(text: str) -> dict[str, str]:
+    """Reads `dt=2026-01-01,hr=12`, or the same as a path with slashes."""
+    separator = "/" if "/" in text else ","
+    found = pairs("--partition", text.strip("/").split(separator))
+    return {column: unquote(value) for column, value in found.items()}
+
+
+def _buckets(text: str | None) -> frozenset[int]:
+    if text is None:
+        return frozenset()
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+            raise InvalidOption("--bucket", f"'{text}' is not a list such as 0-3,7")
+        found.update(range(int(first), int(last if dash else first) + 1))
+    return frozenset(found)
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InvalidOption("--time-zone", f"'{name}' is not a time zone such as Europe/Berlin") from error

@@ -1,0 +1,110 @@
+"""`lithify compact`: one run, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from lithify.cli.arguments import json_option, pairs, size, strategy_option, table_arguments, table_options
+from lithify.cli.output import amount, emit, err, number
+from lithify.cli.render_report import report_view
+from lithify.errors import InvalidOption
+from lithify.job.driver import Request, new_run_id
+from lithify.job.driver import compact as run_compaction
+from lithify.job.planner import RunPlan, Sizing, total_bytes
+from lithify.job.spark import SparkRunner, SparkSettings
+from lithify.job.task import MergeTask
+from lithify.planning.policy import Strategy
+from lithify.rewriting.budget import Budget
+
+_RUN_ID_LENGTH = 63
+
+
+@click.command()
+@table_options
+@strategy_option
+@click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
+@click.option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="Spark setting. Repeatable.")
+@click.option("--task-memory", default="384mb", show_default=True, help="Memory of one task's merge.")
+@click.option("--task-size", help="About how much one task reads. Default: four target file sizes.")
+@click.option(
+    "--run-id",
+    help="Id of the run. Given again, it is found out whether that run has committed; none commits twice.",
+)
+@json_option
+@click.pass_obj
+def compact(verbose: bool, /, strategy: str, as_json: bool, **options: Any) -> None:
+    """Compact a table: one run."""
+    arguments = table_arguments(options)
+    task_size = options["task_size"]
+    request = Request(
+        table=arguments.address,
+        strategy=Strategy(strategy),
+        selection=arguments.selection,
+        sizing=Sizing(
+            task_bytes=None if task_size is None else size("--task-size", task_size),
+            budget=Budget(size("--task-memory", options["task_memory"])),
+        ),
+        run=_run_id(options["run_id"]),
+    )
+    settings = SparkSettings(
+        master=options["master"],
+        conf=pairs("--spark-conf", options["spark_conf"]),
+        zone=arguments.zone,
+        verbose=verbose,
+    )
+    with SparkRunner(settings) as runner, ProgressBar() as bar:
+        report = run_compaction(request, runner, arguments.clock, bar)
+    emit(as_json, report.to_dict(), lambda: report_view(report))
+
+
+class ProgressBar:
+    """Shows on stderr how many tasks are done; an `Observer` of the driver and a context manager."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=err(),
+            transient=True,
+        )
+        self._bar = self._progress.add_task("planning", total=None)
+
+    def __enter__(self) -> ProgressBar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+        """Starts the bar of a round."""
+        what = f"merging {amount(total_bytes(plan.units))} in {number(len(plan.units), 'bucket')}"
+        self._progress.update(self._bar, description=what, total=len(tasks), completed=0)
+
+    def progressed(self, done: int) -> None:
+        """Moves the bar."""
+        self._progress.update(self._bar, completed=done)
+
+
+def _run_id(run: str | None) -> str:
+    """The run's id goes into file names, so it has to be a plain word."""
+    if run is None:
+        return new_run_id()
+    if not (0 < len(run) <= _RUN_ID_LENGTH and run.replace("-", "").isalnum() and run.isascii()):
+        problem = f"'{run}' is not up to {_RUN_ID_LENGTH} letters, digits and dashes"
+        raise InvalidOption("--run-id", problem)
+    return run

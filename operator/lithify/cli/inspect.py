@@ -1,0 +1,25 @@
+"""`lithify inspect`: what a table looks like inside, and what each trigger says about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lithify.cli.arguments import json_option, table_arguments, table_options
+from lithify.cli.inspection import inspect_table
+from lithify.cli.output import emit
+from lithify.cli.render_inspection import inspection_view
+from lithify.tables.paimon.catalog import open_table
+
+
+@click.command()
+@table_options
+@click.option("--limit", default=20, show_default=True, help="Show so many buckets, the busiest first.")
+@json_option
+def inspect(limit: int, as_json: bool, **options: Any) -> None:
+    """Show partitions, buckets, levels, sorted runs, small files, deletes and triggers."""
+    arguments = table_arguments(options)
+    table = open_table(arguments.address)
+    inspection = inspect_table(table, arguments.selection, arguments.clock)
+    emit(as_json, inspection.to_dict(), lambda: inspection_view(inspection, limit))

@@ -1,0 +1,60 @@
+"""`lithify`: the group of commands, and how errors end them.
+
+Exit codes: 0 done or nothing to do, 2 bad usage or a table that cannot be served, 3 gave up on conflicts, 1
+anything else. An error is one sentence on stderr; `-v` adds the traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import click
+
+from lithify import __version__
+from lithify.cli.compact import compact
+from lithify.cli.demo import demo
+from lithify.cli.inspect import inspect
+from lithify.cli.plan import plan
+from lithify.errors import LithifyError
+
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+@click.option("-v", "--verbose", is_flag=True, help="Show tracebacks and what Spark prints.")
+@click.pass_context
+def cli(context: click.Context, verbose: bool) -> None:
+    """Keeps Apache Paimon tables compacted: plans like Paimon, merges in Arrow, runs on Spark."""
+    context.obj = verbose
+
+
+for _command in (inspect, plan, compact, demo):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """The entry point: runs a command and ends the process with its exit code."""
+    verbose = bool({"-v", "--verbose"} & set(sys.argv[1:]))
+    try:
+        code = cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(INTERRUPTED)
+    except LithifyError as error:
+        _tell(str(error), verbose=verbose)
+        sys.exit(error.exit_code)
+    except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, users get a sentence
+        kind = type(error).__name__
+        _tell(f"unexpected {kind}: {error}. This is a bug in Lithify, please report it", verbose=verbose)
+        sys.exit(1)
+    sys.exit(code or 0)
+
+
+def _tell(sentence: str, *, verbose: bool) -> None:
+    if verbose:
+        traceback.print_exc()
+    click.echo(f"lithify: {sentence}", err=True)

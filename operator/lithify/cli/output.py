@@ -1,0 +1,47 @@
+"""Where output goes: results to stdout, for people or as JSON; progress and notes to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+
+_WIDTH_WITHOUT_TERMINAL = 140
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def out() -> Console:
+    """The console for results; wide where nobody's window has to hold them."""
+    width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
+    return Console(file=sys.stdout, highlight=False, width=width)
+
+
+def err() -> Console:
+    """The console for progress and notes."""
+    return Console(file=sys.stderr, highlight=False)
+
+
+def emit(as_json: bool, data: Mapping[str, Any], view: Callable[[], RenderableType]) -> None:
+    """Prints a result as JSON or for people."""
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+    else:
+        out().print(view())
+
+
+def amount(size: float) -> str:
+    """Bytes as people read them: `12.3 MiB`."""
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return ""
+
+
+def number(count: int, noun: str) -> str:
+    """A count with its noun in the right form: `1 file`, `2 files`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

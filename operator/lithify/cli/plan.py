@@ -1,0 +1,28 @@
+"""`lithify plan`: what a run would do, and why; nothing is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lithify.cli.arguments import json_option, strategy_option, table_arguments, table_options
+from lithify.cli.output import emit
+from lithify.cli.render_plan import plan_dict, plan_view
+from lithify.job.planner import plan_run
+from lithify.planning.policy import Strategy
+from lithify.tables.paimon.catalog import open_table
+
+
+@click.command()
+@table_options
+@strategy_option
+@json_option
+def plan(strategy: str, as_json: bool, **options: Any) -> None:
+    """Show the plan of a run and the reason for each unit. Nothing is written."""
+    arguments = table_arguments(options)
+    table = open_table(arguments.address)
+    table.check_supported()
+    view = table.view(arguments.selection)
+    planned = None if view is None else plan_run(table, view, Strategy(strategy), arguments.clock)
+    emit(as_json, plan_dict(table, planned), lambda: plan_view(table, planned))

@@ -1,0 +1,80 @@
+"""How the report of a run looks in a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lithify.cli.output import amount, number
+from lithify.job.report import BucketReport, Report
+
+_SHOWN = 20
+
+
+def report_view(report: Report) -> RenderableType:
+    """What the run did, bucket by bucket, and what it took."""
+    if report.status != "Compacted":
+        return Text.assemble((report.table, "bold"), f"  {_reason(report)}")
+    parts: list[RenderableType] = [_headline(report), _buckets(report)]
+    hidden = len(report.buckets) - _SHOWN
+    if hidden > 0:
+        parts.append(Text(f"… and {number(hidden, 'more bucket')}; --json has them all", "dim"))
+    parts += [
+        Text(f"skipped {bucket}: {reason}", "yellow")
+        for bucket, reason in list(report.skipped.items())[:_SHOWN]
+    ]
+    return Group(*parts, Text(_effort(report), "dim"))
+
+
+def _headline(report: Report) -> Text:
+    before, after = report.before, report.after
+    return Text.assemble(
+        (report.table, "bold"),
+        f"  snapshot {report.snapshot_before} → {report.snapshot_after}: ",
+        (f"{number(before.files, 'file')} → {after.files:,}", "green"),
+        f", {amount(before.bytes)} → {amount(after.bytes)}, {before.rows:,} → {number(after.rows, 'row')}, "
+        f"{number(report.upgraded, 'file')} upgraded",
+    )
+
+
+def _buckets(report: Report) -> Table:
+    grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("bucket", "trigger", "files", "bytes", "levels before", "levels after"):
+        grid.add_column(column)
+    for bucket in report.buckets[:_SHOWN]:
+        grid.add_row(*_cells(bucket))
+    return grid
+
+
+def _cells(bucket: BucketReport) -> list[str]:
+    return [
+        bucket.bucket,
+        bucket.trigger,
+        f"{bucket.before.files} → {bucket.after.files}",
+        f"{amount(bucket.before.bytes)} → {amount(bucket.after.bytes)}",
+        _levels(bucket.levels_before),
+        _levels(bucket.levels_after),
+    ]
+
+
+def _levels(levels: dict[int, int]) -> str:
+    return " ".join(f"L{level}:{files}" for level, files in levels.items()) or "empty"
+
+
+def _reason(report: Report) -> str:
+    if report.status == "AlreadyCommitted":
+        return f"run {report.run} had committed snapshot {report.snapshot_after} already"
+    reasons = "; ".join(f"{number(count, 'bucket')}: {reason}" for reason, count in report.resting.items())
+    return f"nothing to do ({reasons or 'the table has no snapshot yet'})"
+
+
+def _effort(report: Report) -> str:
+    retries = f" ({number(report.task_retries, 'retry')})" if report.task_retries else ""
+    rounds = f", {report.rounds} rounds" if report.rounds > 1 else ""
+    return (
+        f"{number(report.tasks, 'task')}{retries}{rounds}, {report.core_seconds:.1f} core-seconds, "
+        f"at most {amount(report.peak_task_bytes)} a worker, "
+        f"{report.seconds.get('rewrite', 0):.1f} s rewriting, "
+        f"{report.seconds.get('commit', 0):.1f} s committing"
+    )
