@@ -5,7 +5,7 @@ LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with these actio
 
     kill          SIGKILL to this process
     raise:ERRNO   an OSError with that number, in the first attempt of a task only
-    hold:PATH     write to the named pipe PATH.reached, then wait until PATH.go is written to
+    hold:PATH     write to the named pipe PATH.reached if there is one, then wait until PATH.go is written to
 
 The points are in `POINTS`; an unknown one in the environment is an error, so that no test waits in vain.
 """
@@ -56,5 +56,7 @@ def _act(action: str, attempt: int) -> None:
         raise OSError(number, f"{os.strerror(number)} ({errno.errorcode[number]}, asked for by {_VARIABLE})")
     elif action.startswith("hold:"):
         path = action.removeprefix("hold:")
-        Path(f"{path}.reached").write_text("reached", encoding="utf-8")
-        Path(f"{path}.go").read_text(encoding="utf-8")
+        reached = Path(f"{path}.reached")
+        if reached.is_fifo():
+            reached.write_text("reached", encoding="utf-8")
+            Path(f"{path}.go").read_text(encoding="utf-8")

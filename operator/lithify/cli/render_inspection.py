@@ -38,20 +38,15 @@ def bucket_view(bucket: BucketInspection) -> RenderableType:
     return Group(title, levels_picture(bucket.levels), _triggers(bucket))
 
 
-def levels_picture(levels: Sequence[LevelSummary], levels_in_all: int = 0) -> RenderableType:
-    """The levels as bars, a block a file; several bars where a level has several runs to be merged."""
+def levels_picture(levels: Sequence[LevelSummary]) -> RenderableType:
+    """The non-empty levels as bars, a block a file until they get too many."""
     grid = Table.grid(padding=(0, 2))
     most = max((level.files for level in levels), default=0)
-    by_number = {level.level: level for level in levels}
-    for at in range(max([levels_in_all, *(level.level + 1 for level in levels)])):
-        level = by_number.get(at)
-        if level is None and not levels_in_all:
-            continue
-        colour = "yellow" if at == 0 else "green"
-        files = level.files if level else 0
-        blocks = _BLOCK * max(1, round(files * min(1, _WIDEST / max(1, most)))) if files else "·"
-        note = f"{number(files, 'file')}, {amount(level.bytes)}, {number(level.rows, 'row')}" if level else ""
-        grid.add_row(f"  level {at}", Text(blocks, colour if files else "dim"), Text(note, "dim"))
+    for level in levels:
+        blocks = _BLOCK * max(1, round(level.files * min(1, _WIDEST / most)))
+        note = f"{number(level.files, 'file')}, {amount(level.bytes)}, {number(level.rows, 'row')}"
+        colour = "yellow" if level.level == 0 else "green"
+        grid.add_row(f"  level {level.level}", Text(blocks, colour), Text(note, "dim"))
     return grid
 
 

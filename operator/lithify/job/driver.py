@@ -7,7 +7,7 @@ an attempt with a journal of its own, written before its first file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -120,11 +120,17 @@ class _Run:
         conflicts: Mapping[BucketId, str] = {}
         while view is not None and self._report.rounds < self._request.max_rounds:
             conflicts = self._round(view)
-            view = self._table.view_of(conflicts.keys()) if conflicts else None
+            view = self._view_again(conflicts.keys()) if conflicts else None
         self._note(skipped={str(bucket): reason for bucket, reason in conflicts.items()})
         if conflicts and not self._report.buckets:
             raise CommitConflict(self._table.name, tuple(self._report.skipped), self._report.rounds)
         return replace(self._report, seconds=self._seconds)
+
+    def _view_again(self, buckets: Collection[BucketId]) -> View | None:
+        """Looks anew at buckets in conflict; the table's schema may be what changed."""
+        self._table = open_table(self._request.table)
+        self._table.check_supported()
+        return self._table.view_of(buckets)
 
     def _round(self, view: View) -> Mapping[BucketId, str]:
         """Plans and compacts the buckets of a view; returns those in conflict, with the reason."""

@@ -120,25 +120,20 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
         attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
     """
     started = time.process_time()
+    files: tuple[FileMeta, ...] = ()
+    failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
     try:
         files = tuple(merge.run())
         reach("file-written", attempt)
-        failure = None
     except (CorruptTable, StorageError) as error:
         merge.delete_files()
-        files, failure = (), _failure(error)
+        failure = TaskFailure(type(error).__name__, error.path, error.problem)
     except BaseException:
         merge.delete_files()
         raise
-    return TaskResult(
-        index=task.index,
-        files=files,
-        seconds=time.process_time() - started,
-        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        attempt=attempt,
-        failure=failure,
-    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return TaskResult(task.index, files, time.process_time() - started, peak, attempt, failure)
 
 
 class _Merge:
@@ -150,46 +145,42 @@ class _Merge:
         self._names = self._target.names()
         self._written: list[str] = []
         self._clock = clock
-        self._rows = sum(file.rows for file in task.inputs)
-        self._rows_inside = sum(file.rows for file in task.inputs if file.is_inside)
-        compared = [*task.spec.key, *(field.name for field in task.spec.sequence_fields)]
-        reading = Reading(task.inputs, task.schemas, task.target.schema, compared, task.storage, task.keys)
-        self._sections = [[ParquetRun(run, reading) for run in section] for section in task.sections]
 
     def run(self) -> list[FileMeta]:
         """Writes the merged rows and returns what was written."""
-        size = sum(file.size for file in self._task.inputs)
+        inputs = self._task.inputs
+        sections = self._open_runs()
+        inside = max(1, sum(file.rows for file in inputs if file.is_inside))
+
+        def done() -> float:
+            return sum(run.rows_inside for section in sections for run in section) / inside
+
         rolling = Rolling(
             target_size=self._target.options.target_size,
             row_group_bytes=self._task.budget.row_group,
-            bytes_per_row=size / max(1, self._rows),
-            done=None if self._task.is_last else self._done,
+            bytes_per_row=sum(file.size for file in inputs) / max(1, sum(file.rows for file in inputs)),
+            done=None if self._task.is_last else done,
         )
-        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as spill_folder:
-            return RollingWriter(self._open, rolling).write_all(
-                self._rows_of_all_sections(Path(spill_folder))
-            )
+        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
+            return RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
+
+    def _open_runs(self) -> list[list[ParquetRun]]:
+        task = self._task
+        compared = [*task.spec.key, *(field.name for field in task.spec.sequence_fields)]
+        reading = Reading(task.inputs, task.schemas, task.target.schema, compared, task.storage, task.keys)
+        return [[ParquetRun(run, reading) for run in section] for section in task.sections]
+
+    def _rows(self, sections: list[list[ParquetRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
+        task = self._task
+        for runs in sections:
+            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
+
+    def _open_file(self) -> KeyValueFile:
+        name = next(self._names)
+        self._written.append(name)
+        return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
 
     def delete_files(self) -> None:
         """Deletes whatever was written."""
         for name in self._written:
             self._task.storage.delete(f"{self._target.folder}/{name}")
-
-    def _rows_of_all_sections(self, spill_folder: Path) -> Iterator[pa.RecordBatch]:
-        task = self._task
-        for runs in self._sections:
-            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
-
-    def _open(self) -> KeyValueFile:
-        name = next(self._names)
-        self._written.append(name)
-        return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
-
-    def _done(self) -> float:
-        """The share of the input that has been read, judged by the files that are read to their end."""
-        read = sum(run.rows_inside for section in self._sections for run in section)
-        return read / max(1, self._rows_inside)
-
-
-def _failure(error: CorruptTable | StorageError) -> TaskFailure:
-    return TaskFailure(type(error).__name__, error.path, error.problem)

@@ -73,17 +73,22 @@ def _cut(rewrite: Rewrite, count: int) -> list[TaskPlan]:
 
 
 def _cuts(rewrite: Rewrite, count: int) -> Iterator[OrderKey]:
-    """Keys that divide the rewrite into `count` parts of even bytes, as far as its files' bounds allow."""
+    """Keys that divide the rewrite into `count` parts of even bytes or fewer, as far as file bounds allow.
+
+    Counted in quarters of a part: a cut may come a quarter early rather than a whole file late, and nothing
+    smaller than a quarter is cut off at the end.
+    """
     ending: dict[OrderKey, int] = {}
     for file in rewrite.files:
         ending[file.max_key] = ending.get(file.max_key, 0) + file.size
     keys = sorted(ending)
-    wanted = rewrite.size / count
+    size = rewrite.size
     parts = 1
-    for key, reached in zip(keys[:-1], accumulate(ending[key] for key in keys), strict=False):
-        if reached >= wanted * parts:
+    for key, reached in zip(keys, accumulate(ending[key] for key in keys), strict=True):
+        quarters = 4 * count * reached // size
+        if 4 * parts - 1 <= quarters < 4 * count - 1:
             yield key
-            parts = int(reached / wanted) + 1
+            parts = (quarters + 1) // 4 + 1
 
 
 def _task(rewrite: Rewrite, span: KeySpan) -> TaskPlan:

@@ -4,18 +4,22 @@
 table's conditions show them all. Pure; `now` is an aware time in the table's time zone.
 
 The rules are those of Paimon's `UniversalCompaction` and `EarlyFullCompaction`, with one difference: the
-clock of the interval starts at the creation time of the newest file of the top level (Paimon 2.1's rule)
-whatever the version, because a job that starts with an empty clock would rewrite the table at every run.
+clock of the interval starts at the creation time of the newest file of the top level (as Paimon's does from
+2.0 on) whatever the version, because a job that starts with an empty clock would rewrite the table at every
+run.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from lithify.planning.levels import Levels
 from lithify.planning.policy import CompactionPolicy
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 class Trigger(StrEnum):
@@ -94,8 +98,8 @@ def last_full_compaction(levels: Levels, now: datetime) -> int | None:
     created = [file.created_millis for run in top for file in run.files]
     if not created:
         return None
-    wall = datetime.fromtimestamp(max(created) / 1000, UTC).replace(tzinfo=now.tzinfo)
-    return int(wall.timestamp() * 1000)
+    wall = (_EPOCH + max(created) * _MILLISECOND).replace(tzinfo=now.tzinfo)
+    return _epoch_millis(wall)
 
 
 def size_limit(taken_size: int, policy: CompactionPolicy, hour: int) -> float:
@@ -109,9 +113,14 @@ def _interval(levels: Levels, interval: int, now: datetime) -> Verdict:
     if last is None:
         detail = "the top level has never been written"
         return Verdict(Trigger.INTERVAL, fired=True, detail=detail)
-    age = int(now.timestamp() * 1000) - last
+    age = _epoch_millis(now) - last
     detail = f"the top level was last written {age // 1000} s ago, the interval is {interval // 1000} s"
     return Verdict(Trigger.INTERVAL, age > interval, detail)
+
+
+def _epoch_millis(moment: datetime) -> int:
+    """In whole numbers, because seconds as a float lose a millisecond now and then."""
+    return (moment - _EPOCH) // _MILLISECOND
 
 
 def _too_few_runs(levels: Levels, policy: CompactionPolicy) -> str | None:

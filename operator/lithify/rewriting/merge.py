@@ -35,14 +35,18 @@ def merge_cursors(cursors: Sequence[RunCursor], spec: MergeSpec, *, last_pass: b
     Raises:
         CorruptTable: a run is not sorted.
     """
-    live = [cursor for cursor in cursors if not cursor.is_exhausted]
-    while live:
+    while live := _filled(cursors):
         horizon = min(cursor.horizon for cursor in live)
-        taken = [piece for cursor in live for piece in cursor.take_upto(horizon)]
-        yield _merge_round(taken, spec, last_pass=last_pass)
-        for cursor in live:
-            cursor.fill()
-        live = [cursor for cursor in live if not cursor.is_exhausted]
+        yield _merge_round(
+            [piece for cursor in live for piece in cursor.take_upto(horizon)], spec, last_pass=last_pass
+        )
+
+
+def _filled(cursors: Sequence[RunCursor]) -> list[RunCursor]:
+    """Fills the cursors that are empty and returns those that have rows left."""
+    for cursor in cursors:
+        cursor.fill()
+    return [cursor for cursor in cursors if not cursor.is_exhausted]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,11 @@ def merge_section(
         runs = sorted(
             [*runs, _merge_to_disk(small, spec, budget, next(names), keys)], key=lambda run: run.size
         )
-    for piece in _merge(runs, spec, budget, keys, last_pass=True):
-        if piece.rows.num_rows:
-            yield piece.rows
+    try:
+        with closing(_merge(runs, spec, budget, keys, last_pass=True)) as pieces:
+            yield from (piece.rows for piece in pieces if piece.rows.num_rows)
+    finally:
+        _delete_spilled(runs)
 
 
 def _fitting(runs: Sequence[RunSource], budget: Budget) -> int:
@@ -76,7 +78,11 @@ def _merge_to_disk(
 ) -> SpilledRun:
     with closing(_merge(runs, spec, budget, keys, last_pass=False)) as pieces:
         merged = spill(pieces, path)
+    _delete_spilled(runs)
+    return merged
+
+
+def _delete_spilled(runs: Sequence[RunSource]) -> None:
     for run in runs:
         if isinstance(run, SpilledRun):
             run.delete()
-    return merged

@@ -101,11 +101,9 @@ class RollingWriter(Generic[Result]):
             self._pending.append(rows)
             self._pending_rows += rows.num_rows
             self._pending_bytes += rows.nbytes
-            if self._pending_rows >= self._room():
+            if self._pending_rows >= self._room() or self._pending_bytes >= self._rolling.row_group_bytes:
                 self._flush()
                 self._roll_if_full()
-            elif self._pending_bytes >= self._rolling.row_group_bytes:
-                self._flush()
 
     def _room(self) -> int:
         """How many rows, pending ones included, will bring the open file to its limit."""
@@ -140,7 +138,6 @@ class RollingWriter(Generic[Result]):
     def _roll(self) -> None:
         if self._file is None:
             return
-        file, self._file = self._file, None
-        self._finished_bytes += file.size
-        self._limit = self._rolling.target_size
-        self._results.append(file.close())
+        self._finished_bytes += self._file.size
+        self._results.append(self._file.close())
+        self._file, self._limit = None, self._rolling.target_size

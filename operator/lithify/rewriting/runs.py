@@ -120,7 +120,7 @@ class KeyedPiece:
 
 
 class RunCursor:
-    """The front of a run: at least one buffered row until the run is exhausted."""
+    """The front of a run: after a `fill` at least one buffered row until the run is exhausted."""
 
     def __init__(
         self, source: RunSource, spec: MergeSpec, piece_bytes: int, keys: KeyRange = EVERYTHING
@@ -132,11 +132,10 @@ class RunCursor:
         self._keys = keys
         self._buffer: deque[KeyedPiece] = deque()
         self._last_key: Key | None = None
-        self.fill()
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether neither the buffer nor the source has another row."""
+        """Whether, after a `fill`, neither the buffer nor the source has another row."""
         return not self._buffer
 
     @property

@@ -87,7 +87,7 @@ def _decode(row: bytes, at: int, column: ColumnType) -> Raw:
         (millis,) = struct.unpack("<q", _tail(row, slot, 8))
         return int(millis) * 1000 + (slot & 0xFFFF_FFFF) // 1000
     (value,) = struct.unpack_from(_FIXED[column.root], row, at)
-    return float(value) if column.root in ("FLOAT", "DOUBLE") else int(value)
+    return float(value) if column.is_float else int(value)
 
 
 def _decode_bytes(row: bytes, at: int) -> bytes:
@@ -115,7 +115,7 @@ def _encode(value: int | float | bytes, column: ColumnType, end: int) -> tuple[b
     if column.is_timestamp and column.precision > 3:
         millis, micros = divmod(int(value), 1000)
         return _pointer(end, micros * 1000), struct.pack("<q", millis)
-    if column.root in ("FLOAT", "DOUBLE"):
+    if column.is_float:
         return struct.pack(_FIXED[column.root], value), b""
     return struct.pack(_FIXED[column.root], int(value)), b""
 

@@ -1,16 +1,20 @@
 """Column statistics of a finished Parquet file, in the form in which manifests hold them.
 
 Called by `writer` with the file's footer. Follows Paimon's ParquetSimpleStatsExtractor and its collectors:
-what a column's mode (none, counts, truncate(n), full) leaves of null count, minimum and maximum.
+what a column's mode (none, counts, truncate(n), full) leaves of null count, minimum and maximum. Binaries
+have no bounds, because Paimon compares them with signed bytes there; those of floats come from the rows.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.tables.paimon.binary_row import encode_row
@@ -69,15 +73,42 @@ class ColumnStats:
         return self.minimum is None and self.maximum is None and self.nulls is None
 
 
+class FloatStats:
+    """Gathers the statistics of a FLOAT or DOUBLE column from its rows; with a NaN there are no bounds.
+
+    Paimon and Spark hold NaN larger than every number, but Parquet leaves it out of its statistics, so that
+    readers would skip rows that were asked for.
+    """
+
+    def __init__(self) -> None:
+        self._low = math.inf
+        self._high = -math.inf
+        self._nulls = 0
+
+    def add(self, rows: pa.ChunkedArray) -> None:
+        """Takes some rows of the column in."""
+        self._nulls += rows.null_count
+        values = rows.drop_null().to_numpy()
+        self._low = float(np.minimum(self._low, values.min(initial=math.inf)))
+        self._high = float(np.maximum(self._high, values.max(initial=-math.inf)))
+
+    @property
+    def stats(self) -> ColumnStats:
+        """What is known of all rows so far. Zeros are those that bound both zeros."""
+        if not self._low <= self._high:
+            return ColumnStats(nulls=self._nulls)
+        return ColumnStats(self._low or -0.0, self._high or 0.0, self._nulls)
+
+
 def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> ColumnStats:
-    """Statistics of a whole file's column out of its row groups."""
+    """Statistics of a whole file's column, not one of floats, out of its row groups."""
     groups = [footer.row_group(number).column(index).statistics for number in range(footer.num_row_groups)]
     if any(group is None or not group.has_null_count for group in groups):
         return ColumnStats()
     nulls = sum(group.null_count for group in groups)
     bounds = [raw_bounds(group, column) for group in groups if group.num_values > 0]
     known = [bound for bound in bounds if bound is not None]
-    if not known or len(known) < len(bounds):
+    if not known or len(known) < len(bounds) or column.is_binary:
         return ColumnStats(nulls=nulls)
     return ColumnStats(min(low for low, _ in known), max(high for _, high in known), nulls)
 
@@ -139,8 +170,6 @@ def _encode(stats: Sequence[ColumnStats], types: Sequence[ColumnType]) -> Stats:
 def _raw(value: Any, column: ColumnType) -> Any:
     if column.root == "DECIMAL" and isinstance(value, bytes):
         return int.from_bytes(value, "big", signed=True)
-    if column.root in ("FLOAT", "DOUBLE"):
-        return float(value)
     return value if isinstance(value, bytes) else int(value)
 
 

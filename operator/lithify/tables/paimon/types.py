@@ -55,12 +55,22 @@ class ColumnType:
     @property
     def is_bytes(self) -> bool:
         """Whether raw values are bytes."""
-        return self.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
+        return self.is_string or self.is_binary
 
     @property
     def is_string(self) -> bool:
         """Whether raw values are UTF-8."""
         return self.root in ("CHAR", "VARCHAR")
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether raw values are bytes that are no text."""
+        return self.root in ("BINARY", "VARBINARY")
+
+    @property
+    def is_float(self) -> bool:
+        """Whether raw values are floats."""
+        return self.root in ("FLOAT", "DOUBLE")
 
     @property
     def is_timestamp(self) -> bool:

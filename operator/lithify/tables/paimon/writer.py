@@ -21,7 +21,7 @@ from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.entries import COMPACT_SOURCE, FileMeta, Stats
 from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, Schema
-from lithify.tables.paimon.statistics import ColumnStats, footer_stats, key_stats, value_stats
+from lithify.tables.paimon.statistics import ColumnStats, FloatStats, footer_stats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import Raw, raw_of_parts
 
@@ -155,11 +155,13 @@ class KeyValueFile:
 
     def _column_stats(self, footer: pq.FileMetaData, name: str) -> ColumnStats:
         column = self._target.schema.column(name.removeprefix(KEY_PREFIX))
+        if column.type.is_float:
+            return self._summary.floats[column.name].stats
         return footer_stats(footer, self._schema.get_field_index(name), column.type)
 
 
 class _Summary:
-    """Key bounds, sequence range and deletes of the rows written so far."""
+    """Key bounds, sequence range, deletes and statistics of floats of the rows written so far."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -168,6 +170,7 @@ class _Summary:
         self.min_sequence = 2**63 - 1
         self.max_sequence = -(2**63)
         self.delete_rows = 0
+        self.floats = {column.name: FloatStats() for column in schema.columns if column.type.is_float}
 
     def add(self, rows: pa.Table) -> None:
         self._first = self._first or self._key(rows, 0)
@@ -177,6 +180,8 @@ class _Summary:
         self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
         kinds = rows.column(VALUE_KIND).to_numpy()
         self.delete_rows += int(np.isin(kinds, RETRACTS).sum())
+        for name, stats in self.floats.items():
+            stats.add(rows.column(name))
 
     def min_key(self) -> bytes:
         return encode_row(self._first or (), self._schema.key_types)
@@ -199,6 +204,7 @@ def _parquet_writer(
 
     Dictionaries are used for columns that repeat themselves only: elsewhere they cost time and, once they
     overflow, space. Columns that nobody but Paimon reads and that rise steadily are stored as differences.
+    Floats go without statistics, for the reason that `FloatStats` tells.
     """
     codec = _PARQUET_CODECS.get(options.compression, options.compression)
     dictionary = [name for name in first.column_names if _repeats(first.column(name))]
@@ -215,6 +221,7 @@ def _parquet_writer(
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         store_schema=False,
         store_decimal_as_integer=True,
+        write_statistics=[field.name for field in first.schema if not pa.types.is_floating(field.type)],
         write_page_index=True,
         metadata_collector=footers,
     )

@@ -1,0 +1,118 @@
+"""A run killed at any point leaves the table readable, commits at most once, and leaves no orphans."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from oracle.client import Oracle, Table
+from support.runs import run_inline, start
+from support.tables import journals, make_plain, stray_files
+
+pytestmark = pytest.mark.oracle
+
+BEFORE_COMMIT = ["planned", "journal-written", "file-written", "tasks-done", "manifests-written"]
+AFTER_COMMIT = ["snapshot-written", "hint-written", "leftovers-deleted"]
+SETTLED = timedelta(minutes=11)
+
+
+@pytest.mark.parametrize("point", [*BEFORE_COMMIT, *AFTER_COMMIT])
+def test_killed_run_leaves_rows_intact_and_the_next_runs_clean_up(
+    oracle: Oracle, tmp_path: Path, point: str
+) -> None:
+    table = make_plain(oracle, tmp_path, buckets=2)
+    rows = oracle.read(table)
+
+    killed = start(table, faults={point: "kill"}).wait()
+
+    assert killed.code == -signal.SIGKILL
+    assert oracle.read(table) == rows
+    run_inline(table)
+    assert oracle.read(table) == rows
+    run_inline(table, shift=SETTLED)
+    assert oracle.read(table) == rows
+    assert stray_files(oracle, table) == set()
+    assert journals(table) == set()
+
+
+@pytest.mark.parametrize("point", BEFORE_COMMIT)
+def test_same_run_started_again_commits_what_it_had_not(oracle: Oracle, tmp_path: Path, point: str) -> None:
+    table = make_plain(oracle, tmp_path)
+    rows, snapshots = oracle.read(table), len(oracle.snapshots(table))
+    start(table, "full", "run-a", faults={point: "kill"}).wait()
+
+    report = run_inline(table, run="run-a")
+
+    assert report.status == "Compacted"
+    assert len(oracle.snapshots(table)) == snapshots + 1
+    assert oracle.read(table) == rows
+
+
+@pytest.mark.parametrize("point", AFTER_COMMIT)
+def test_same_run_started_again_never_commits_twice(oracle: Oracle, tmp_path: Path, point: str) -> None:
+    table = make_plain(oracle, tmp_path)
+    start(table, "full", "run-a", faults={point: "kill"}).wait()
+    snapshots = oracle.snapshots(table)
+
+    report = run_inline(table, run="run-a")
+
+    assert (report.status, report.snapshot_after) == ("AlreadyCommitted", snapshots[-1]["id"])
+    assert oracle.snapshots(table) == snapshots
+
+
+def test_files_of_a_dead_attempt_that_could_still_commit_wait(oracle: Oracle, tmp_path: Path) -> None:
+    table = make_plain(oracle, tmp_path)
+    start(table, faults={"tasks-done": "kill"}).wait()
+    orphans = stray_files(oracle, table)
+
+    report = run_inline(table, full=False, options={"num-sorted-run.compaction-trigger": "99"})
+
+    assert report.status == "NothingToDo"
+    assert stray_files(oracle, table) == orphans != set()
+
+
+def test_files_of_a_dead_attempt_go_after_the_safe_age(oracle: Oracle, tmp_path: Path) -> None:
+    table = make_plain(oracle, tmp_path)
+    start(table, faults={"tasks-done": "kill"}).wait()
+    nothing = {"num-sorted-run.compaction-trigger": "99"}
+
+    report = run_inline(table, full=False, options=nothing, shift=timedelta(days=1, minutes=1))
+
+    assert report.orphans_deleted > 0
+    assert stray_files(oracle, table) == set()
+
+
+def test_a_branch_keeps_the_files_of_an_attempt_whose_snapshot_was_rolled_back(
+    oracle: Oracle, tmp_path: Path
+) -> None:
+    table = make_plain(oracle, tmp_path)
+    base = oracle.snapshots(table)[-1]["id"]
+    start(table, faults={"hint-written": "kill"}).wait()
+    oracle.create_tag(table, "compacted")
+    oracle.create_branch(table, "b", tag="compacted")
+    branch = Table(tmp_path, "db.t$branch_b")
+    rows = oracle.read(branch)
+    oracle.rollback_to(table, snapshot_id=base)
+
+    for days in (0, 2):
+        run_inline(table, shift=timedelta(days=days))
+
+    assert oracle.read(branch) == rows
+    assert oracle.read(table) == rows
+
+
+def test_killed_in_the_middle_of_cleaning_up(oracle: Oracle, tmp_path: Path) -> None:
+    table = make_plain(oracle, tmp_path)
+    rows = oracle.read(table)
+    start(table, faults={"tasks-done": "kill"}).wait()
+    run_inline(table)
+
+    for point in ("condemned", "orphans-deleted"):
+        assert start(table, faults={point: "kill"}).wait().code == -signal.SIGKILL
+
+    run_inline(table, shift=SETTLED)
+    assert oracle.read(table) == rows
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())

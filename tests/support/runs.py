@@ -1,0 +1,141 @@
+"""Runs of Lithify in tests: in this process, or in one of its own that can be killed or held.
+
+`run_inline` is the driver with the inline runner. `start` launches `python -m support.runs` as a real
+process, with LITHIFY_FAULTS in its environment; what it printed is its report or its error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from lithify.clock import SystemClock
+from lithify.errors import LithifyError
+from lithify.job.driver import Request, compact
+from lithify.job.planner import Sizing
+from lithify.job.report import Report
+from lithify.job.runner import InlineRunner
+from lithify.planning.policy import Rule, Strategy
+from lithify.rewriting.budget import Budget
+from lithify.tables.paimon.catalog import TableAddress
+from oracle.client import Table
+
+TESTS = Path(__file__).resolve().parents[1]
+DEADLINE = 120
+
+
+class ShiftedClock(SystemClock):
+    """The machine's clock, moved; it does not really sleep."""
+
+    def __init__(self, shift: timedelta = timedelta()) -> None:
+        super().__init__(UTC)
+        self._shift = shift
+
+    def now(self) -> datetime:
+        return super().now() + self._shift
+
+    def sleep(self, seconds: float) -> None:
+        del seconds
+
+
+def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
+    """A request for the oracle's table; `options` are overrides, other changes the request's fields."""
+    address = TableAddress(
+        warehouse=str(table.warehouse),
+        name=str(table.name),
+        overrides=changes.pop("options", {}),
+        rule=changes.pop("rule", Rule.V1_4),
+    )
+    return replace(Request(address, Strategy.FULL if full else Strategy.MINOR), **changes)
+
+
+def run_inline(table: Table, *, shift: timedelta = timedelta(), **changes: Any) -> Report:
+    """Compacts in this process."""
+    return compact(request(table, **changes), InlineRunner(), ShiftedClock(shift))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run in another process ended: its exit code (negative for a signal), report or error."""
+
+    code: int
+    report: dict[str, Any]
+    error: str
+
+
+class RunProcess:
+    """A run in a process of its own."""
+
+    def __init__(self, table: Table, faults: Mapping[str, str], arguments: Sequence[str]) -> None:
+        environment = {
+            **os.environ,
+            "LITHIFY_FAULTS": ";".join(f"{point}={action}" for point, action in faults.items()),
+            "PYTHONPATH": str(TESTS),
+        }
+        command = [sys.executable, "-m", "support.runs", str(table.warehouse), str(table.name), *arguments]
+        self._process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def wait(self) -> Outcome:
+        """Waits for its end."""
+        output, errors = self._process.communicate(timeout=DEADLINE)
+        last = output.strip().splitlines()[-1:] or ["{}"]
+        return Outcome(self._process.returncode, json.loads(last[0]), errors)
+
+
+def start(table: Table, *arguments: str, faults: Mapping[str, str] | None = None) -> RunProcess:
+    """Starts a run in a process of its own. Arguments: see `main`."""
+    return RunProcess(table, faults or {}, arguments)
+
+
+class Held:
+    """Holds a process at a fault point: `reached` blocks until it is there, `release` lets it go on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "hold"
+        for name in ("reached", "go"):
+            os.mkfifo(f"{self._path}.{name}")
+
+    @property
+    def action(self) -> str:
+        """What to put behind the point in `faults`."""
+        return f"hold:{self._path}"
+
+    def reached(self) -> None:
+        """Returns when the process is at the point."""
+        assert Path(f"{self._path}.reached").read_text() == "reached"
+
+    def release(self, *, for_good: bool = True) -> None:
+        """Lets the process go on; for good, or until it comes to the point again."""
+        if for_good:
+            Path(f"{self._path}.reached").unlink()
+        Path(f"{self._path}.go").write_text("go")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`warehouse table [minor|full] [run-id] [budget-bytes]`: compacts inline, prints the report as JSON."""
+    warehouse, name, *rest = arguments
+    strategy, run, budget = [*rest, *["full", "", ""][len(rest) :]]
+    table = Table(warehouse, name)
+    changes: dict[str, Any] = {"run": run} if run else {}
+    if budget:
+        changes["sizing"] = Sizing(budget=Budget(int(budget)))
+    try:
+        report = run_inline(table, full=strategy == "full", **changes)
+    except LithifyError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return error.exit_code
+    print(json.dumps(report.to_dict()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,46 @@
+"""Tables that the Java oracle makes for tests, and what must hold of every table after a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oracle.client import Oracle, Table
+from oracle.model import Row
+
+_FAR_FUTURE = 4_000_000_000_000
+
+PLAIN = {"id": "INT NOT NULL", "v": "STRING", "n": "BIGINT"}
+
+
+def make_plain(
+    oracle: Oracle, warehouse: Path, *, buckets: int = 1, commits: int = 5, keys: int = 60, **options: str
+) -> Table:
+    """An INT key, some commits of overlapping upserts, and deletes in the last."""
+    table = Table(warehouse, "db.t")
+    oracle.create_table(table, PLAIN, primary_key=["id"], options={"bucket": str(buckets), **options})
+    for commit in range(commits):
+        oracle.write(table, upserts(range(commit * 10, commit * 10 + keys), f"c{commit}"))
+    oracle.write(table, [["-D", key, None, None] for key in range(0, keys, 7)])
+    return table
+
+
+def upserts(keys: range, mark: str) -> list[Row]:
+    """Rows of `make_plain`'s table."""
+    return [["+I", key, f"{mark}-{key}", key * 3] for key in keys]
+
+
+def data_files(table: Table) -> set[str]:
+    """Names of all data files in the table's folder, referenced or not."""
+    return {path.name for path in table.folder.rglob("bucket-*/*")}
+
+
+def stray_files(oracle: Oracle, table: Table) -> set[str]:
+    """Files that nothing refers to, as Java's own orphan search finds them, and temporary ones."""
+    orphans = oracle.remove_orphan_files(table, older_than=_FAR_FUTURE, dry_run=True)
+    hidden = {path.name for path in table.folder.rglob(".lithify-*")}
+    return {Path(path).name for path in orphans.files} | hidden
+
+
+def journals(table: Table) -> set[str]:
+    """The journals in the table's folder."""
+    return {path.name for path in (table.folder / "lithify" / "attempts").glob("*.json")}
