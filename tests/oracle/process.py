@@ -21,6 +21,8 @@ JAR = "lithify-oracle.jar"
 SPARK_JARS = (
     "hadoop-client-api-*.jar",
     "hadoop-client-runtime-*.jar",
+    "lz4-java-*.jar",
+    "snappy-java-*.jar",
     "log4j-api-*.jar",
     "log4j-core-*.jar",
     "log4j-slf4j2-impl-*.jar",

@@ -1,0 +1,232 @@
+"""Shapes of tables to compact side by side with Java: keys, types, partitions, options, histories.
+
+A shape makes the same table whenever it is asked to, from a seed. Histories end with several sorted runs in
+every bucket; most have been through compactions by Java, so that files lie in several levels.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from oracle.client import Oracle, Table
+from oracle.model import Row
+
+Value = Callable[[Random], Any]
+
+
+def integers(low: int, high: int) -> Value:
+    return lambda random: random.randint(low, high)
+
+
+def decimals(digits: int, scale: int) -> Value:
+    return lambda random: str(Decimal(random.randint(1 - 10**digits, 10**digits - 1)).scaleb(-scale))
+
+
+def texts(*pool: str) -> Value:
+    return lambda random: random.choice(pool) + str(random.randint(0, 400))
+
+
+def timestamps(digits: int) -> Value:
+    def value(random: Random) -> str:
+        moment = datetime(1960, 1, 1) + timedelta(microseconds=random.randint(0, 4 * 10**15))
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[: 20 + digits].rstrip(".")
+
+    return value
+
+
+def dates(random: Random) -> str:
+    return (date(1965, 1, 1) + timedelta(days=random.randint(0, 40_000))).isoformat()
+
+
+def base64s(random: Random) -> str:
+    return b64encode(random.randbytes(random.randint(0, 12))).decode()
+
+
+def floats(random: Random) -> Any:
+    return random.choice(["NaN", "-0.0", 0.0, "Infinity", "-Infinity", random.randint(-99, 99) / 8])
+
+
+VALUES: dict[str, Value] = {
+    "BOOLEAN": lambda random: random.random() < 0.5,
+    "TINYINT": integers(-128, 127),
+    "SMALLINT": integers(-(2**15), 2**15 - 1),
+    "INT": integers(-(2**31), 2**31 - 1),
+    "BIGINT": integers(-(2**63), 2**63 - 1),
+    "FLOAT": floats,
+    "DOUBLE": floats,
+    "DECIMAL(9, 2)": decimals(9, 2),
+    "DECIMAL(18, 0)": decimals(18, 0),
+    "DECIMAL(38, 10)": decimals(38, 10),
+    "STRING": texts("", "a", "zz", "ä", "€", "\U0001f600", "longer than sixteen characters "),
+    "VARCHAR(20)": texts("v"),
+    "CHAR(4)": lambda random: f"{random.randint(0, 9999):04d}",
+    "BYTES": base64s,
+    "BINARY(3)": lambda random: "AAEC" if random.random() < 0.5 else "//8A",
+    "DATE": dates,
+    "TIMESTAMP(0)": timestamps(0),
+    "TIMESTAMP(3)": timestamps(3),
+    "TIMESTAMP(6)": timestamps(6),
+    "TIMESTAMP(3) WITH LOCAL TIME ZONE": timestamps(3),
+    "TIMESTAMP(6) WITH LOCAL TIME ZONE": timestamps(6),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What kind of table, and how it came to be.
+
+    Attributes:
+        name: a telling id.
+        key: key columns and their types.
+        values: value columns and their types; null now and then.
+        partition: partition columns, their types and the values that they take.
+        options: table options.
+        key_values: how many different keys there are.
+        commits: how many commits of writes there are.
+        rows: rows a commit.
+        deletes: share of rows that are deletes.
+        compacted: after which commits Java compacts (with a low trigger).
+        changes: schema changes, by the commit before which they happen.
+    """
+
+    name: str
+    key: Mapping[str, str] = field(default_factory=lambda: {"id": "INT"})
+    values: Mapping[str, str] = field(default_factory=lambda: {"v": "STRING", "n": "BIGINT"})
+    partition: Mapping[str, tuple[str, list[Any]]] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    key_values: int = 300
+    commits: int = 7
+    rows: int = 120
+    deletes: float = 0.1
+    compacted: tuple[int, ...] = (3,)
+    changes: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+
+    def make(self, oracle: Oracle, warehouse: Path) -> Table:
+        """Creates the table and plays its history."""
+        random = Random(self.name)
+        table = Table(warehouse, "db.t")
+        partition = {name: kind for name, (kind, _) in self.partition.items()}
+        columns = {name: f"{kind} NOT NULL" for name, kind in {**partition, **self.key}.items()}
+        oracle.create_table(
+            table,
+            {**columns, **self.values},
+            primary_key=[*partition, *self.key],
+            partition_keys=[*partition],
+            options={"bucket": "2", **self.options},
+        )
+        keys = sorted({self._key(random) for _ in range(self.key_values)}, key=repr)
+        for commit in range(self.commits):
+            if commit in self.changes:
+                oracle.alter_table(table, self.changes[commit])
+            schema = {column["name"]: column["type"] for column in oracle.schema(table)["fields"]}
+            oracle.write(table, [self._row(random, keys, schema) for _ in range(self.rows)])
+            if commit in self.compacted:
+                oracle.compact(table, full=False, options={"num-sorted-run.compaction-trigger": "3"})
+        return table
+
+    def _key(self, random: Random) -> tuple[Any, ...]:
+        return tuple(VALUES[kind](random) for kind in self.key.values())
+
+    def _row(self, random: Random, keys: list[tuple[Any, ...]], schema: Mapping[str, str]) -> Row:
+        """A row with the columns of the schema in their order."""
+        kind = "-D" if random.random() < self.deletes else random.choice(["+I", "+U"])
+        fixed = dict(zip(self.key, random.choice(keys), strict=True))
+        fixed.update({name: random.choice(pool) for name, (_, pool) in self.partition.items()})
+        return [kind, *(fixed[name] if name in fixed else _draw(random, schema[name]) for name in schema)]
+
+
+def _draw(random: Random, kind: str) -> Any:
+    return None if random.random() < 0.1 else VALUES[kind](random)
+
+
+KEYS = [
+    Shape("key: bigint", {"id": "BIGINT"}),
+    Shape("key: string", {"id": "STRING"}),
+    Shape("key: char and tinyint", {"a": "CHAR(4)", "b": "TINYINT"}),
+    Shape("key: date and string", {"day": "DATE", "name": "STRING"}),
+    Shape("key: decimal of 9 digits", {"id": "DECIMAL(9, 2)"}),
+    Shape("key: decimal of 38 digits", {"id": "DECIMAL(38, 10)"}),
+    Shape("key: timestamp millis", {"at": "TIMESTAMP(3)"}),
+    Shape("key: timestamp micros, local zone", {"at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}),
+    Shape("key: bytes", {"id": "BYTES"}),
+    Shape("key: boolean, smallint, varchar", {"a": "BOOLEAN", "b": "SMALLINT", "c": "VARCHAR(20)"}),
+]
+
+TYPES = [
+    Shape("every type", values={f"c{number}": kind for number, kind in enumerate(VALUES)}, rows=60),
+]
+
+PARTITIONS = [
+    Shape("partition: date", partition={"dt": ("DATE", ["2026-01-01", "2026-01-02"])}),
+    Shape(
+        "partition: int and text with escapes",
+        partition={"year": ("INT", [2025, 2026]), "class": ("STRING", ["de", "f r/%="])},
+    ),
+    Shape("partition: boolean", partition={"b": ("BOOLEAN", [True, False])}),
+    Shape(
+        "partition: empty text, with another default name",
+        partition={"p": ("STRING", ["", "x"])},
+        options={"partition.default-name": "__NOTHING__"},
+    ),
+]
+
+
+def _tuned(name: str, **options: str) -> Shape:
+    """A shape with table options; dots in their names are written as two underscores, dashes as one."""
+    return Shape(name, options={k.replace("__", ".").replace("_", "-"): v for k, v in options.items()})
+
+
+OPTIONS = [
+    Shape("one bucket, level 0 only", options={"bucket": "1"}, compacted=()),
+    _tuned("dynamic buckets", bucket="-1", dynamic_bucket__target_row_num="100"),
+    _tuned("thin files", data_file__thin_mode="true"),
+    _tuned("full statistics", metadata__stats_mode="full"),
+    _tuned("counts only", metadata__stats_mode="counts"),
+    _tuned("statistics of one column", metadata__stats_mode="none", fields__v__stats_mode="full"),
+    _tuned(
+        "statistics of the first columns, not dense",
+        metadata__stats_keep_first_n_columns="2",
+        metadata__stats_dense_store="false",
+    ),
+    _tuned("lz4", file__compression="lz4"),
+    _tuned(
+        "snappy, named in the suffix",
+        file__compression="snappy",
+        file__suffix__include__compression="true",
+        data_file__prefix="part-",
+    ),
+    Shape("ignore-delete", options={"ignore-delete": "true"}, deletes=0.4, key_values=60),
+    Shape("sequence field", options={"sequence.field": "n"}, key_values=80),
+    Shape(
+        "sequence fields, descending",
+        values={"v": "STRING", "s": "DECIMAL(9, 2)", "n": "INT"},
+        options={"sequence.field": "s,v", "sequence.field.sort-order": "descending"},
+        key_values=80,
+    ),
+    _tuned("few levels", num_levels="2", num_sorted_run__compaction_trigger="3"),
+    _tuned("forced level 0", compaction__force_up_level_0="true"),
+    _tuned("every file rewritten", compaction__force_rewrite_all_files="true"),
+    Shape("many deletes", deletes=0.6),
+    Shape("no deletes, few keys twice", deletes=0.0, key_values=3000),
+]
+
+CHANGES = [
+    Shape("column added", changes={4: {"add_column": {"name": "extra", "type": "INT"}}}),
+    Shape("column added first", changes={4: {"add_column": {"name": "extra", "type": "INT", "first": True}}}),
+    Shape("column dropped", changes={4: {"drop_column": "v"}}),
+    Shape("column renamed", changes={4: {"rename_column": ["v", "renamed"]}}),
+    Shape("option changed", changes={4: {"set_option": ["snapshot.time-retained", "7 h"]}}),
+    Shape(
+        "column dropped, another added under its name",
+        changes={2: {"drop_column": "v"}, 5: {"add_column": {"name": "v", "type": "INT"}}},
+    ),
+]
+
+SHAPES = [*KEYS, *TYPES, *PARTITIONS, *OPTIONS, *CHANGES]

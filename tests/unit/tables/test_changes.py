@@ -1,0 +1,139 @@
+"""What a run does to a bucket, and which changes by others stand against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lithify.tables.model import BucketId
+from lithify.tables.paimon.binary_row import order_key
+from lithify.tables.paimon.changes import BucketChange, conflict_of
+from lithify.tables.paimon.entries import ADD, DELETE, Entry, FileMeta
+from unit.tables.manifests import INT, entry, file_meta
+
+BUCKET = BucketId(b"", 0, "bucket-0")
+KEY = partial(order_key, types=[INT])
+
+
+def change(
+    removed: Sequence[Entry] = (),
+    upgraded: Sequence[Entry] = (),
+    added: Sequence[FileMeta] = (),
+    output_level: int = 5,
+) -> BucketChange:
+    return BucketChange(BUCKET, tuple(removed), tuple(upgraded), output_level, tuple(added))
+
+
+A, B, C = entry("a"), entry("b", low=5, high=15), entry("c", 5, 20, 29)
+
+
+class TestEntries:
+    def test_inputs_go_before_outputs_come(self) -> None:
+        made = change(removed=[A, B], added=[file_meta("new", 5)]).entries()
+        assert [(each.kind, each.file.name, each.file.level) for each in made] == [
+            (DELETE, "a", 0),
+            (DELETE, "b", 0),
+            (ADD, "new", 5),
+        ]
+
+    def test_an_upgrade_changes_the_level_and_nothing_else(self) -> None:
+        upgraded = entry("a", schema_id=3, created_millis=77, delete_rows=2, value_stats_columns=("x",))
+        gone, came = change(upgraded=[upgraded], output_level=4).entries()
+        assert gone == replace(upgraded, kind=DELETE)
+        assert came == replace(upgraded, kind=ADD, file=replace(upgraded.file, level=4))
+
+    def test_everything_stays_in_its_bucket(self) -> None:
+        elsewhere = replace(A, partition=b"p", bucket=7, total_buckets=8)
+        made = change(removed=[elsewhere], added=[file_meta("new", 5)]).entries()
+        assert {(each.partition, each.bucket, each.total_buckets) for each in made} == {(b"p", 7, 8)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change, the files that are live when it is to be committed, and what the conflict names."""
+
+    change: BucketChange
+    live: Sequence[Entry]
+    names: Sequence[str] | None = None
+
+
+REWRITE = change(removed=[A, B], added=[file_meta("new", 5, 0, 15)])
+UPGRADE = change(upgraded=[A], output_level=5)
+
+CASES = {
+    "nothing changed": Case(REWRITE, [A, B, C]),
+    "a new file in level 0, whatever its keys": Case(REWRITE, [A, B, C, entry("fresh", 0, 0, 99)]),
+    "another run in a level that is not touched": Case(REWRITE, [A, B, entry("mid", 3, 0, 99)]),
+    "an input was compacted away": Case(REWRITE, [A, C], ["b"]),
+    "all inputs were": Case(REWRITE, [], ["a"]),
+    "an input moved to another level": Case(REWRITE, [A, entry("b", 4, 5, 15)], ["b"]),
+    "an upgraded file is gone": Case(UPGRADE, [B], ["a"]),
+    "an upgraded file was upgraded by somebody else": Case(UPGRADE, [entry("a", 4)], ["a"]),
+    "an input has an index now": Case(REWRITE, [entry("a", extra_files=("a.index",)), B], ["a"]),
+    "an output overlaps a file of its level": Case(
+        REWRITE, [A, B, entry("theirs", 5, 15, 19)], ["new", "theirs"]
+    ),
+    "an output touches a file by one key": Case(
+        REWRITE, [A, B, entry("theirs", 5, -9, 0)], ["new", "theirs"]
+    ),
+    "an output beside a file of its level": Case(REWRITE, [A, B, entry("theirs", 5, 16, 19)]),
+    "an output inside a file of its level": Case(
+        REWRITE, [A, B, entry("theirs", 5, -9, 99)], ["new", "theirs"]
+    ),
+    "an upgraded file overlaps a file of its level": Case(
+        UPGRADE, [A, entry("theirs", 5, 9, 9)], ["a", "theirs"]
+    ),
+    "an upgraded file beside one": Case(UPGRADE, [A, C]),
+    "the new level of a file is free of its own old place": Case(
+        change(upgraded=[entry("a", 1)], output_level=2), [entry("a", 1)]
+    ),
+    "outputs overlap each other": Case(
+        change(removed=[A], added=[file_meta("x", 5, 0, 5), file_meta("y", 5, 5, 9)]), [A], ["x", "y"]
+    ),
+    "a rewrite beside an upgrade": Case(
+        change(removed=[A], upgraded=[C], added=[file_meta("x", 5, 0, 9)]), [A, C]
+    ),
+    "outputs in level 0 may overlap": Case(
+        change(removed=[A], added=[file_meta("x", 0), file_meta("y", 0)]), [A, B]
+    ),
+    "the partition was rescaled": Case(REWRITE, [A, B, entry("theirs", buckets=2)], ["1"]),
+    "files of others overlap without our doing": Case(
+        REWRITE, [A, B, entry("x", 3, 0, 9), entry("y", 3, 9, 9)], ["x", "y"]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_conflicts(case: Case) -> None:
+    problem = conflict_of(case.change, case.live, KEY)
+    assert (problem is None) == (case.names is None)
+    for name in case.names or ():
+        assert name in str(problem)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6), st.integers(0, 2)), max_size=6),
+    added=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=3),
+)
+def test_a_conflict_is_an_overlap_of_two_files_of_a_level_above_zero(
+    spans: list[tuple[int, int, int]], added: list[tuple[int, int]]
+) -> None:
+    live = [entry(f"live-{n}", level, low, low + width) for n, (low, width, level) in enumerate(spans)]
+    new = [file_meta(f"new-{n}", 2, low, low + width) for n, (low, width) in enumerate(added)]
+    after = [(level, low, low + width) for low, width, level in spans] + [
+        (2, low, low + width) for low, width in added
+    ]
+    overlaps = any(
+        one[0] == other[0] > 0 and one[1] <= other[2] and other[1] <= one[2]
+        for number, one in enumerate(after)
+        for other in after[:number]
+    )
+    input_ = entry("input", 0)
+    problem = conflict_of(change(removed=[input_], added=new), [*live, input_], KEY)
+    assert (problem is not None) == overlaps

@@ -1,0 +1,98 @@
+"""What may change about a table while a run is under way, and which old files can be rewritten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lithify.tables.paimon.evolution import file_problems, schema_conflict, type_changes
+from unit.tables.manifests import entry, schema
+
+COLUMNS = [("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")]
+RUNNING = schema(COLUMNS, ["id"], number=3, **{"merge-engine": "deduplicate", "scan.mode": "latest"})
+
+NEWER: dict[str, tuple[dict[str, Any], str | None]] = {
+    "the same again": ({}, None),
+    "a harmless option changed": ({"options": {**RUNNING.options, "scan.mode": "from-snapshot"}}, None),
+    "a harmless option is gone": ({"options": {"merge-engine": "deduplicate"}}, None),
+    "a harmless option is new": ({"options": {**RUNNING.options, "snapshot.time-retained": "1 d"}}, None),
+    "an option that counts changed": (
+        {"options": {**RUNNING.options, "merge-engine": "first-row"}},
+        "merge-engine",
+    ),
+    "an option that counts is gone": ({"options": {"scan.mode": "latest"}}, "merge-engine"),
+    "an option that counts is new": (
+        {"options": {**RUNNING.options, "sequence.field": "price"}},
+        "sequence.field",
+    ),
+    "an option nobody knows is new": (
+        {"options": {**RUNNING.options, "no.such.option": "x"}},
+        "no.such.option",
+    ),
+    "a column was added": ({"columns": schema([*COLUMNS, ("note", "STRING")], ["id"]).columns}, ""),
+    "a column was dropped": ({"columns": RUNNING.columns[:2]}, ""),
+    "columns were moved": ({"columns": RUNNING.columns[::-1]}, ""),
+    "a column was renamed": (
+        {"columns": schema([*COLUMNS[:2], ("cost", "DECIMAL(10, 2)")], ["id"]).columns},
+        "",
+    ),
+    "a type changed": ({"columns": schema([*COLUMNS[:2], ("price", "DECIMAL(12, 2)")], ["id"]).columns}, ""),
+    "a column became nullable": ({"columns": schema([("id", "INT"), *COLUMNS[1:]], ["id"]).columns}, ""),
+    "the key changed": ({"primary_key": ("id", "name")}, ""),
+}
+
+
+@pytest.mark.parametrize(("changes", "named"), NEWER.values(), ids=NEWER)
+def test_a_run_may_commit_under_a_newer_schema(changes: dict[str, Any], named: str | None) -> None:
+    problem = schema_conflict(RUNNING, replace(RUNNING, id=4, **changes))
+    assert (problem is None) == (named is None)
+    assert named is None or named in str(problem)
+
+
+def test_the_same_schema_is_not_compared() -> None:
+    assert schema_conflict(RUNNING, replace(RUNNING, options={"merge-engine": "first-row"})) is None
+
+
+FILES: dict[str, tuple[str, dict[str, Any], int]] = {
+    "a plain file": ("data-1-0.parquet", {}, 0),
+    "another format": ("data-1-0.orc", {}, 1),
+    "a side file": ("data-1-0.parquet", {"extra_files": ("data-1-0.parquet.index",)}, 1),
+    "an embedded index": ("data-1-0.parquet", {"embedded_index": b""}, 1),
+    "outside the table": ("data-1-0.parquet", {"external_path": "s3://elsewhere/f"}, 1),
+    "row tracking": ("data-1-0.parquet", {"first_row_id": 0}, 1),
+    "data evolution": ("data-1-0.parquet", {"write_columns": ("a",)}, 1),
+    "several at once": ("data-1-0.avro", {"first_row_id": 5, "external_path": "x"}, 3),
+}
+
+
+@pytest.mark.parametrize(("name", "changes", "count"), FILES.values(), ids=FILES)
+def test_files_that_cannot_be_rewritten(name: str, changes: dict[str, Any], count: int) -> None:
+    problems = list(file_problems(entry(name, **changes)))
+    assert len(problems) == count
+    assert all(name in problem for problem in problems)
+
+
+TYPES: dict[str, tuple[dict[int, tuple[str, str]], list[str]]] = {
+    "nothing changed": (dict(enumerate(COLUMNS)), []),
+    "a rename": ({0: COLUMNS[0], 1: ("title", "STRING"), 2: COLUMNS[2]}, []),
+    "an added column": ({**dict(enumerate(COLUMNS)), 9: ("note", "STRING")}, []),
+    "a dropped column": ({0: COLUMNS[0]}, []),
+    "another column of an old name": ({0: COLUMNS[0], 9: ("price", "STRING")}, []),
+    "only nullability": ({0: ("id", "INT"), 1: ("name", "STRING NOT NULL")}, []),
+    "a wider integer": ({0: ("id", "BIGINT NOT NULL")}, ["id"]),
+    "a wider decimal": ({2: ("price", "DECIMAL(12, 2)")}, ["price"]),
+    "another scale": ({2: ("price", "DECIMAL(10, 3)")}, ["price"]),
+    "renamed and changed": ({2: ("cost", "DOUBLE")}, ["cost"]),
+    "two of them": ({0: ("id", "STRING"), 1: ("name", "INT")}, ["id", "name"]),
+}
+
+
+@pytest.mark.parametrize(("columns", "changed"), TYPES.values(), ids=TYPES)
+def test_types_that_changed_since_a_file_was_written(
+    columns: dict[int, tuple[str, str]], changed: list[str]
+) -> None:
+    problems = list(type_changes(RUNNING, schema(columns, [])))
+    assert len(problems) == len(changed)
+    assert all(f"column {name}" in problem for name, problem in zip(changed, problems, strict=True))

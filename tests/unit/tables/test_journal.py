@@ -1,0 +1,230 @@
+"""Attempts are recorded once each, in numbers that rise, and stop committing when their files may go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pypaimon.common.options import Options
+from pypaimon.filesystem.local_file_io import LocalFileIO
+
+from lithify.errors import AttemptFenced, CorruptTable
+from lithify.tables.paimon.journal import (
+    COMMIT_AGE,
+    SAFE_AGE,
+    Attempt,
+    Journal,
+    JournalUnit,
+    writer_id,
+)
+from lithify.tables.paimon.storage import ListedFile, Storage
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+BASE = (7, 1_000)
+UNITS = [
+    JournalUnit(partition="00000001", bucket=3, folder="dt=1/bucket-3", inputs=("a", "b")),
+    JournalUnit(partition="", bucket=0, folder="bucket-0", inputs=()),
+]
+
+
+def storage() -> Storage:
+    return Storage(LocalFileIO("/", Options({})))
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    yield Journal(str(tmp_path), storage())
+    folder = tmp_path / "lithify" / "attempts"
+    assert not folder.exists() or all(file.suffix == ".json" for file in folder.iterdir())
+
+
+class TestRecording:
+    def test_what_is_begun_is_read_back(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        assert journal.attempts() == [attempt]
+        assert (attempt.run, attempt.number, attempt.condemned) == ("run", 1, False)
+        assert (attempt.base_snapshot, attempt.base_millis) == BASE
+        assert attempt.units == tuple(UNITS)
+        assert datetime.fromisoformat(attempt.started) == NOW
+
+    def test_it_lies_in_the_tables_folder(self, journal: Journal, tmp_path: Path) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        assert journal.path(attempt) == f"{tmp_path}/lithify/attempts/run-1.json"
+        assert Path(journal.path(attempt)).exists()
+
+    def test_a_slash_behind_the_tables_folder_does_not_matter(self, journal: Journal, tmp_path: Path) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        assert Journal(f"{tmp_path}/", storage()).attempts() == [attempt]
+
+    def test_attempts_of_a_run_are_counted(self, journal: Journal) -> None:
+        begun = [journal.begin(run, BASE, UNITS, NOW) for run in ("x", "x", "y", "x")]
+        assert [(attempt.run, attempt.number) for attempt in begun] == [
+            ("x", 1),
+            ("x", 2),
+            ("y", 1),
+            ("x", 3),
+        ]
+        assert sorted(attempt.number for attempt in journal.attempts()) == [1, 1, 2, 3]
+
+    def test_a_number_is_not_used_again_while_a_later_one_lives(self, journal: Journal) -> None:
+        first, _ = journal.begin("x", BASE, UNITS, NOW), journal.begin("x", BASE, UNITS, NOW)
+        journal.close(first)
+        assert journal.begin("x", BASE, UNITS, NOW).number == 3
+
+    def test_prefixes_are_unique(self, journal: Journal) -> None:
+        assert len({journal.begin("x", BASE, UNITS, NOW).prefix for _ in range(20)}) == 20
+
+    def test_two_that_begin_at_once_get_different_numbers(self, tmp_path: Path) -> None:
+        def begin(_: int) -> Attempt:
+            return Journal(str(tmp_path), storage()).begin("x", BASE, UNITS, NOW)
+
+        with ThreadPoolExecutor(8) as together:
+            begun = list(together.map(begin, range(16)))
+        assert sorted(attempt.number for attempt in begun) == list(range(1, 17))
+        recorded = Journal(str(tmp_path), storage()).attempts()
+        assert {attempt.prefix for attempt in recorded} == {attempt.prefix for attempt in begun}
+
+    def test_a_listing_that_lags_behind_does_not_overwrite(self, journal: Journal, tmp_path: Path) -> None:
+        class Lagging(Storage):
+            def list(self, folder: str) -> list[ListedFile]:
+                return []
+
+        first = journal.begin("x", BASE, UNITS, NOW)
+        second = Journal(str(tmp_path), Lagging(LocalFileIO("/", Options({})))).begin("x", BASE, UNITS, NOW)
+        assert second.number == 2
+        assert journal.attempts() == [first, second]
+
+    def test_nothing_recorded(self, journal: Journal) -> None:
+        assert journal.attempts() == []
+
+    def test_closing_forgets_and_may_be_repeated(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        journal.close(attempt)
+        journal.close(attempt)
+        assert journal.attempts() == []
+
+    def test_other_files_in_the_folder_are_passed_over(self, journal: Journal, tmp_path: Path) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        (tmp_path / "lithify" / "attempts" / "README.json").unlink(missing_ok=True)
+        stray = tmp_path / "lithify" / "attempts" / ".lithify-run-1.json.1234"
+        stray.write_text("half a jour")
+        assert journal.attempts() == [attempt]
+        stray.unlink()
+
+
+class TestFence:
+    def test_a_young_attempt_may_commit(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        journal.check(attempt, NOW)
+        journal.check(attempt, NOW + COMMIT_AGE)
+
+    def test_an_old_one_may_not(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        with pytest.raises(AttemptFenced) as caught:
+            journal.check(attempt, NOW + COMMIT_AGE + timedelta(microseconds=1))
+        assert caught.value.journal == journal.path(attempt)
+
+    def test_clocks_may_disagree_for_a_while(self) -> None:
+        assert COMMIT_AGE < SAFE_AGE
+
+    def test_ages_are_counted_across_time_zones(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        elsewhere = (NOW + timedelta(hours=1)).astimezone(timezone(timedelta(hours=-9)))
+        assert attempt.age(elsewhere) == timedelta(hours=1)
+
+    def test_a_condemned_one_may_not(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        journal.condemn(attempt)
+        assert [recorded.condemned for recorded in journal.attempts()] == [True]
+        with pytest.raises(AttemptFenced) as caught:
+            journal.check(attempt, NOW)
+        assert caught.value.journal == journal.path(attempt)
+
+    def test_one_whose_journal_is_gone_may_not(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        journal.close(attempt)
+        with pytest.raises(AttemptFenced):
+            journal.check(attempt, NOW)
+
+    def test_one_whose_place_another_took_may_not(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        journal.close(attempt)
+        journal.begin("run", BASE, UNITS, NOW)
+        with pytest.raises(AttemptFenced):
+            journal.check(attempt, NOW)
+
+    def test_the_condemned_stay_in_the_way_of_their_number(self, journal: Journal) -> None:
+        journal.condemn(journal.begin("run", BASE, UNITS, NOW))
+        assert journal.begin("run", BASE, UNITS, NOW).number == 2
+
+
+SOUND: dict[str, Any] = {
+    "run": "run",
+    "number": 1,
+    "prefix": "p",
+    "base_snapshot": 1,
+    "base_millis": 1,
+    "started": NOW.isoformat(),
+    "units": [{"partition": "", "bucket": 0, "folder": "f", "inputs": ["a"]}],
+    "condemned": False,
+}
+
+CORRUPT: dict[str, bytes] = {
+    "nothing": b"",
+    "cut off": json.dumps(SOUND).encode()[:40],
+    "not text": b"\xff\xfe\x00",
+    "a number": b"5",
+    "null": b"null",
+    "a text": b'"attempt"',
+    "a list": b"[]",
+    "a field is missing": json.dumps({k: v for k, v in SOUND.items() if k != "prefix"}).encode(),
+    "no units": json.dumps({k: v for k, v in SOUND.items() if k != "units"}).encode(),
+    "an unknown field": json.dumps({**SOUND, "colour": "red"}).encode(),
+    "units of another shape": json.dumps({**SOUND, "units": [5]}).encode(),
+    "a unit without its inputs": json.dumps({**SOUND, "units": [{"partition": ""}]}).encode(),
+    "a time that is none": json.dumps({**SOUND, "started": "yesterday"}).encode(),
+    "a time without a zone": json.dumps({**SOUND, "started": "2026-11-21T12:00:00"}).encode(),
+    "a time that is a number": json.dumps({**SOUND, "started": 5}).encode(),
+}
+
+
+class TestCorruptJournals:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        path = tmp_path / "lithify" / "attempts" / "run-1.json"
+        path.parent.mkdir(parents=True)
+        return path
+
+    def test_the_sound_one_is_read(self, journal: Journal, path: Path) -> None:
+        path.write_text(json.dumps(SOUND))
+        assert [attempt.prefix for attempt in journal.attempts()] == ["p"]
+
+    @pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT)
+    def test_the_file_is_named(self, journal: Journal, path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+        with pytest.raises(CorruptTable) as caught:
+            journal.attempts()
+        assert caught.value.path == str(path)
+
+    @pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT)
+    def test_nothing_begins_beside_it(self, journal: Journal, path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+        with pytest.raises(CorruptTable):
+            journal.begin("another", BASE, UNITS, NOW)
+        assert [file.name for file in path.parent.iterdir()] == ["run-1.json"]
+
+
+class TestWriterIds:
+    def test_they_look_like_uuids_and_begin_with_the_prefix(self, journal: Journal) -> None:
+        prefix = journal.begin("run", BASE, UNITS, NOW).prefix
+        written = writer_id(prefix, 5, 3)
+        assert written.startswith(prefix)
+        assert [len(group) for group in written.split("-")] == [8, 4, 4, 4, 12]
+
+    def test_every_writer_and_try_has_its_own(self) -> None:
+        assert len({writer_id("p-", writer, attempt) for writer in range(30) for attempt in range(30)}) == 900

@@ -1,0 +1,217 @@
+"""Table options as numbers: Paimon's names, defaults and spellings, and errors that name the option."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import pytest
+
+from lithify.errors import InvalidOption
+from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.rewriting.spec import SequenceField
+from lithify.tables.paimon.options import (
+    CommitOptions,
+    FileOptions,
+    TableOptions,
+    parse_size,
+    read_options,
+)
+from lithify.tables.paimon.statistics import StatsModes
+
+MIB = 1 << 20
+
+
+def test_defaults_are_paimons() -> None:
+    assert read_options({}) == TableOptions(
+        policy=CompactionPolicy(
+            num_levels=6,
+            run_trigger=5,
+            size_amplification_percent=200,
+            size_ratio=1,
+            early_full=EarlyFull(None, None, None),
+            off_peak=None,
+            force_level0=False,
+            force_rewrite=False,
+            target_file_size=128 * MIB,
+            small_file_size=128 * MIB // 10 * 7,
+            rule=Rule.V1_4,
+        ),
+        files=FileOptions(
+            prefix="data-",
+            compression="zstd",
+            zstd_level=1,
+            thin=False,
+            suffix_names_compression=False,
+            target_size=128 * MIB,
+            stats=StatsModes("truncate(16)", {}, -1, dense=True),
+        ),
+        commit=CommitOptions(max_retries=10, min_wait=0.01, max_wait=10.0),
+        sequence_fields=(),
+        ignore_deletes=False,
+    )
+
+
+# One option each: its value as people write it, where it arrives, and as what.
+ONE: list[tuple[str, str, str, Any]] = [
+    ("num-sorted-run.compaction-trigger", "8", "policy.run_trigger", 8),
+    ("num-sorted-run.compaction-trigger", "8", "policy.num_levels", 9),
+    ("num-levels", "3", "policy.num_levels", 3),
+    ("num-levels", " 3 ", "policy.num_levels", 3),
+    ("compaction.max-size-amplification-percent", "50", "policy.size_amplification_percent", 50),
+    ("compaction.size-ratio", "7", "policy.size_ratio", 7),
+    ("compaction.optimization-interval", "1 h", "policy.early_full.interval_millis", 3_600_000),
+    ("compaction.optimization-interval", "5min", "policy.early_full.interval_millis", 300_000),
+    ("compaction.optimization-interval", "1500", "policy.early_full.interval_millis", 1500),
+    ("compaction.total-size-threshold", "1 gb", "policy.early_full.total_size", 1 << 30),
+    ("compaction.incremental-size-threshold", "2 kb", "policy.early_full.incremental_size", 2048),
+    ("compaction.force-up-level-0", "TRUE", "policy.force_level0", True),
+    ("compaction.force-rewrite-all-files", "true", "policy.force_rewrite", True),
+    ("target-file-size", "64 mb", "policy.target_file_size", 64 * MIB),
+    ("target-file-size", "64 mb", "files.target_size", 64 * MIB),
+    ("target-file-size", "64 mb", "policy.small_file_size", 64 * MIB // 10 * 7),
+    ("target-file-size", "19", "policy.small_file_size", 7),
+    ("compaction.small-file-ratio", "0.5", "policy.small_file_size", 64 * MIB),
+    ("compaction.small-file-ratio", "0", "policy.small_file_size", 0),
+    ("data-file.prefix", "part-", "files.prefix", "part-"),
+    ("file.compression", "SNAPPY", "files.compression", "snappy"),
+    ("file.compression.zstd-level", "9", "files.zstd_level", 9),
+    ("data-file.thin-mode", "true", "files.thin", True),
+    ("file.suffix.include.compression", "true", "files.suffix_names_compression", True),
+    ("metadata.stats-mode", "Truncate(8)", "files.stats.default", "truncate(8)"),
+    ("metadata.stats-keep-first-n-columns", "3", "files.stats.first_columns", 3),
+    ("metadata.stats-dense-store", "false", "files.stats.dense", False),
+    ("fields.price.stats-mode", "FULL", "files.stats.by_column", {"price": "full"}),
+    ("fields.a.b.stats-mode", "none", "files.stats.by_column", {"a.b": "none"}),
+    ("fields.price.aggregate-function", "sum", "files.stats.by_column", {}),
+    ("commit.max-retries", "0", "commit.max_retries", 0),
+    ("commit.min-retry-wait", "1 s", "commit.min_wait", 1.0),
+    ("commit.max-retry-wait", "1 min", "commit.max_wait", 60.0),
+    ("sequence.field", "a", "sequence_fields", (SequenceField("a"),)),
+    ("sequence.field", "a , b", "sequence_fields", (SequenceField("a"), SequenceField("b"))),
+    ("sequence.field", "", "sequence_fields", ()),
+    ("ignore-delete", "true", "ignore_deletes", True),
+    ("deduplicate.ignore-delete", "true", "ignore_deletes", True),
+    ("first-row.ignore-delete", "true", "ignore_deletes", True),
+    ("partial-update.ignore-delete", "true", "ignore_deletes", True),
+    ("an.unknown.option", "whatever", "ignore_deletes", False),
+]
+
+START, END = "compaction.offpeak.start.hour", "compaction.offpeak.end.hour"
+RATIO = "compaction.offpeak-ratio"
+
+# Several options at once.
+TOGETHER: dict[str, tuple[dict[str, str], str, Any]] = {
+    "levels of their own beat those of the trigger": (
+        {"num-levels": "4", "num-sorted-run.compaction-trigger": "9"},
+        "policy.num_levels",
+        4,
+    ),
+    "hours and their ratio": (
+        {START: "22", END: "4", RATIO: "9"},
+        "policy.off_peak",
+        OffPeak(22, 4, 9),
+    ),
+    "hours without a ratio": ({START: "0", END: "4"}, "policy.off_peak", OffPeak(0, 4, 0)),
+    "hours without an end": ({START: "3"}, "policy.off_peak", None),
+    "no hours between them": ({START: "3", END: "3"}, "policy.off_peak", None),
+    "a descending sequence": (
+        {"sequence.field": "a,b", "sequence.field.sort-order": "Descending"},
+        "sequence_fields",
+        (SequenceField("a", ascending=False), SequenceField("b", ascending=False)),
+    ),
+    "an ascending sequence": (
+        {"sequence.field": "a", "sequence.field.sort-order": "ascending"},
+        "sequence_fields",
+        (SequenceField("a"),),
+    ),
+    "the newest name of ignore-delete decides": (
+        {"ignore-delete": "false", "deduplicate.ignore-delete": "true"},
+        "ignore_deletes",
+        False,
+    ),
+    "a ratio of another target": (
+        {"compaction.small-file-ratio": "0.25", "target-file-size": "100 b"},
+        "policy.small_file_size",
+        25,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "field", "expected"), ONE, ids=[f"{row[0]}={row[1]}->{row[2]}" for row in ONE]
+)
+def test_one_option(option: str, value: str, field: str, expected: Any) -> None:
+    assert attrgetter(field)(read_options({option: value})) == expected
+
+
+@pytest.mark.parametrize(("options", "field", "expected"), TOGETHER.values(), ids=TOGETHER)
+def test_options_together(options: dict[str, str], field: str, expected: Any) -> None:
+    assert attrgetter(field)(read_options(options)) == expected
+
+
+@pytest.mark.parametrize("rule", list(Rule))
+def test_the_rule_is_the_callers(rule: Rule) -> None:
+    assert read_options({}, rule).policy.rule is rule
+
+
+NUMBERS = ["", "x", "1.5", "0x10", "5 mb"]
+SIZES = ["", "mb", "-1", "1 mib2", "1.5 mb"]
+DURATIONS = ["", "soon", "-1 s", "1 fortnight"]
+BOOLEANS = ["", "yes", "1", "t"]
+RATIOS = ["", "half", "nan", "inf", "-0.1", "70 %"]
+
+WRONG = [
+    *(("num-levels", value) for value in NUMBERS),
+    *(("num-sorted-run.compaction-trigger", value) for value in NUMBERS),
+    ("compaction.max-size-amplification-percent", "x"),
+    ("compaction.size-ratio", "x"),
+    ("compaction.offpeak.start.hour", "noon"),
+    ("compaction.offpeak.end.hour", "noon"),
+    ("file.compression.zstd-level", "fast"),
+    ("metadata.stats-keep-first-n-columns", "all"),
+    ("commit.max-retries", "often"),
+    *(("target-file-size", value) for value in SIZES),
+    ("compaction.total-size-threshold", "big"),
+    ("compaction.incremental-size-threshold", "big"),
+    *(("compaction.optimization-interval", value) for value in DURATIONS),
+    ("commit.min-retry-wait", "soon"),
+    ("commit.max-retry-wait", "soon"),
+    *(("data-file.thin-mode", value) for value in BOOLEANS),
+    ("compaction.force-up-level-0", "maybe"),
+    ("compaction.force-rewrite-all-files", "maybe"),
+    ("file.suffix.include.compression", "maybe"),
+    ("metadata.stats-dense-store", "maybe"),
+    ("ignore-delete", "maybe"),
+    ("deduplicate.ignore-delete", "maybe"),
+    *(("compaction.small-file-ratio", value) for value in RATIOS),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), WRONG, ids=[f"{option}={value}" for option, value in WRONG])
+def test_what_cannot_be_read_is_named(option: str, value: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        read_options({option: value})
+    assert caught.value.option == option
+
+
+def test_a_wrong_off_peak_ratio_is_named() -> None:
+    with pytest.raises(InvalidOption) as caught:
+        read_options({START: "1", END: "2", RATIO: "x"})
+    assert caught.value.option == RATIO
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("7", 7),
+        ("7b", 7),
+        ("2 kb", 2048),
+        ("2KB", 2048),
+        ("3 mb", 3 * MIB),
+        ("1 g", 1 << 30),
+        ("1tb", 1 << 40),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
