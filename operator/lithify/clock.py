@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
@@ -39,4 +41,4 @@ def wall_millis(moment: datetime) -> int:
 
     Paimon stores creation times of files this way.
     """
-    return int(moment.replace(tzinfo=UTC).timestamp() * 1000)
+    return (moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)

@@ -128,7 +128,7 @@ class TestPicks:
 
     def test_at_the_very_limits_of_the_triggers_agree(self, oracle: Oracle) -> None:
         rng = Random(4)
-        assert_picks_agree(oracle, [question_at_the_limits(rng) for _ in range(4000)])
+        assert_picks_agree(oracle, [question_at_the_limits(rng) for _ in range(3000)])
 
     def test_of_every_hour_of_off_peak_windows_agree(self, oracle: Oracle) -> None:
         """The second run is taken only while the ratio is relaxed."""
@@ -156,7 +156,7 @@ class TestPicks:
 
 @pytest.mark.parametrize("strategy", Strategy)
 def test_decisions_of_the_whole_manager_agree(oracle: Oracle, strategy: Strategy) -> None:
-    questions = random_questions(Random(5), 4000)
+    questions = random_questions(Random(5), 3000)
     ours = [
         decision_of(question, plan_bucket(bucket_of(question.files), question.policy, strategy, question.now))
         for question in questions

@@ -73,13 +73,17 @@ class Outcome:
 class RunProcess:
     """A run in a process of its own."""
 
-    def __init__(self, table: Table, faults: Mapping[str, str], arguments: Sequence[str]) -> None:
+    def __init__(
+        self, table: Table, faults: Mapping[str, str], arguments: Sequence[str], file_size_limit: int | None
+    ) -> None:
         environment = {
             **os.environ,
             "LITHIFY_FAULTS": ";".join(f"{point}={action}" for point, action in faults.items()),
             "PYTHONPATH": str(TESTS),
         }
         command = [sys.executable, "-m", "support.runs", str(table.warehouse), str(table.name), *arguments]
+        if file_size_limit is not None:
+            command = ["prlimit", f"--fsize={file_size_limit}", *command]
         self._process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -91,9 +95,17 @@ class RunProcess:
         return Outcome(self._process.returncode, json.loads(last[0]), errors)
 
 
-def start(table: Table, *arguments: str, faults: Mapping[str, str] | None = None) -> RunProcess:
-    """Starts a run in a process of its own. Arguments: see `main`."""
-    return RunProcess(table, faults or {}, arguments)
+def start(
+    table: Table,
+    *arguments: str,
+    faults: Mapping[str, str] | None = None,
+    file_size_limit: int | None = None,
+) -> RunProcess:
+    """Starts a run in a process of its own. Arguments: see `main`.
+
+    With a limit the kernel refuses to let any file grow beyond it, as a full disk would.
+    """
+    return RunProcess(table, faults or {}, arguments, file_size_limit)
 
 
 class Held:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from lithify.cli.arguments import json_option, pairs, size, strategy_option, tab
 from lithify.cli.output import amount, emit, err, number
 from lithify.cli.render_report import report_view
 from lithify.errors import InvalidOption
-from lithify.job.driver import Request, new_run_id
+from lithify.job.driver import Request
 from lithify.job.driver import compact as run_compaction
 from lithify.job.planner import RunPlan, Sizing, total_bytes
 from lithify.job.spark import SparkRunner, SparkSettings
@@ -27,7 +28,7 @@ from lithify.job.task import MergeTask
 from lithify.planning.policy import Strategy
 from lithify.rewriting.budget import Budget
 
-_RUN_ID_LENGTH = 63
+_RUN_ID = re.compile(r"[A-Za-z0-9-]{1,63}")
 
 
 @click.command()
@@ -100,11 +101,8 @@ class ProgressBar:
         self._progress.update(self._bar, completed=done)
 
 
-def _run_id(run: str | None) -> str:
+def _run_id(run: str | None) -> str | None:
     """The run's id goes into file names, so it has to be a plain word."""
-    if run is None:
-        return new_run_id()
-    if not (0 < len(run) <= _RUN_ID_LENGTH and run.replace("-", "").isalnum() and run.isascii()):
-        problem = f"'{run}' is not up to {_RUN_ID_LENGTH} letters, digits and dashes"
-        raise InvalidOption("--run-id", problem)
-    return run
+    if run is None or _RUN_ID.fullmatch(run):
+        return run
+    raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")

@@ -33,11 +33,6 @@ from lithify.tables.paimon.orphans import reconcile, sweep
 from lithify.tables.paimon.table import PaimonTable, Selection, View
 
 
-def new_run_id() -> str:
-    """An id for a run that nobody else named."""
-    return uuid4().hex[:12]
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """What somebody wants compacted.
@@ -46,7 +41,7 @@ class Request:
         table: which table, and how to get at it.
         strategy: minor or full.
         selection: which partitions and buckets.
-        run: id of the run; the same id again finds out whether it has committed, and never commits twice.
+        run: its id, None for a new one; a run that is started again finds out whether it has committed.
         sizing: how work is cut.
         max_rounds: how often conflicting buckets are planned.
     """
@@ -54,7 +49,7 @@ class Request:
     table: TableAddress
     strategy: Strategy = Strategy.MINOR
     selection: Selection = field(default_factory=Selection)
-    run: str = field(default_factory=new_run_id)
+    run: str | None = None
     sizing: Sizing = field(default_factory=Sizing)
     max_rounds: int = 3
 
@@ -104,16 +99,17 @@ class _Run:
         self._runner = runner
         self._clock = clock
         self._observer = observer
-        self._report = Report(table.name, request.run, "NothingToDo", request.strategy.value)
+        self._report = Report(table.name, request.run or _new_run(), "NothingToDo", request.strategy.value)
         self._seconds: dict[str, float] = {}
 
     def execute(self) -> Report:
         self._table.check_supported()
         with self._stage("reconcile"):
             self._note(orphans_deleted=reconcile(self._table, self._clock))
-        committed = self._table.snapshots.committed_by_run(self._request.run)
-        if committed is not None:
-            return replace(self._report, status="AlreadyCommitted", snapshot_after=committed.id)
+        if self._request.run is not None:
+            committed = self._table.snapshots.committed_by_run(self._request.run)
+            if committed is not None:
+                return replace(self._report, status="AlreadyCommitted", snapshot_after=committed.id)
         with self._stage("plan"):
             view = self._table.view(self._request.selection)
         self._note(snapshot_before=view.snapshot_id if view else None)
@@ -163,7 +159,7 @@ class _Run:
             for unit in plan.units
         ]
         base = (plan.view.snapshot_id, plan.view.commit_millis)
-        return self._table.journal.begin(self._request.run, base, units, self._clock.now())
+        return self._table.journal.begin(self._report.run, base, units, self._clock.now())
 
     def _attempt(self, plan: RunPlan, attempt: Attempt) -> Mapping[BucketId, str]:
         work = list(tasks_of(self._table, plan, attempt.prefix, self._request.sizing))
@@ -270,3 +266,8 @@ class _Outputs:
             output_level=unit.output_level,
             added=tuple(self.added(unit.bucket)),
         )
+
+
+def _new_run() -> str:
+    """An id for a run that nobody named."""
+    return uuid4().hex[:12]

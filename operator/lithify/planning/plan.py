@@ -76,28 +76,24 @@ def plan_bucket(bucket: Bucket, policy: CompactionPolicy, strategy: Strategy, no
     pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)
     if pick is None:
         return Rest(bucket.id, "no trigger fired", levels)
-    return _unit_of_pick(bucket, levels, pick, policy)
+    return _unit(bucket, levels, pick, _work(levels, pick, policy))
 
 
 def _plan_full(bucket: Bucket, levels: Levels, policy: CompactionPolicy) -> Unit | Rest:
     """Everything to the top level; a bucket that is all there already rests, unless rewriting is forced."""
     verdict = Verdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
+    everything = Pick(levels.runs, levels.max_level, verdict)
     (only, *others) = levels.runs
     if others or only.level != levels.max_level:
-        return _unit_of_pick(bucket, levels, Pick(levels.runs, levels.max_level, verdict), policy)
+        return _unit(bucket, levels, everything, _work(levels, everything, policy))
     if not policy.force_rewrite:
         return Rest(bucket.id, "all files are in the top level already", levels)
-    return _unit(bucket, levels, Pick(levels.runs, levels.max_level, verdict), work_of_top_files(only.files))
+    return _unit(bucket, levels, everything, work_of_top_files(only.files))
 
 
-def _unit_of_pick(bucket: Bucket, levels: Levels, pick: Pick, policy: CompactionPolicy) -> Unit | Rest:
-    files = [file for run in pick.runs for file in run.files]
-    if len(files) == 1 and files[0].level == pick.output_level:
-        return Rest(bucket.id, "the only file picked is where it belongs", levels)
-    work = work_of_unit(files, pick.output_level, levels, policy)
-    if work.is_empty:
-        return Rest(bucket.id, "every picked file is where it belongs and large enough", levels)
-    return _unit(bucket, levels, pick, work)
+def _work(levels: Levels, pick: Pick, policy: CompactionPolicy) -> Work:
+    files = (file for run in pick.runs for file in run.files)
+    return work_of_unit(files, pick.output_level, levels, policy)
 
 
 def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: Work) -> Unit:

@@ -40,11 +40,6 @@ class Work:
     rewrites: tuple[Rewrite, ...]
     upgrades: tuple[DataFile, ...]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether every file of the unit stays as it is."""
-        return not self.rewrites and not self.upgrades
-
 
 def drops_deletes(levels: Levels, output_level: int) -> bool:
     """Whether deletes may vanish: only when no older data lies below the output."""

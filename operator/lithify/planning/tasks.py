@@ -7,15 +7,19 @@ rewrite that is too small to be cut stays whole, because every cut may leave a s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import groupby, pairwise
 
 from lithify.planning.rewrites import Rewrite
 from lithify.planning.sections import Section
 from lithify.tables.model import DataFile, OrderKey
 
 _MAX_REREADING = 2
+"""Files that lie across cuts are read by several tasks; together they may read everything so many times."""
+
+_DIGITS = 16
+"""Bytes of a key that say where it lies between two others; enough for two integer columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +82,53 @@ def _cuts(rewrite: Rewrite, count: int) -> Iterator[OrderKey]:
     Counted in quarters of a part: a cut may come a quarter early rather than a whole file late, and nothing
     smaller than a quarter is cut off at the end.
     """
-    ending: dict[OrderKey, int] = {}
-    for file in rewrite.files:
-        ending[file.max_key] = ending.get(file.max_key, 0) + file.size
-    keys = sorted(ending)
     size = rewrite.size
     parts = 1
-    for key, reached in zip(keys, accumulate(ending[key] for key in keys), strict=True):
+    for key, reached in _bytes_upto_ends(rewrite.files):
         quarters = 4 * count * reached // size
         if 4 * parts - 1 <= quarters < 4 * count - 1:
             yield key
             parts = (quarters + 1) // 4 + 1
+
+
+def _bytes_upto_ends(files: Sequence[DataFile]) -> Iterator[tuple[OrderKey, int]]:
+    """For every key at which a file ends, in order: the bytes at or below it.
+
+    Of a file that goes on beyond the key a share is counted, as if its keys were spread evenly. The files
+    that are open at a key are kept as the sum of straight lines, each from nothing to the file's size.
+    """
+    begins = sorted(files, key=lambda file: file.min_key)
+    scale = _Scale(min(file.min_key for file in files), max(file.max_key for file in files))
+    closed, slope, offset, opened = 0, 0.0, 0.0, 0
+    for key, ending in groupby(sorted(files, key=lambda file: file.max_key), key=lambda file: file.max_key):
+        while opened < len(begins) and begins[opened].min_key <= key:
+            steep, low = _line(begins[opened], scale)
+            slope, offset, opened = slope + steep, offset + steep * low, opened + 1
+        for file in ending:
+            steep, low = _line(file, scale)
+            slope, offset, closed = slope - steep, offset - steep * low, closed + file.size
+        yield key, closed + max(0, round(slope * scale.at(key) - offset))
+
+
+class _Scale:
+    """Maps keys to the range from 0 to 1, by their first bytes as one large number."""
+
+    def __init__(self, first: OrderKey, last: OrderKey) -> None:
+        self._first = self._number(first)
+        self._length = max(1, self._number(last) - self._first)
+
+    def at(self, key: OrderKey) -> float:
+        return (self._number(key) - self._first) / self._length
+
+    @staticmethod
+    def _number(key: OrderKey) -> int:
+        return int.from_bytes(key[:_DIGITS].ljust(_DIGITS, b"\x00"), "big")
+
+
+def _line(file: DataFile, scale: _Scale) -> tuple[float, float]:
+    """How fast the bytes of a file accumulate, and from where on."""
+    low, high = scale.at(file.min_key), scale.at(file.max_key)
+    return (file.size / (high - low) if high > low else 0.0), low
 
 
 def _task(rewrite: Rewrite, span: KeySpan) -> TaskPlan:

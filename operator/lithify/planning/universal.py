@@ -56,7 +56,7 @@ def pick_level0(levels: Levels, policy: CompactionPolicy, now: datetime) -> Pick
     if pick is not None or taken == 0:
         return pick
     forced = Verdict(Trigger.FORCED_LEVEL0, fired=True, detail=f"{taken} level-0 files, none may be left")
-    if policy.rule is not Rule.V1_4 and taken < len(levels.runs) and levels.runs[taken].level == 1:
+    if policy.rule is Rule.V2_0 and taken < len(levels.runs) and levels.runs[taken].level == 1:
         taken += 1
     return _unit(levels, _grow(levels, policy, taken, now.hour, forced=True), forced)
 

@@ -58,6 +58,18 @@ class TestCuts:
                 [4, None],
                 id="a section is cut inside",
             ),
+            case(
+                tuple(file(f"w{n}", (0, 990 + n)) for n in range(6)),
+                200,
+                [None],
+                id="wide files that end one after the other leave no crumbs at the end",
+            ),
+            case(
+                (file("a", (0, 500)), file("w", (0, 999)), file("x", (0, 998))),
+                150,
+                [500, None],
+                id="wide files weigh on both sides of a cut",
+            ),
         ],
     )
     def test_are_at_the_ends_of_files(
@@ -70,7 +82,7 @@ class TestCuts:
         [
             case(1, 10, id="a small wide file is read by every task"),
             case(50, 4, id="a wide file of a third of the bytes is read four times"),
-            case(10_000, 1, id="a wide file that outweighs the rest is not cut at all"),
+            case(10_000, 2, id="a wide file that outweighs the rest is cut once"),
         ],
     )
     def test_are_fewer_where_a_wide_file_would_be_read_too_often(self, wide: int, tasks: int) -> None:

@@ -30,7 +30,7 @@ MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
 MIDNIGHT_MILLIS = 1_772_323_200_000
 HOUR_MILLIS = 3_600_000
 
-repeatable = settings(derandomize=True, deadline=None, max_examples=80)
+repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 """Every run of a property tries the same examples."""
 
 

@@ -10,6 +10,7 @@ Whatever a write returns or raises, the snapshot is then read back, and only wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ from lithify.tables.paimon.storage import Storage, reporting
 
 RUN_PROPERTY = "lithify.run"
 """The snapshot property that holds the id of the run that committed it."""
+
+
+_STEM = "snapshot-"
+_SNAPSHOT = re.compile(rf"{_STEM}\d+")
 
 
 class Written(Enum):
@@ -57,9 +62,17 @@ class Snapshots:
         )
 
     def latest(self) -> Snapshot | None:
-        """The newest snapshot, None if the table has none."""
-        with reporting(self._manager.snapshot_dir):
-            return self._manager.get_latest_snapshot()
+        """The newest snapshot, None if the table has none.
+
+        Raises:
+            CorruptTable: it cannot be read.
+        """
+        folder = self._manager.snapshot_dir
+        try:
+            with reporting(folder):
+                return self._manager.get_latest_snapshot()
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise CorruptTable(folder, f"the newest snapshot cannot be read ({error})") from error
 
     def get(self, snapshot_id: int) -> Snapshot | None:
         """A snapshot by its id, None if it does not exist (any more or yet).
@@ -76,11 +89,6 @@ class Snapshots:
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptTable(path, f"the snapshot cannot be read ({error})") from error
 
-    def all(self) -> list[Snapshot]:
-        """Every snapshot that exists, oldest first."""
-        with reporting(self._manager.snapshot_dir):
-            return list(self._manager.list_snapshots())
-
     def since(self, snapshot_id: int) -> Iterator[Snapshot | None]:
         """The snapshots after the given one up to the newest; None stands for each that is gone."""
         newest = self.latest()
@@ -89,8 +97,10 @@ class Snapshots:
 
     def committed_by_run(self, run: str) -> Snapshot | None:
         """The newest snapshot that a run of this id committed, if it is still there."""
-        mine = (s for s in reversed(self.all()) if (s.properties or {}).get(RUN_PROPERTY) == run)
-        return next(mine, None)
+        names = [file.name for file in self._storage.list(self._manager.snapshot_dir)]
+        numbers = [int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name)]
+        found = (self.get(number) for number in sorted(numbers, reverse=True))
+        return next((s for s in found if s and (s.properties or {}).get(RUN_PROPERTY) == run), None)
 
     def write(self, snapshot: Snapshot, statistics: list[PartitionStatistics]) -> Written:
         """Writes the next snapshot and reads it back.
