@@ -12,6 +12,7 @@ LithifyError
 ├── CommitConflict            other writers took the inputs of every bucket of the run
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
 └── TaskFailed                a rewriting task failed in a way that none of the above names
+    └── OutOfMemory             it needed more memory than its process may have
 
 Everybody raises these; only the edges (`cli`, later the controller) turn them into exit codes, conditions
 and back-off, by the class and its `failure`, never by the message. Messages say what was wrong, where, and
@@ -137,3 +138,14 @@ class TaskFailed(LithifyError):
     """A rewriting task failed after its retries."""
 
     failure = Failure.INFRASTRUCTURE
+
+
+class OutOfMemory(TaskFailed):
+    """A rewriting task needed more memory than its process may have."""
+
+    failure = Failure.OUT_OF_MEMORY
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}; give executors more memory, or tasks less (--task-memory)")
+        self.path = path
+        self.problem = problem

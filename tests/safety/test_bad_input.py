@@ -20,7 +20,7 @@ from lithify.errors import (
 )
 from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
-from support.runs import run_inline, start
+from support.runs import LITHIFY, run_inline, start
 from support.tables import PLAIN, journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
@@ -248,7 +248,7 @@ def test_disk_that_is_full_is_named_and_nothing_is_changed(oracle: Oracle, tmp_p
 def test_spilling_to_a_full_disk_is_an_error(oracle: Oracle, tmp_path: Path) -> None:
     table = make_plain(oracle, tmp_path, commits=40, keys=4000)
 
-    outcome = start(table, "full", "", "100000", file_size_limit=30_000).wait()
+    outcome = start(table, "--budget", "100000", file_size_limit=30_000).wait()
 
     assert outcome.code == 1
     assert StorageError.__name__ in outcome.error
@@ -277,7 +277,7 @@ def listing(table: Table) -> dict[str, int]:
 def test_command_line_says_one_sentence_and_ends_with_the_code(
     table: Table, arguments: list[str], code: int
 ) -> None:
-    command = ["lithify", "compact", "--warehouse", str(table.warehouse), *arguments]
+    command = [LITHIFY, "compact", "--warehouse", str(table.warehouse), *arguments]
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -42,7 +42,7 @@ def test_killed_run_leaves_rows_intact_and_the_next_runs_clean_up(
 def test_same_run_started_again_commits_what_it_had_not(oracle: Oracle, tmp_path: Path, point: str) -> None:
     table = make_plain(oracle, tmp_path)
     rows, snapshots = oracle.read(table), len(oracle.snapshots(table))
-    start(table, "full", "run-a", faults={point: "kill"}).wait()
+    start(table, "--run", "run-a", faults={point: "kill"}).wait()
 
     report = run_inline(table, run="run-a")
 
@@ -54,7 +54,7 @@ def test_same_run_started_again_commits_what_it_had_not(oracle: Oracle, tmp_path
 @pytest.mark.parametrize("point", AFTER_COMMIT)
 def test_same_run_started_again_never_commits_twice(oracle: Oracle, tmp_path: Path, point: str) -> None:
     table = make_plain(oracle, tmp_path)
-    start(table, "full", "run-a", faults={point: "kill"}).wait()
+    start(table, "--run", "run-a", faults={point: "kill"}).wait()
     snapshots = oracle.snapshots(table)
 
     report = run_inline(table, run="run-a")

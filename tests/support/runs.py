@@ -10,10 +10,12 @@ import json
 import os
 import subprocess
 import sys
+from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from resource import RLIMIT_AS, setrlimit
 from typing import Any
 
 from lithify.clock import SystemClock
@@ -29,6 +31,8 @@ from oracle.client import Table
 
 TESTS = Path(__file__).resolve().parents[1]
 DEADLINE = 120
+LITHIFY = str(Path(sys.executable).with_name("lithify"))
+"""The command, as it is installed beside this Python."""
 
 
 class ShiftedClock(SystemClock):
@@ -132,20 +136,35 @@ class Held:
         Path(f"{self._path}.go").write_text("go")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """`warehouse table [minor|full] [run-id] [budget-bytes]`: compacts inline, prints the report as JSON."""
-    warehouse, name, *rest = arguments
-    strategy, run, budget = [*rest, *["full", "", ""][len(rest) :]]
-    table = Table(warehouse, name)
-    changes: dict[str, Any] = {"run": run} if run else {}
-    if budget:
-        changes["sizing"] = Sizing(budget=Budget(int(budget)))
+def resident(kind: str) -> int:
+    """What the kernel says of this process's memory, in bytes: VmSize, VmRSS or VmHWM (the largest VmRSS)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{kind}:"))
+
+
+def main(words: Sequence[str]) -> int:
+    """Compacts inline and prints the report as JSON, with how much resident memory grew by."""
+    parser = ArgumentParser()
+    parser.add_argument("warehouse")
+    parser.add_argument("table")
+    parser.add_argument("--minor", action="store_true")
+    parser.add_argument("--run")
+    parser.add_argument("--budget", type=int, default=Budget().total, help="bytes a merge may hold")
+    parser.add_argument("--headroom", type=int, help="bytes by which the address space may grow")
+    given = parser.parse_args(words)
+    sizing = Sizing(budget=Budget(given.budget))
+    if given.headroom is not None:
+        limit = resident("VmSize") + given.headroom
+        setrlimit(RLIMIT_AS, (limit, limit))
+    before = resident("VmRSS")
     try:
-        report = run_inline(table, full=strategy == "full", **changes)
+        report = run_inline(
+            Table(given.warehouse, given.table), full=not given.minor, run=given.run, sizing=sizing
+        )
     except LithifyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return error.exit_code
-    print(json.dumps(report.to_dict()))
+    print(json.dumps({**report.to_dict(), "grown_by": resident("VmHWM") - before}))
     return 0
 
 

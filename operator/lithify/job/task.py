@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lithify.clock import Clock, wall_millis
-from lithify.errors import CorruptTable, LithifyError, MissingFile, StorageError, TaskFailed
+from lithify.errors import CorruptTable, LithifyError, MissingFile, OutOfMemory, StorageError
 from lithify.faults import reach
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.passes import merge_section
@@ -86,7 +86,7 @@ class TaskFailure:
             return CorruptTable(self.path, self.problem)
         if self.kind == StorageError.__name__:
             return StorageError(self.path, self.problem)
-        return TaskFailed(f"{self.path}: {self.problem}")
+        return OutOfMemory(self.path, self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,13 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     try:
         files = tuple(merge.run())
         reach("file-written", attempt)
-    except (CorruptTable, StorageError) as error:
+    except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()
         failure = TaskFailure(type(error).__name__, error.path, error.problem)
+    except MemoryError as error:
+        merge.delete_files()
+        folder, problem = task.target.folder, f"merging takes more memory than there is ({error})"
+        failure = TaskFailure(OutOfMemory.__name__, folder, problem)
     except BaseException:
         merge.delete_files()
         raise

@@ -6,6 +6,7 @@ plausible for one task, because each costs a round trip to the store.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lithify.errors import CorruptTable, MissingFile, StorageError
+from lithify.errors import CorruptTable, MissingFile, OutOfMemory, StorageError
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.schema import VALUE_KIND
 from lithify.tables.paimon.storage import Storage
@@ -30,6 +31,12 @@ _MIN_PAGE_ROWS = 100
 
 _SMALL_DICTIONARY = 64 << 10
 """A dictionary that is this small never overflowed, so the whole column chunk is encoded with it."""
+
+_TINY_DICTIONARY = 256
+"""A dictionary that does no harm even if it holds every value once."""
+
+_SHORT_CODES = 0.75
+"""Codes this much shorter than those of as many different values stand for values that repeat themselves."""
 
 
 class Footers:
@@ -109,7 +116,9 @@ def reading(path: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise MissingFile(path) from error
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except MemoryError as error:
+        raise OutOfMemory(path, f"reading it takes more memory than there is ({error})") from error
+    except (pa.ArrowException, OSError, EOFError, LookupError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(path, error.strerror or str(error)) from error
         raise CorruptTable(path, f"it cannot be read as Parquet ({error})") from error
@@ -142,4 +151,11 @@ def _dictionary_bytes(chunk: pq.ColumnChunkMetaData) -> int:
 
 
 def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
-    return 0 < _dictionary_bytes(chunk) <= _SMALL_DICTIONARY
+    """Whether values repeat themselves; to unite the dictionaries of runs whose values do not takes ages.
+
+    PyArrow writes dictionaries of unique values, too, but their codes give them away: they hardly compress.
+    """
+    dictionary, values = _dictionary_bytes(chunk), max(2, int(chunk.num_values))
+    bits = 8 * (int(chunk.total_compressed_size) - dictionary)
+    is_short = bits <= _SHORT_CODES * values * math.log2(values)
+    return 0 < dictionary <= _SMALL_DICTIONARY and (is_short or dictionary <= _TINY_DICTIONARY)
