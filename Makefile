@@ -48,7 +48,7 @@ test: check ## Everything: `check`, then the tests against Java Paimon, Spark, c
 	$(BIN)/pytest --quiet -n $(WORKERS) tests
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
-	cd tests && $(CURDIR)/$(BIN)/python -m bench
+	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
 
 docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support > docs/support.md
