@@ -80,7 +80,8 @@ def _merge_round(taken: list[KeyedPiece], spec: MergeSpec, *, last_pass: bool) -
     if last_pass:
         kept = ~_doomed(spec.retracts(rows.rows)[winners], merged, spec)
         winners, merged = winners[kept], None
-    return Piece(rows.rows.take(pa.array(winners)), rows.run_numbers[winners], merged=merged)
+    gathered = pc.take(rows.rows, pa.array(winners), boundscheck=False)
+    return Piece(gathered, rows.run_numbers[winners], merged=merged)
 
 
 def _group_by_key(ranks: IntPart) -> _Groups:

@@ -55,8 +55,9 @@ def merge_section(
 
 def _fitting(runs: Sequence[RunSource], budget: Budget) -> int:
     """How many of the runs, from the first, can be merged at once; never fewer than two."""
+    overheads = [run.overhead for run in runs]
     fitting = len(runs)
-    while fitting > 2 and not budget.admits([run.overhead for run in runs[:fitting]]):
+    while fitting > 2 and not budget.admits(overheads[:fitting]):
         fitting -= 1
     return fitting
 

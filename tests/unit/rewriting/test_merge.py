@@ -27,7 +27,7 @@ from unit.rewriting.model import (
     tables,
 )
 
-PROPERTY = settings(max_examples=100, deadline=None)
+PROPERTY = settings(max_examples=70, deadline=None)
 INT = KEY_KINDS[0]
 PIECE_ROWS = st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any)
 BUFFERS = st.sampled_from([1, 50, 300, 1 << 20])
@@ -64,7 +64,7 @@ def sources_of(
 
 
 class TestAgainstTheModel:
-    @settings(PROPERTY, max_examples=200)
+    @settings(PROPERTY, max_examples=150)
     @given(data=st.data(), table=tables(), piece_rows=PIECE_ROWS, piece_bytes=BUFFERS)
     def test_any_runs_in_any_pieces(
         self, data: st.DataObject, table: Table, piece_rows: list[int], piece_bytes: int

@@ -136,18 +136,21 @@ class Journal:
         return f"{self._folder}/{attempt.run}-{attempt.number}.json"
 
     def _read(self, path: str) -> Attempt | None:
-        text = self._storage.read_text(path)
-        if text is None:
-            return None
         try:
-            fields = json.loads(text)
-            units = tuple(
-                JournalUnit(**{**unit, "inputs": tuple(unit["inputs"])}) for unit in fields.pop("units")
-            )
-            return Attempt(**fields, units=units)
-        except (ValueError, KeyError, TypeError) as error:
+            text = self._storage.read_text(path)
+            return None if text is None else _from_json(text)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             problem = f"the journal cannot be read ({error}); delete it once its run is known to be over"
             raise CorruptTable(path, problem) from error
+
+
+def _from_json(text: str) -> Attempt:
+    fields = json.loads(text)
+    units = tuple(JournalUnit(**{**unit, "inputs": tuple(unit["inputs"])}) for unit in fields.pop("units"))
+    attempt = Attempt(**fields, units=units)
+    if datetime.fromisoformat(attempt.started).tzinfo is None:
+        raise ValueError(f"{attempt.started} has no time zone")
+    return attempt
 
 
 def _to_json(attempt: Attempt) -> str:

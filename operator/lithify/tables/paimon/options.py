@@ -6,6 +6,7 @@ CoreOptions for primary-key tables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -118,7 +119,7 @@ def _policy(reader: _Reader, rule: Rule) -> CompactionPolicy:
 
 def _small_file_size(reader: _Reader, target: int) -> int:
     """70 % of the target, computed as Paimon 1.4 does, or by the ratio that later versions know."""
-    ratio = reader.optional("compaction.small-file-ratio", float)
+    ratio = reader.optional("compaction.small-file-ratio", _ratio)
     return target // 10 * 7 if ratio is None else int(target * ratio)
 
 
@@ -201,6 +202,13 @@ class _Reader:
     def duration(self, key: str, default_millis: int) -> int:
         value = self.optional(key, parse_duration)
         return default_millis if value is None else int(value)
+
+
+def _ratio(text: str) -> float:
+    ratio = float(text)
+    if not 0 <= ratio < math.inf:
+        raise ValueError("it is a number from 0 on")
+    return ratio
 
 
 def _boolean(text: str) -> bool:

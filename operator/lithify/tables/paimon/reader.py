@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -118,22 +119,18 @@ class Reading:
 
 
 class ParquetRun:
-    """A sorted run: Parquet files one after the other.
-
-    `rows_inside` counts the rows read so far of files that lie wholly in the task's key range.
-    """
+    """A sorted run: Parquet files one after the other."""
 
     def __init__(self, files: Sequence[InputFile], reading_: Reading) -> None:
         self._files = files
         self._reading = reading_
-        self.rows_inside = 0
 
     @property
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self._files)
 
-    @property
+    @cached_property
     def overhead(self) -> int:
         """The decoded page, dictionary and fetched bytes of every column of the widest file."""
         return max(self._reading.footers.overhead(file.path) for file in self._files)
@@ -147,8 +144,6 @@ class ParquetRun:
         """
         for file in self._files:
             for batch in self._batches(file, piece_bytes):
-                if file.is_inside:
-                    self.rows_inside += batch.num_rows
                 yield Piece(batch, file.run, file.path)
 
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:

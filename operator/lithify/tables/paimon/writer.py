@@ -7,6 +7,7 @@ value columns and the two system columns (`Schema.rows_schema`), in key order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 
@@ -79,6 +80,7 @@ class KeyValueFile:
         self._sink = storage.create(self._path)
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
+        self._rows_schema: pa.Schema | None = None
 
     @property
     def size(self) -> int:
@@ -88,6 +90,7 @@ class KeyValueFile:
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
         self._summary.add(rows)
+        self._rows_schema = rows.schema
         rows = rows.unify_dictionaries()
         columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
         pairs = zip(self._schema, columns, strict=True)
@@ -100,11 +103,7 @@ class KeyValueFile:
 
     def close(self) -> FileMeta:
         """Finishes the file and describes it."""
-        with reporting(self._path):
-            if self._writer is not None:
-                self._writer.close()
-            size = self.size
-            self._sink.close()
+        size = self._finish()
         (footer,) = self._footers
         keys, values, columns = self._stats(footer)
         return FileMeta(
@@ -131,10 +130,36 @@ class KeyValueFile:
             write_columns_sequences=None,
         )
 
+    def read_back(self) -> Iterator[pa.Table]:
+        """Finishes the file and yields its row groups as they were written; only `abort` may follow."""
+        self._finish()
+        if self._rows_schema is None:
+            return
+        names = self._rows_schema.names
+        dictionaries = [field.name for field in self._rows_schema if pa.types.is_dictionary(field.type)]
+        with reporting(self._path), self._storage.open(self._path) as source:
+            parquet = pq.ParquetFile(source, read_dictionary=dictionaries, pre_buffer=False)
+            for number in range(parquet.num_row_groups):
+                rows = parquet.read_row_group(number, columns=names, use_threads=False)
+                yield rows.select(names).cast(self._rows_schema)
+
     def abort(self) -> None:
         """Gives the file up and deletes it."""
-        self._sink.close()
+        if self._writer is not None:
+            # Else PyArrow would finish the file when it collects the writer, and complain.
+            self._writer.is_open = False
+        with suppress(OSError):
+            self._sink.close()
         self._storage.delete(self._path)
+
+    def _finish(self) -> int:
+        """Writes the footer; returns the size of the file."""
+        with reporting(self._path):
+            if self._writer is not None:
+                self._writer.close()
+            size = self.size
+            self._sink.close()
+        return size
 
     def _stats(self, footer: pq.FileMetaData) -> tuple[Stats, Stats, tuple[str, ...] | None]:
         schema, modes = self._target.schema, self._target.options.stats
@@ -203,19 +228,17 @@ def _parquet_writer(
     """A writer whose encodings suit the first rows.
 
     Dictionaries are used for columns that repeat themselves only: elsewhere they cost time and, once they
-    overflow, space. Columns that nobody but Paimon reads and that rise steadily are stored as differences.
-    Floats go without statistics, for the reason that `FloatStats` tells.
+    overflow, space. Other encodings are smaller, but Java Paimon cannot read them before 1.1. Floats go
+    without statistics, for the reason that `FloatStats` tells.
     """
     codec = _PARQUET_CODECS.get(options.compression, options.compression)
     dictionary = [name for name in first.column_names if _repeats(first.column(name))]
-    rising = [name for name in first.column_names if _is_internal_integer(name, first.schema)]
     return pq.ParquetWriter(
         sink,
         first.schema,
         compression=codec,
         compression_level=options.zstd_level if codec == "zstd" else None,
-        use_dictionary=[name for name in dictionary if name not in rising],
-        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        use_dictionary=dictionary,
         data_page_size=_PAGE_BYTES,
         write_batch_size=_rows_per_check(first),
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
@@ -238,8 +261,3 @@ def _rows_per_check(rows: pa.Table) -> int:
     """After how many rows PyArrow looks at the size of a page: seldom, yet often enough for wide columns."""
     widest = max(column.nbytes for column in rows.columns) / max(1, rows.num_rows)
     return max(1, min(_MAX_ROWS_PER_CHECK, int(_PAGE_BYTES / max(1.0, widest))))
-
-
-def _is_internal_integer(name: str, schema: pa.Schema) -> bool:
-    internal = name == SEQUENCE_NUMBER or name.startswith(KEY_PREFIX)
-    return internal and schema.field(name).type in (pa.int32(), pa.int64())
