@@ -17,9 +17,10 @@ from uuid import uuid4
 from lithify.clock import Clock
 from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, MissingFile
 from lithify.faults import reach
+from lithify.job.joining import Work, joins_of, without_joined
 from lithify.job.planner import RunPlan, Sizing, plan_run, tasks_of
 from lithify.job.report import Report, bucket_report, resting
-from lithify.job.runner import TaskRunner
+from lithify.job.runner import Progress, TaskRunner
 from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.plan import Unit
 from lithify.planning.policy import Strategy
@@ -163,18 +164,33 @@ class _Run:
 
     def _attempt(self, plan: RunPlan, attempt: Attempt) -> Mapping[BucketId, str]:
         work = list(tasks_of(self._table, plan, attempt.prefix, self._request.sizing))
-        tasks = [task for _, task in work]
-        self._observer.planned(plan, tasks)
+        self._observer.planned(plan, [task for _, task in work])
         with self._stage("rewrite"):
-            results = self._runner.run(tasks, self._clock, self._observer.progressed) if tasks else []
+            done = self._rewrite(work)
         reach("tasks-done")
-        self._count(results)
-        outputs = _Outputs(self._table, plan, [unit for unit, _ in work], results)
+        results = [result for _, result in done]
+        outputs = _Outputs(self._table, plan, done)
         with self._stage("commit"):
             outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes)
         self._record(plan, outputs, outcome)
         self._clean(attempt, outputs, outcome, retried=any(result.attempt for result in results))
         return {**outputs.lost, **outcome.conflicts}
+
+    def _rewrite(self, work: Sequence[Work]) -> list[tuple[Unit, TaskResult]]:
+        """Runs all tasks, then what joins the small files between them; returns the result of each."""
+        results = self._run([task for _, task in work], self._observer.progressed)
+        joins = joins_of(work, results)
+        joined = self._run([join.task for join in joins], lambda _: None)
+        for join in joins:
+            for file in join.files:
+                self._table.storage.delete(f"{join.task.target.folder}/{file.name}")
+        units = {task.index: unit for unit, task in [*work, *((join.unit, join.task) for join in joins)]}
+        return [(units[result.index], result) for result in (*without_joined(results, joins), *joined)]
+
+    def _run(self, tasks: Sequence[MergeTask], progress: Progress) -> list[TaskResult]:
+        results = self._runner.run(tasks, self._clock, progress) if tasks else []
+        self._count(results)
+        return sorted(results, key=lambda result: result.index)
 
     def _count(self, results: Sequence[TaskResult]) -> None:
         report = self._report
@@ -227,19 +243,16 @@ class _Outputs:
         lost: buckets whose inputs vanished while they were read, because they were compacted and expired.
     """
 
-    def __init__(
-        self, table: PaimonTable, plan: RunPlan, units: Sequence[Unit], results: Sequence[TaskResult]
-    ) -> None:
+    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
         self._table = table
-        by_index = {result.index: result for result in results}
         self._results: dict[BucketId, list[TaskResult]] = {}
-        for index, unit in enumerate(units):
-            self._results.setdefault(unit.bucket, []).append(by_index[index])
+        for unit, result in done:
+            self._results.setdefault(unit.bucket, []).append(result)
         self.lost = dict(self._losses())
         self.changes = [self._change(plan, unit) for unit in plan.units if unit.bucket not in self.lost]
 
     def added(self, bucket: BucketId) -> list[FileMeta]:
-        """The new files of a bucket, in key order within each rewrite."""
+        """The new files of a bucket."""
         return [file for result in self._results.get(bucket, ()) for file in result.files]
 
     def _losses(self) -> Iterator[tuple[BucketId, str]]:

@@ -153,18 +153,13 @@ class _Merge:
     def run(self) -> list[FileMeta]:
         """Writes the merged rows and returns what was written."""
         inputs = self._task.inputs
-        sections = self._open_runs()
-        inside = max(1, sum(file.rows for file in inputs if file.is_inside))
-
-        def done() -> float:
-            return sum(run.rows_inside for section in sections for run in section) / inside
-
         rolling = Rolling(
             target_size=self._target.options.target_size,
             row_group_bytes=self._task.budget.row_group,
             bytes_per_row=sum(file.size for file in inputs) / max(1, sum(file.rows for file in inputs)),
-            done=None if self._task.is_last else done,
+            absorbs_rest=not self._task.is_last,
         )
+        sections = self._open_runs()
         with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
             return RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
 

@@ -3,11 +3,14 @@
 Called by the job's tasks. Rows are gathered into row groups, written one at a time; after each the file's
 real size is known, and the next row group is cut so that the file ends near the target. Paimon rolls at the
 first check (every 1000 rows) at which the target is reached; the sizes come out alike.
+
+Where the rows of another task follow, what is left over as a small file is appended to the file before it,
+which is kept open until then: a table cut into many tasks gets no more small files than one that is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -19,7 +22,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 _CLOSE_ENOUGH = 0.97
 """A file this full is closed: another row group would be too small to be worth reading."""
 
-_SMALL = 0.7
+SMALL = 0.7
 """Below this share of the target a file is small, to Paimon as to us."""
 
 
@@ -39,6 +42,10 @@ class OpenFile(Protocol[Result_co]):
         """Finishes the file and returns what is to be known of it."""
         ...
 
+    def read_back(self) -> Iterator[pa.Table]:
+        """Finishes the file and yields its row groups, as they were written; only `abort` may follow."""
+        ...
+
     def abort(self) -> None:
         """Gives the file up and deletes it."""
         ...
@@ -52,14 +59,13 @@ class Rolling:
         target_size: bytes at which files roll.
         row_group_bytes: Arrow bytes that are gathered at most before they are written.
         bytes_per_row: expected bytes of a row in a file, until the first row group tells.
-        done: the share of the input that has been read, given where another task's rows follow these; then
-            what would be left over as a small file goes into the file before it.
+        absorbs_rest: whether a small file left over at the end goes into the file before it.
     """
 
     target_size: int
     row_group_bytes: int
     bytes_per_row: float
-    done: Callable[[], float] | None = None
+    absorbs_rest: bool = False
 
 
 class RollingWriter(Generic[Result]):
@@ -68,10 +74,10 @@ class RollingWriter(Generic[Result]):
     def __init__(self, open_file: Callable[[], OpenFile[Result]], rolling: Rolling) -> None:
         self._open_file = open_file
         self._rolling = rolling
-        self._limit = rolling.target_size
+        self._small = rolling.target_size * SMALL if rolling.absorbs_rest else 0
         self._bytes_per_row = max(rolling.bytes_per_row, 0.1)
+        self._full: OpenFile[Result] | None = None
         self._file: OpenFile[Result] | None = None
-        self._finished_bytes = 0
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
@@ -80,16 +86,15 @@ class RollingWriter(Generic[Result]):
     def write_all(self, batches: Iterable[pa.RecordBatch]) -> list[Result]:
         """Writes all rows and returns what `close` returned for each file, in key order.
 
-        If that fails the open file is deleted; finished ones are the caller's to delete.
+        If that fails open files are deleted; finished ones are the caller's to delete.
         """
         try:
             for batch in batches:
                 self._write(batch)
             self._flush()
-            self._roll()
+            self._finish()
         except BaseException:
-            if self._file is not None:
-                self._file.abort()
+            self._abort()
             raise
         return self._results
 
@@ -108,7 +113,7 @@ class RollingWriter(Generic[Result]):
     def _room(self) -> int:
         """How many rows, pending ones included, will bring the open file to its limit."""
         written = 0 if self._file is None else self._file.size
-        return max(1, int((self._limit - written) / self._bytes_per_row))
+        return max(1, int((self._rolling.target_size - written) / self._bytes_per_row))
 
     def _flush(self) -> None:
         if not self._pending:
@@ -121,23 +126,29 @@ class RollingWriter(Generic[Result]):
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
     def _roll_if_full(self) -> None:
-        if self._file is None or self._file.size < self._limit * _CLOSE_ENOUGH:
-            return
-        if self._limit == self._rolling.target_size and self._rest_is_small(self._file.size):
-            self._limit = int(self._rolling.target_size * (1 + _SMALL))
-        else:
-            self._roll()
-
-    def _rest_is_small(self, size: int) -> bool:
-        done = 1.0 if self._rolling.done is None else self._rolling.done()
-        if self._rolling.done is None or done <= 0:
-            return False
-        rest = (self._finished_bytes + size) * (1 - done) / done
-        return rest < self._rolling.target_size * _SMALL
-
-    def _roll(self) -> None:
         if self._file is None:
             return
-        self._finished_bytes += self._file.size
-        self._results.append(self._file.close())
-        self._file, self._limit = None, self._rolling.target_size
+        if self._file.size >= self._small:
+            self._close_full()
+        if self._file.size >= self._rolling.target_size * _CLOSE_ENOUGH:
+            self._full, self._file = self._file, None
+
+    def _finish(self) -> None:
+        if self._full is not None and self._file is not None and self._file.size < self._small:
+            for rows in self._file.read_back():
+                self._full.write(rows)
+            self._file.abort()
+            self._file = None
+        self._close_full()
+        self._full, self._file = self._file, None
+        self._close_full()
+
+    def _close_full(self) -> None:
+        if self._full is not None:
+            self._results.append(self._full.close())
+            self._full = None
+
+    def _abort(self) -> None:
+        for file in (self._full, self._file):
+            if file is not None:
+                file.abort()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.rewriting.rolling import SMALL, Rolling, RollingWriter
 
 PROPERTY = settings(max_examples=150, deadline=None)
 GROUP_HEADER = 8
@@ -44,6 +44,12 @@ class MemoryFile:
         self.state = "closed"
         return self
 
+    def read_back(self) -> Iterator[pa.Table]:
+        if self.refuses == "read back":
+            raise Refused
+        self.state = "read back"
+        yield from self.groups
+
     def abort(self) -> None:
         self.state = "aborted"
 
@@ -63,7 +69,7 @@ class Folder:
         refuses = self._refuses if len(self.files) >= self._after else ""
         if refuses == "open":
             raise Refused
-        assert all(file.state == "closed" for file in self.files)
+        assert [file.state for file in self.files].count("open") <= 1
         self.files.append(MemoryFile(self._ratio, refuses))
         return self.files[-1]
 
@@ -155,36 +161,31 @@ class TestRest:
     @pytest.mark.parametrize(
         ("count", "sizes"),
         [
+            pytest.param(0, [], id="nothing"),
+            pytest.param(300, [300], id="there is no file before it"),
+            pytest.param(1_000, [1_000], id="no rest"),
             pytest.param(1_300, [1_300], id="a rest below 70 % is taken along"),
             pytest.param(1_900, [1_000, 900], id="a larger rest has its own file"),
             pytest.param(2_300, [1_000, 1_300], id="only the last file takes it"),
-            pytest.param(1_000, [1_000], id="no rest"),
         ],
     )
-    def test_small(self, count: int, sizes: list[int]) -> None:
-        read = 0
+    @pytest.mark.parametrize("row_group", [1_000, 1 << 20], ids=["small row groups", "large row groups"])
+    def test_small(self, count: int, sizes: list[int], row_group: int) -> None:
+        rolling = Rolling(10_000, row_group, 10.0, absorbs_rest=True)
+        batches = rows_of_width(10, count)
+        files = roll(batches, rolling)
+        assert [round(len(file.rows), -2) for file in files] == sizes
+        assert [row for file in files for row in file.rows] == [r for b in batches for r in b.to_pylist()]
+        assert {file.state for file in files} <= {"closed"}
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            nonlocal read
-            for each in rows_of_width(10, count):
-                read += each.num_rows
-                yield each
-
-        rolling = Rolling(10_000, 1 << 20, 10.0, done=lambda: read / count)
+    def test_the_file_of_the_rest_is_deleted(self) -> None:
         folder = Folder()
-        RollingWriter(folder.open, rolling).write_all(batches())
-        assert [round(len(file.rows), -2) for file in folder.files] == sizes
+        roll(rows_of_width(10, 1_300), Rolling(10_000, 1 << 20, 10.0, absorbs_rest=True), folder)
+        assert folder.states == ["closed", "aborted"]
 
     def test_without_rows_to_follow_the_rest_is_a_file(self) -> None:
         files = roll(rows_of_width(10, 1_300), target(10_000))
         assert [round(len(file.rows), -2) for file in files] == [1_000, 300]
-
-    @pytest.mark.parametrize("done", [0.0, 1.0], ids=["nothing done yet", "all read ahead"])
-    def test_an_estimate_that_is_off_still_bounds_the_file(self, done: float) -> None:
-        rolling = Rolling(10_000, 1 << 20, 10.0, done=lambda: done)
-        files = roll(rows_of_width(10, 10_000), rolling)
-        assert max(file.size for file in files) <= 17_500
-        assert sum(len(file.rows) for file in files) == 10_000
 
 
 class TestFailures:
@@ -196,18 +197,25 @@ class TestFailures:
         folder = Folder()
         with pytest.raises(Refused):
             RollingWriter(folder.open, target(1_000, row_group=300)).write_all(broken())
-        assert folder.states[:2] == ["closed", "closed"]
+        assert folder.states[0] == "closed"
+        assert "open" not in folder.states
         assert folder.states[-1] == "aborted"
+
+    def test_of_reading_the_rest_back_aborts_both_files(self) -> None:
+        folder = Folder(refuses="read back", after=1)
+        with pytest.raises(Refused):
+            roll(rows_of_width(10, 1_300), Rolling(10_000, 1 << 20, 10.0, absorbs_rest=True), folder)
+        assert folder.states == ["aborted", "aborted"]
 
     @pytest.mark.parametrize(
         ("refuses", "states"),
         [
-            pytest.param("write", ["closed", "aborted"], id="write"),
-            pytest.param("close", ["closed", "aborted"], id="close"),
-            pytest.param("open", ["closed"], id="open"),
+            pytest.param("write", ["aborted", "aborted"], id="write"),
+            pytest.param("close", ["closed", "aborted", "aborted"], id="close"),
+            pytest.param("open", ["aborted"], id="open"),
         ],
     )
-    def test_of_a_file_aborts_it_and_keeps_the_finished(self, refuses: str, states: list[str]) -> None:
+    def test_of_a_file_leaves_none_open(self, refuses: str, states: list[str]) -> None:
         folder = Folder(refuses=refuses, after=1)
         with pytest.raises(Refused):
             roll(rows_of_width(10, 1_000), target(1_000, row_group=300), folder)
@@ -232,7 +240,7 @@ class TestFailures:
     expected=st.floats(0, 1_000),
     row_group=st.integers(1, 2_000),
     ratio=st.sampled_from([0.01, 0.5, 1.0, 3.0]),
-    done=st.none() | st.floats(0, 1),
+    absorbs=st.booleans(),
 )
 def test_rows_are_neither_lost_nor_moved(
     texts: list[str],
@@ -241,14 +249,15 @@ def test_rows_are_neither_lost_nor_moved(
     expected: float,
     row_group: int,
     ratio: float,
-    done: float | None,
+    absorbs: bool,
 ) -> None:
     numbered = [f"{number}:{text}" for number, text in enumerate(texts)]
     batches = [batch(numbered[start : start + per_batch]) for start in range(0, len(texts), per_batch)]
     folder = Folder(ratio)
-    rolling = Rolling(size, row_group, expected, None if done is None else lambda: done)
-    files = roll(batches, rolling, folder)
-    assert files == folder.files
-    assert set(folder.states) <= {"closed"}
+    files = roll(batches, Rolling(size, row_group, expected, absorbs), folder)
+    assert files == [file for file in folder.files if file.state == "closed"]
+    assert {file.state for file in folder.files if file not in files} <= {"aborted"}
+    if absorbs and len(files) > 1:
+        assert all(file.size >= size * SMALL for file in files)
     assert [row["text"] for file in files for row in file.rows] == numbered
     assert all(group.num_rows for file in files for group in file.groups)

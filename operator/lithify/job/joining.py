@@ -1,0 +1,88 @@
+"""Makes one file of the small files that tasks of one rewrite leave side by side.
+
+Called by `driver` when all tasks are done. A task puts a small rest into the file before it, but where
+merging shrinks its rows to less than one file it has none. A compaction in one piece would have written those
+rows to the same file as their neighbours, so a second wave of tasks reads them back and does that; most runs
+need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from lithify.job.task import MergeTask, TaskResult
+from lithify.planning.plan import Unit
+from lithify.rewriting.rolling import SMALL
+from lithify.rewriting.runs import EVERYTHING
+from lithify.tables.paimon.entries import FileMeta
+from lithify.tables.paimon.reader import InputFile
+
+Work = tuple[Unit, MergeTask]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A task that reads files of this attempt, which nobody needs once it is done."""
+
+    unit: Unit
+    task: MergeTask
+    files: tuple[FileMeta, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A file and the task that made it."""
+
+    unit: Unit
+    task: MergeTask
+    file: FileMeta
+
+
+def joins_of(work: Sequence[Work], results: Sequence[TaskResult]) -> list[Join]:
+    """The joins that the results of all tasks call for; tasks of a rewrite follow each other in `work`."""
+    by_index = {result.index: result for result in results}
+    joins: list[Join] = []
+    files: list[Made] = []
+    for unit, task in work:
+        files += [Made(unit, task, file) for file in by_index[task.index].files]
+        if task.is_last:
+            joins += [_join(group, len(work) + len(joins) + n) for n, group in enumerate(_neighbours(files))]
+            files = []
+    return joins
+
+
+def without_joined(results: Sequence[TaskResult], joins: Sequence[Join]) -> list[TaskResult]:
+    """The results less the files that were joined."""
+    joined = {file.name for join in joins for file in join.files}
+    return [replace(r, files=tuple(file for file in r.files if file.name not in joined)) for r in results]
+
+
+def _neighbours(files: Sequence[Made]) -> Iterator[list[Made]]:
+    """Small files in a row; where they do not come to one that is not small, with the file after them."""
+    group: list[Made] = []
+    size = 0
+    for made in files:
+        small = SMALL * made.task.target.options.target_size
+        if made.file.size < small or 0 < size < small:
+            group.append(made)
+            size += made.file.size
+        if made.file.size >= small:
+            yield from [group] if len(group) > 1 else []
+            group, size = [], 0
+    yield from [group] if len(group) > 1 else []
+
+
+def _join(group: Sequence[Made], index: int) -> Join:
+    first, files = group[0], tuple(made.file for made in group)
+    folder, newest = first.task.target.folder, first.task.target.schema
+    run = tuple(InputFile(f"{folder}/{file.name}", file.size, file.rows, newest.id, 0) for file in files)
+    joining = replace(
+        first.task,
+        index=index,
+        sections=((run,),),
+        keys=EVERYTHING,
+        is_last=False,
+        schemas={newest.id: newest},
+    )
+    return Join(first.unit, joining, files)
