@@ -51,7 +51,7 @@ bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithi
 	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
 
 docs: $(READY) ## Make the generated pages of docs/ anew
-	$(BIN)/python -m lithify.tables.paimon.support > docs/support.md
+	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
 
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock

@@ -20,10 +20,11 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import CorruptTable, InvalidOption, NotFound, UnsupportedTable
 from lithify.planning.policy import Rule
-from lithify.tables.paimon import support
 from lithify.tables.paimon.options import read_options
 from lithify.tables.paimon.schema import Column, Schema
 from lithify.tables.paimon.storage import Storage, reporting
+from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
+from lithify.tables.paimon.support.rules import Role
 from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.paimon.types import parse_type
 
@@ -132,7 +133,7 @@ def _check_overrides(overrides: Mapping[str, str]) -> None:
 
 def _check_layout(name: str, table: FileStoreTable) -> None:
     schema: TableSchema = table.table_schema
-    refusals = support.check_layout(schema.primary_keys, schema.partition_keys, table.options.bucket())
+    refusals = check_layout(schema.primary_keys, schema.partition_keys, table.options.bucket())
     if refusals:
         raise UnsupportedTable(name, tuple(str(refusal) for refusal in refusals))
 
@@ -140,7 +141,7 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
 def _refusals(table: FileStoreTable) -> Iterator[str]:
     """Everything else that stands in the way of compacting the table."""
     schema: TableSchema = table.table_schema
-    for refusal in (*support.check_options(schema.options), *support.check_types(_uses(schema))):
+    for refusal in (*check_options(schema.options), *check_types(_uses(schema))):
         yield str(refusal)
     if not (Storage(table.file_io).is_local or table.catalog_environment.supports_version_management):
         yield (
@@ -149,18 +150,18 @@ def _refusals(table: FileStoreTable) -> Iterator[str]:
         )
 
 
-def _uses(schema: TableSchema) -> Iterator[support.Column]:
+def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
     """Every column in every role that it plays."""
     sequence = [name.strip() for name in schema.options.get("sequence.field", "").split(",")]
     for column in schema.fields:
         roles = {
-            support.Role.VALUE: True,
-            support.Role.KEY: column.name in schema.primary_keys and column.name not in schema.partition_keys,
-            support.Role.PARTITION: column.name in schema.partition_keys,
-            support.Role.SEQUENCE: column.name in sequence,
+            Role.VALUE: True,
+            Role.KEY: column.name in schema.primary_keys and column.name not in schema.partition_keys,
+            Role.PARTITION: column.name in schema.partition_keys,
+            Role.SEQUENCE: column.name in sequence,
         }
         for role in (role for role, plays in roles.items() if plays):
-            yield support.Column(column.name, str(column.type), role)
+            yield ColumnUse(column.name, str(column.type), role)
 
 
 def _schema(schema: TableSchema, overrides: Mapping[str, str]) -> Schema:

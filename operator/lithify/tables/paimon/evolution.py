@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lithify.tables.paimon import support
 from lithify.tables.paimon.entries import Entry
 from lithify.tables.paimon.schema import Schema
+from lithify.tables.paimon.support.loading import load
+from lithify.tables.paimon.support.rules import Support
 
 
 def schema_conflict(running: Schema, newest: Schema) -> str | None:
@@ -23,10 +24,10 @@ def schema_conflict(running: Schema, newest: Schema) -> str | None:
         return None
     if running.columns != newest.columns or running.primary_key != newest.primary_key:
         return "the columns of the table were changed meanwhile"
-    table = support.load()
+    table = load()
     for key in sorted(running.options.keys() | newest.options.keys()):
         rule = table.option(key)
-        harmless = rule is not None and rule.support is support.Support.HARMLESS
+        harmless = rule is not None and rule.support is Support.HARMLESS
         if not harmless and running.options.get(key) != newest.options.get(key):
             return f"the table option {key} was changed meanwhile"
     return None

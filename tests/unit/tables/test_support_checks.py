@@ -1,28 +1,13 @@
-"""What of Paimon is accepted, refused and unknown; the support table is complete and its page current."""
+"""What of Paimon is accepted, refused and unknown, with the reason."""
 
 from __future__ import annotations
 
-import ast
-import re
-from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pypaimon
 import pytest
-from pypaimon.common.options import config, core_options
-from pypaimon.common.options.config_option import ConfigOption
-from pypaimon.schema.data_types import Keyword
 
-from lithify.tables.paimon import support
-from lithify.tables.paimon.support import Column, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from oracle.client import Oracle
-
-REPOSITORY = Path(__file__).parents[3]
+from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
+from lithify.tables.paimon.support.rules import Role
 
 
 def case(*values: object, id: str) -> Any:  # noqa: A002
@@ -101,12 +86,12 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "value"), ACCEPTED)
 def test_accepts(name: str, value: str) -> None:
-    assert support.check_options({name: value}) == []
+    assert check_options({name: value}) == []
 
 
 @pytest.mark.parametrize(("name", "value"), REFUSED)
 def test_refuses_with_the_reason(name: str, value: str) -> None:
-    (refusal,) = support.check_options({name: value})
+    (refusal,) = check_options({name: value})
     assert (refusal.kind, refusal.name, refusal.value) == ("option", name, " ".join(value.split()))
     assert refusal.why
     assert not refusal.unclassified
@@ -124,18 +109,18 @@ def test_refuses_with_the_reason(name: str, value: str) -> None:
     ],
 )
 def test_unclassified_options_are_refused_by_name(name: str) -> None:
-    refusals = support.check_options({name: "false"})
+    refusals = check_options({name: "false"})
     assert [(r.name, r.unclassified, r.accepted) for r in refusals] == [(name, True, ())]
 
 
 def test_all_refusals_come_sorted_by_name() -> None:
     options = {"z.new": "1", "merge-engine": "aggregation", "bucket": "4", "changelog-producer": "input"}
-    refusals = support.check_options(options)
+    refusals = check_options(options)
     assert [r.name for r in refusals] == ["changelog-producer", "merge-engine", "z.new"]
 
 
 def test_a_refusal_reads_as_a_clause_and_names_what_would_do() -> None:
-    (refusal,) = support.check_options({"data-file.external-paths": "s3://b/p"})
+    (refusal,) = check_options({"data-file.external-paths": "s3://b/p"})
     assert str(refusal).startswith("option data-file.external-paths = s3://b/p (accepted: empty): new files")
 
 
@@ -149,7 +134,7 @@ def test_a_refusal_reads_as_a_clause_and_names_what_would_do() -> None:
     ],
 )
 def test_values_are_shown_with_care(name: str, value: str, shown: str) -> None:
-    assert [r.value for r in support.check_options({name: value})] == [shown]
+    assert [r.value for r in check_options({name: value})] == [shown]
 
 
 FITS = [
@@ -196,12 +181,12 @@ UNFIT = [
 
 @pytest.mark.parametrize(("type_", "role"), FITS)
 def test_accepts_type(type_: str, role: Role) -> None:
-    assert support.check_types([Column("c", type_, role)]) == []
+    assert check_types([ColumnUse("c", type_, role)]) == []
 
 
 @pytest.mark.parametrize(("type_", "role", "why"), UNFIT)
 def test_refuses_type_with_the_reason(type_: str, role: Role, why: str) -> None:
-    (refusal,) = support.check_types([Column("c", type_, role)])
+    (refusal,) = check_types([ColumnUse("c", type_, role)])
     assert (refusal.kind, refusal.name, refusal.value) == ("column", "c", f"{type_} as {role}")
     assert why in refusal.why
     assert not refusal.unclassified
@@ -212,13 +197,18 @@ def test_refuses_type_with_the_reason(type_: str, role: Role, why: str) -> None:
     ["INTERVAL(3)", "TIMESTAMP(3) WITH TIME ZONE", "INT WITH LOCAL TIME ZONE", "INT(", "", "FLOAT, INT"],
 )
 def test_unknown_types_are_refused(type_: str) -> None:
-    (refusal,) = support.check_types([Column("c", type_)])
+    (refusal,) = check_types([ColumnUse("c", type_)])
     assert refusal.unclassified
 
 
 def test_each_refused_use_of_a_column_is_named() -> None:
-    columns = [Column("b", "FLOAT", Role.KEY), Column("a", "BLOB"), Column("b", "FLOAT"), Column("a", "INT")]
-    refusals = support.check_types(columns)
+    columns = [
+        ColumnUse("b", "FLOAT", Role.KEY),
+        ColumnUse("a", "BLOB"),
+        ColumnUse("b", "FLOAT"),
+        ColumnUse("a", "INT"),
+    ]
+    refusals = check_types(columns)
     assert [(r.name, r.value) for r in refusals] == [("a", "BLOB as value"), ("b", "FLOAT as key")]
 
 
@@ -235,200 +225,5 @@ def test_each_refused_use_of_a_column_is_named() -> None:
     ],
 )
 def test_layouts(primary_key: list[str], partition_keys: list[str], bucket: int, refused: list[str]) -> None:
-    refusals = support.check_layout(primary_key, partition_keys, bucket)
+    refusals = check_layout(primary_key, partition_keys, bucket)
     assert [(r.kind, r.name, r.value) for r in refusals] == [("table", "layout", name) for name in refused]
-
-
-def table(options: str = "", types: str = "", layouts: str = "") -> str:
-    """A small support table of valid parts and those given."""
-    options = options or "{keys: [a], class: harmless, why: w}"
-    types = types or "{name: INT}"
-    layouts = layouts or "{name: append, title: t, class: supported, why: w}"
-    rows = f"options:\n- group: g\n  rows:\n  - {options}\n"
-    return f"intro: i\nlayouts:\n- {layouts}\ntypes:\n- {types}\n{rows}"
-
-
-def test_a_valid_table_is_read() -> None:
-    assert support.parse(table()).option("a") is not None
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        case("{}", "missing", id="nothing at all"),
-        case("[]", "missing", id="not a mapping"),
-        case(table() + "more: 1\n", "more unknown", id="an unknown part"),
-        case(table("{keys: [a], class: harmless, why: w, who: me}"), "who unknown", id="an unknown field"),
-        case(table("{keys: [a], class: harmless}"), "why missing", id="a missing field"),
-        case(
-            table("{keys: [a], class: harmless, why: w, why: x}"),
-            "field appears twice",
-            id="a repeated field",
-        ),
-        case(table("{keys: [a, a], class: harmless, why: w}"), "classified twice: a", id="a repeated option"),
-        case(table("{keys: a, class: harmless, why: w}"), "not a list", id="keys that are no list"),
-        case(table("{keys: [], class: harmless, why: w}"), "not a list", id="no keys"),
-        case(table("{keys: [a], class: fine, why: w}"), "'fine' is not a valid", id="an unknown class"),
-        case(table("{keys: [a], class: refused, why: w}"), "`when`", id="refused without when"),
-        case(table("{keys: [a], class: harmless, why: w, when: planned}"), "`when`", id="harmless with when"),
-        case(
-            table("{keys: [a], class: harmless, why: w, values: [x]}"), "any value", id="harmless with values"
-        ),
-        case(table("{keys: [a], class: supported, why: w, values: []}"), "not a list", id="no values"),
-        case(table("{keys: [a], class: harmless, why: w, source: x}"), "a: x", id="an unknown source"),
-        case(table(types="{name: INT, refused: {key: w}}"), "`when`", id="a refused use without when"),
-        case(table(types="{name: INT, refused: {top: w}, when: planned}"), "'top'", id="an unknown use"),
-        case(table(types="{name: INT, aliases: [INT]}"), "classified twice: INT", id="a repeated type"),
-        case(table(types="{name: INT, precision: [1, 2]}"), "without a reason", id="bounds without a reason"),
-        case(
-            table(layouts="{name: n, title: t, class: refused, why: w}"), "`when`", id="layout without when"
-        ),
-    ],
-)
-def test_mistakes_in_the_table_are_found_when_it_is_read(text: str, problem: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(problem)):
-        support.parse(text)
-
-
-def test_the_longest_glob_wins_and_an_exact_name_before_it() -> None:
-    rows = "{keys: ['a.*'], class: harmless, why: short}\n  - {keys: ['a.*.c'], class: harmless, why: long}"
-    rows += "\n  - {keys: ['a.b.c'], class: harmless, why: exact}"
-    found = support.parse(table(rows))
-    whys = [rule.why for name in ("a.b", "a.x.c", "a.b.c") if (rule := found.option(name))]
-    assert whys == ["short", "long", "exact"]
-
-
-def test_the_page_is_up_to_date() -> None:
-    page = (REPOSITORY / "docs" / "support.md").read_text(encoding="utf-8")
-    assert page == support.render(), "run python -m lithify.tables.paimon.support > docs/support.md"
-
-
-def test_the_page_names_everything_that_is_classified() -> None:
-    page = support.render()
-    names = [name for rule in (*support.load().options, *support.load().types) for name in rule.names]
-    assert [name for name in names if f"`{name}`" not in page] == []
-
-
-def test_the_module_needs_nothing_but_yaml() -> None:
-    tree = ast.parse(Path(support.__file__).read_text(encoding="utf-8"))
-    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert {name for name in modules if name} <= {
-        *("__future__", "collections", "collections.abc", "dataclasses", "enum", "functools", "importlib"),
-        *("re", "sys", "typing", "yaml"),
-    }
-
-
-def unclassified(names: set[str]) -> list[str]:
-    return sorted(name for name in names if support.load().option(name) is None)
-
-
-def python_options() -> Iterator[ConfigOption[Any]]:
-    """Every option object of pypaimon's option classes."""
-    for module in (core_options, config):
-        for owner in vars(module).values():
-            if isinstance(owner, type) and owner.__module__ == module.__name__:
-                yield from (value for value in vars(owner).values() if isinstance(value, ConfigOption))
-
-
-def python_names() -> set[str]:
-    """Every option name that pypaimon's code declares, wherever it does."""
-    names = {option.key() for option in python_options()}
-    for path in Path(pypaimon.__file__).parent.rglob("*.py"):
-        names |= set(re.findall(r"ConfigOptions\s*\.\s*key\(\s*\"([^\"]+)\"", path.read_text("utf-8")))
-    return names - {"tmp.dir", "application.parallelism", "user.name"}  # examples in a docstring
-
-
-def test_every_option_of_pypaimon_is_classified() -> None:
-    assert len(python_names()) > 150
-    assert unclassified(python_names()) == []
-
-
-def test_every_column_option_of_pypaimon_is_classified() -> None:
-    owner = core_options.CoreOptions
-    suffixes = [value for name, value in vars(owner).items() if type(value) is str and name in COLUMN_OPTIONS]
-    assert len(suffixes) > 5
-    assert unclassified({f"fields.f.{suffix}" for suffix in suffixes}) == []
-
-
-def test_every_type_of_pypaimon_is_classified() -> None:
-    assert [word.value for word in Keyword if support.load().type(word.value) is None] == []
-
-
-def test_what_pypaimon_does_unasked_is_accepted() -> None:
-    defaults = {o.key(): as_text(o.default_value()) for o in python_options() if o.has_default_value()}
-    assert support.check_options(defaults) == []
-
-
-def as_text(value: object) -> str:
-    """A default as a table would spell it."""
-    if isinstance(value, Enum):
-        return str(value.value)
-    return "" if value == {} else str(value)
-
-
-# The constants of both CoreOptions that end the name of a column's option, `fields.<column>.<constant>`.
-COLUMN_OPTIONS = {
-    *("AGG_FUNCTION", "IGNORE_RETRACT", "NESTED_KEY", "NESTED_KEY_NULL_STRATEGY", "NESTED_SEQUENCE_FIELD"),
-    *("COUNT_LIMIT", "DISTINCT", "LIST_AGG_DELIMITER", "MERGE_MAP_TS_FIELD", "STATS_MODE_SUFFIX"),
-    *(
-        "MAP_STORAGE_LAYOUT",
-        "MAP_SHARED_SHREDDING_MAX_COLUMNS",
-        "MAP_SHARED_SHREDDING_COLUMN_PLACEMENT_POLICY",
-    ),
-}
-
-
-def java_names(oracle: Oracle) -> set[str]:
-    return {name for option in oracle.options().options for name in (option.key, *option.fallback_keys)}
-
-
-@pytest.mark.oracle
-def test_every_option_of_java_is_classified(oracle: Oracle) -> None:
-    assert len(java_names(oracle)) > 400
-    assert unclassified(java_names(oracle)) == []
-
-
-@pytest.mark.oracle
-def test_every_column_option_of_java_is_classified(oracle: Oracle) -> None:
-    constants = oracle.options().constants
-    suffixes = [
-        constants[f"CoreOptions.{name}"] for name in COLUMN_OPTIONS if f"CoreOptions.{name}" in constants
-    ]
-    assert len(suffixes) > 5
-    assert unclassified({f"fields.f.{suffix}" for suffix in suffixes}) == []
-
-
-@pytest.mark.oracle
-def test_every_type_of_java_is_classified(oracle: Oracle) -> None:
-    roots = [root.replace("_", " ").removesuffix(" WITHOUT TIME ZONE") for root in oracle.types()]
-    assert len(roots) > 20
-    assert [root for root in roots if support.load().type(root) is None] == []
-
-
-@pytest.mark.oracle
-def test_what_java_does_unasked_is_accepted(oracle: Oracle) -> None:
-    options = oracle.options().options
-    defaults = {o.key: "" if o.default == "{}" else o.default for o in options if o.default is not None}
-    assert support.check_options(defaults) == []
-
-
-@pytest.mark.oracle
-def test_no_option_is_misspelt_or_filed_under_a_wrong_source(oracle: Oracle) -> None:
-    declared = java_names(oracle) | python_names()
-    exact = [(name, r.source) for r in support.load().options for name in r.names if "*" not in name]
-    assert [name for name, source in exact if source == "paimon" and name not in declared] == []
-    assert [(name, source) for name, source in exact if source != "paimon" and name in declared] == []
-
-
-@pytest.mark.oracle
-def test_every_family_has_a_member(oracle: Oracle) -> None:
-    declared = java_names(oracle) | python_names()
-    globs = [name for r in support.load().options for name in r.names if "*" in name and r.source == "paimon"]
-    patterns = {
-        glob: re.escape(glob).replace(r"\*", ".*") for glob in globs if not glob.startswith("fields.")
-    }
-    empty = [
-        glob for glob, pattern in patterns.items() if not any(re.fullmatch(pattern, d) for d in declared)
-    ]
-    assert empty == []

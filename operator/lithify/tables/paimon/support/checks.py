@@ -1,0 +1,105 @@
+"""Says why a table cannot be compacted: every option, column and layout that this release refuses.
+
+Called by `catalog`, which turns what comes back into one `UnsupportedTable`. Raises nothing and reads nothing
+but the support table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lithify.tables.paimon.support.loading import load
+from lithify.tables.paimon.support.rules import Role, Support
+
+UNKNOWN_OPTION = "Lithify does not know this option and cannot tell what a compaction has to do about it"
+UNKNOWN_TYPE = "Lithify does not know this type"
+_SECRET = re.compile(r"secret|password|token|credential|access.?key|keytab", re.IGNORECASE)
+_TYPE = re.compile(r"([A-Z_]+) ?(?:\( ?([0-9]+)[^)]*\))?( WITH LOCAL TIME ZONE)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """One use of one column; `type` is SQL text, for example `DECIMAL(10, 2) NOT NULL`."""
+
+    name: str
+    type: str
+    role: Role = Role.VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason why a table cannot be compacted; `str()` makes it a clause for people.
+
+    Attributes:
+        kind: what is refused: "option", "column" or "table".
+        name: the option, the column, or "layout".
+        value: what it is set to, shortened, and hidden where it may be a secret.
+        why: what would go wrong, or that it comes later.
+        accepted: the values that would be accepted.
+        unclassified: whether the support table does not know it at all.
+    """
+
+    kind: str
+    name: str
+    value: str
+    why: str
+    accepted: tuple[str, ...] = ()
+    unclassified: bool = False
+
+    def __str__(self) -> str:
+        accepted = f" (accepted: {', '.join(v or 'empty' for v in self.accepted)})" if self.accepted else ""
+        return f"{self.kind} {self.name} = {self.value or 'empty'}{accepted}: {self.why}"
+
+
+def check_options(options: Mapping[str, str]) -> list[Refusal]:
+    """Every option that this release refuses, by name."""
+    refusals = []
+    for name, value in sorted(options.items()):
+        rule, shown = load().option(name), _shown(name, value)
+        if rule is None:
+            refusals.append(Refusal("option", name, shown, UNKNOWN_OPTION, unclassified=True))
+        elif not rule.accepts(value):
+            refusals.append(Refusal("option", name, shown, rule.why, rule.values))
+    return refusals
+
+
+def check_types(columns: Iterable[ColumnUse]) -> list[Refusal]:
+    """Every use of a column whose type this release refuses, by name."""
+    refusals = []
+    for column in sorted(columns, key=lambda c: (c.name, c.role, c.type)):
+        name, precision = _split_type(column.type)
+        rule, shown = load().type(name), f"{column.type} as {column.role}"
+        if rule is None:
+            refusals.append(Refusal("column", column.name, shown, UNKNOWN_TYPE, unclassified=True))
+        elif problem := rule.problem(column.role, precision):
+            refusals.append(Refusal("column", column.name, shown, problem))
+    return refusals
+
+
+def check_layout(primary_key: Sequence[str], partition_keys: Sequence[str], bucket: int) -> list[Refusal]:
+    """The kind of the table, if it is refused. Postponed buckets are left to the option `bucket`."""
+    if not primary_key:
+        name = "append"
+    elif bucket == -1:
+        name = "dynamic-bucket" if set(partition_keys) <= set(primary_key) else "key-dynamic-bucket"
+    else:
+        name = "fixed-bucket"
+    rule = next(rule for rule in load().layouts if rule.name == name)
+    return [Refusal("table", "layout", name, rule.why)] if rule.support is Support.REFUSED else []
+
+
+def _shown(name: str, value: str) -> str:
+    """A value as a message may show it: no secrets, one short line."""
+    text = " ".join(value.split())
+    return "***" if _SECRET.search(name) else text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _split_type(sql: str) -> tuple[str, int | None]:
+    """The name of a type without its parameters, and its first parameter."""
+    text = re.sub(r" (NOT )?NULL$", "", " ".join(sql.upper().split()))
+    if constructed := re.match(r"([A-Z]+) ?<", text):
+        return constructed[1], None
+    match = _TYPE.fullmatch(text)
+    return (match[1] + (match[3] or ""), int(match[2]) if match[2] else None) if match else (text, None)
