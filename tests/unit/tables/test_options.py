@@ -185,6 +185,11 @@ WRONG = [
     ("ignore-delete", "maybe"),
     ("deduplicate.ignore-delete", "maybe"),
     *(("compaction.small-file-ratio", value) for value in RATIOS),
+    ("num-levels", "1"),
+    ("num-sorted-run.compaction-trigger", "0"),
+    ("target-file-size", "0"),
+    ("file.compression.zstd-level", "23"),
+    ("commit.max-retries", "-1"),
 ]
 
 

@@ -21,6 +21,9 @@ from lithify.tables.paimon.statistics import StatsModes
 
 T = TypeVar("T")
 
+_TARGET_SIZE = 128 << 20
+_ZSTD_LEVELS = 22
+
 # The first of these that is set decides.
 _IGNORE_DELETE = (
     "ignore-delete",
@@ -77,14 +80,14 @@ def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOpt
     """Reads the options of a primary-key table.
 
     Raises:
-        InvalidOption: a value cannot be parsed.
+        InvalidOption: a value cannot be parsed, or is one that Paimon has no meaning for.
     """
     reader = _Reader(options)
     return TableOptions(
         policy=_policy(reader, rule),
         files=_file_options(reader, options),
         commit=CommitOptions(
-            max_retries=reader.integer("commit.max-retries", 10),
+            max_retries=reader.integer("commit.max-retries", 10, low=0),
             min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
             max_wait=reader.duration("commit.max-retry-wait", 10_000) / 1000,
         ),
@@ -96,10 +99,10 @@ def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOpt
 
 
 def _policy(reader: _Reader, rule: Rule) -> CompactionPolicy:
-    trigger = reader.integer("num-sorted-run.compaction-trigger", 5)
-    target = reader.size("target-file-size", 128 << 20)
+    trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
+    target = reader.size("target-file-size", _TARGET_SIZE, low=1)
     return CompactionPolicy(
-        num_levels=reader.integer("num-levels", trigger + 1),
+        num_levels=reader.integer("num-levels", trigger + 1, low=2),
         run_trigger=trigger,
         size_amplification_percent=reader.integer("compaction.max-size-amplification-percent", 200),
         size_ratio=reader.integer("compaction.size-ratio", 1),
@@ -140,10 +143,10 @@ def _file_options(reader: _Reader, options: Mapping[str, str]) -> FileOptions:
     return FileOptions(
         prefix=reader.text("data-file.prefix", "data-"),
         compression=reader.text("file.compression", "zstd").lower(),
-        zstd_level=reader.integer("file.compression.zstd-level", 1),
+        zstd_level=reader.integer("file.compression.zstd-level", 1, high=_ZSTD_LEVELS),
         thin=reader.boolean("data-file.thin-mode", default=False),
         suffix_names_compression=reader.boolean("file.suffix.include.compression", default=False),
-        target_size=reader.size("target-file-size", 128 << 20),
+        target_size=reader.size("target-file-size", _TARGET_SIZE, low=1),
         stats=StatsModes(
             default=reader.text("metadata.stats-mode", "truncate(16)").lower(),
             by_column={column: mode.lower() for column, mode in fields.items()},
@@ -187,21 +190,29 @@ class _Reader:
     def text(self, key: str, default: str) -> str:
         return self._options.get(key, default).strip()
 
-    def integer(self, key: str, default: int) -> int:
-        value = self.optional(key, int)
+    def integer(self, key: str, default: int, low: int | None = None, high: int | None = None) -> int:
+        value = self.optional(key, lambda text: _bounded(int(text), low, high))
         return default if value is None else value
 
     def boolean(self, key: str, *, default: bool) -> bool:
         value = self.optional(key, _boolean)
         return default if value is None else value
 
-    def size(self, key: str, default: int) -> int:
-        value = self.optional(key, parse_size)
+    def size(self, key: str, default: int, low: int | None = None) -> int:
+        value = self.optional(key, lambda text: _bounded(parse_size(text), low, None))
         return default if value is None else value
 
     def duration(self, key: str, default_millis: int) -> int:
         value = self.optional(key, parse_duration)
         return default_millis if value is None else int(value)
+
+
+def _bounded(number: int, low: int | None, high: int | None) -> int:
+    if low is not None and number < low:
+        raise ValueError(f"it is at least {low}")
+    if high is not None and number > high:
+        raise ValueError(f"it is at most {high}")
+    return number
 
 
 def _ratio(text: str) -> float:
