@@ -222,6 +222,11 @@ CHANGES = [
     Shape("column added first", changes={4: {"add_column": {"name": "extra", "type": "INT", "first": True}}}),
     Shape("column dropped", changes={4: {"drop_column": "v"}}),
     Shape("column renamed", changes={4: {"rename_column": ["v", "renamed"]}}),
+    Shape(
+        "string made longer",
+        values={"v": "VARCHAR(20)", "n": "BIGINT"},
+        changes={4: {"update_type": ["v", "STRING"]}},
+    ),
     Shape("option changed", changes={4: {"set_option": ["snapshot.time-retained", "7 h"]}}),
     Shape(
         "column dropped, another added under its name",

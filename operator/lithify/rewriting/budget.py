@@ -1,7 +1,7 @@
 """How the memory of one merge is shared out, in bytes.
 
 Made by the job from `--task-memory`; read by `passes` (how many runs at once, how large a piece of each) and
-`rolling` (how much is gathered before a row group is written). Of the budget a third may be buffered by the
+`rolling` (how much is gathered before a row group is written). Of the budget a quarter may be buffered by the
 runs' readers; a round copies that twice (put together, gathered); the rest is the row group being encoded.
 """
 

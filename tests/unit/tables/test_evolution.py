@@ -84,6 +84,12 @@ TYPES: dict[str, tuple[dict[int, tuple[str, str]], list[str]]] = {
     "a wider integer": ({0: ("id", "BIGINT NOT NULL")}, ["id"]),
     "a wider decimal": ({2: ("price", "DECIMAL(12, 2)")}, ["price"]),
     "another scale": ({2: ("price", "DECIMAL(10, 3)")}, ["price"]),
+    "a longer string": ({4: ("code", "VARCHAR(20)")}, []),
+    "a string without bounds": ({4: ("code", "STRING")}, []),
+    "a shorter string": ({4: ("code", "VARCHAR(9)")}, ["code"]),
+    "a string of fixed length": ({4: ("code", "CHAR(20)")}, ["code"]),
+    "a longer binary": ({5: ("hash", "BYTES")}, []),
+    "a shorter binary": ({5: ("hash", "VARBINARY(8)")}, ["hash"]),
     "renamed and changed": ({2: ("cost", "DOUBLE")}, ["cost"]),
     "two of them": ({0: ("id", "STRING"), 1: ("name", "INT")}, ["id", "name"]),
 }
@@ -93,6 +99,7 @@ TYPES: dict[str, tuple[dict[int, tuple[str, str]], list[str]]] = {
 def test_types_that_changed_since_a_file_was_written(
     columns: dict[int, tuple[str, str]], changed: list[str]
 ) -> None:
-    problems = list(type_changes(RUNNING, schema(columns, [])))
+    before = schema([*COLUMNS, ("left", "INT"), ("code", "VARCHAR(10)"), ("hash", "VARBINARY(16)")], ["id"])
+    problems = list(type_changes(before, schema(columns, [])))
     assert len(problems) == len(changed)
     assert all(f"column {name}" in problem for name, problem in zip(changed, problems, strict=True))

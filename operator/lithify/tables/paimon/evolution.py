@@ -13,6 +13,7 @@ from lithify.tables.paimon.entries import Entry
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support
+from lithify.tables.paimon.types import ColumnType
 
 
 def schema_conflict(running: Schema, newest: Schema) -> str | None:
@@ -51,8 +52,15 @@ def type_changes(old: Schema, newest: Schema) -> Iterator[str]:
     before = {column.id: column.type for column in old.columns}
     for column in newest.columns:
         known = before.get(column.id)
-        if known is not None and replace(known, nullable=True) != replace(column.type, nullable=True):
+        if known is not None and not _reads_as(known, column.type):
             yield (
                 f"column {column.name}: it had another type in schema {old.id}, "
                 "and files from then are not converted yet"
             )
+
+
+def _reads_as(old: ColumnType, newest: ColumnType) -> bool:
+    """Whether values of the old type are values of the newest one as they stand."""
+    if old.root == newest.root and old.root in ("VARCHAR", "VARBINARY"):
+        return old.precision <= newest.precision
+    return replace(old, nullable=True) == replace(newest, nullable=True)

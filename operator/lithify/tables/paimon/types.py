@@ -26,7 +26,18 @@ _ALIASES = {
     "NUMERIC": "DECIMAL",
     "DEC": "DECIMAL",
 }
-_DEFAULT_PRECISION = {"DECIMAL": 10, "TIMESTAMP": 6, "TIMESTAMP_LTZ": 6, "TIME": 0}
+_UNBOUNDED = (1 << 31) - 1
+_DEFAULT_PRECISION = {
+    "DECIMAL": 10,
+    "TIMESTAMP": 6,
+    "TIMESTAMP_LTZ": 6,
+    "STRING": _UNBOUNDED,
+    "BYTES": _UNBOUNDED,
+    "CHAR": 1,
+    "VARCHAR": 1,
+    "BINARY": 1,
+    "VARBINARY": 1,
+}
 _INTEGERS = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64()}
 _OTHERS = {
     "BOOLEAN": pa.bool_(),
@@ -45,7 +56,7 @@ _SIGN = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """An atomic type. `precision` is meant for DECIMAL, TIME, TIMESTAMP and TIMESTAMP_LTZ only."""
+    """An atomic type; `precision` is the length where it is one of strings or binaries, 0 without either."""
 
     root: str
     precision: int = 0
@@ -94,7 +105,8 @@ def parse_type(text: str) -> ColumnType:
     if match["zoned"] and root == "TIMESTAMP":
         root = "TIMESTAMP_LTZ"
     numbers = [int(number) for number in (match["arguments"] or "").split(",") if number.strip()]
-    precision = numbers[0] if numbers else _DEFAULT_PRECISION.get(root, 0)
+    default = _DEFAULT_PRECISION.get(match["root"], _DEFAULT_PRECISION.get(root, 0))
+    precision = numbers[0] if numbers else default
     return ColumnType(root, precision, numbers[1] if len(numbers) > 1 else 0, nullable)
 
 
