@@ -6,7 +6,7 @@ table's conditions show them all. Pure; `now` is an aware time in the table's ti
 The rules are those of Paimon's `UniversalCompaction` and `EarlyFullCompaction`, with one difference: the
 clock of the interval starts at the creation time of the newest file of the top level (as Paimon's does from
 2.0 on) whatever the version, because a job that starts with an empty clock would rewrite the table at every
-run.
+run. The top level is the highest that the bucket has, also where `num-levels` was lowered since.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class SpilledRun:
 
     @property
     def overhead(self) -> int:
-        """One stored batch, compressed."""
+        """At most what one stored batch has before it is decoded."""
         return _BATCH_BYTES
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:

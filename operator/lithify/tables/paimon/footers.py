@@ -57,8 +57,10 @@ class Footers:
 
     def statistics(self, path: str, row_group: int, column: str | None) -> pq.Statistics | None:
         """The statistics of one column chunk, None without any."""
-        found = [chunk for chunk in _chunks(self.of(path), row_group) if chunk.path_in_schema == column]
-        return found[0].statistics if found else None
+        footer = self.of(path)
+        named = (index for index, name in enumerate(footer.schema.names) if name == column)
+        chunks = (footer.row_group(row_group).column(index) for index in named)
+        return next((chunk.statistics for chunk in chunks if chunk.path_in_schema == column), None)
 
     def overhead(self, path: str) -> int:
         """Bytes that decoding the file holds besides the rows handed out."""
