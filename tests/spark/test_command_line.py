@@ -32,7 +32,7 @@ def lithify(
     command: str, table: Table, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command on a table."""
-    words = ["lithify", command, "--warehouse", str(table.warehouse), "--table", str(table.name), *arguments]
+    words = [LITHIFY, command, "--warehouse", str(table.warehouse), "--table", str(table.name), *arguments]
     return subprocess.run(
         words, capture_output=True, text=True, check=False, timeout=240, env={**os.environ, **environment}
     )
