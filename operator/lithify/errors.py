@@ -4,10 +4,12 @@ LithifyError
 ├── UserError                 the request or the table is not something we can serve
 │   ├── InvalidOption           an option or argument has a value that makes no sense
 │   ├── NotFound                a warehouse, table, partition, bucket or snapshot does not exist
+│   ├── NotAllowed              a catalog does not accept the credentials, or they may not do this
 │   └── UnsupportedTable        an option, type or layout that this release refuses
 ├── CorruptTable              the table's own files contradict its metadata
 │   └── MissingFile             a file that a snapshot names does not exist
 ├── StorageError              the file system refused, is full, or did not answer
+│   ├── CatalogUnavailable      a catalog's server or database did not answer, or failed
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
 ├── CommitConflict            other writers took the inputs of every bucket of the run
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
@@ -65,6 +67,15 @@ class NotFound(UserError):
         self.name = name
 
 
+class NotAllowed(UserError):
+    """A catalog does not accept the credentials, or they may not do what was asked for."""
+
+    def __init__(self, catalog: str, problem: str) -> None:
+        super().__init__(f"{catalog}: {problem}; look at the credentials among the --catalog-option settings")
+        self.catalog = catalog
+        self.problem = problem
+
+
 class UnsupportedTable(UserError):
     """The table uses something that this release refuses; `reasons` names each option or column."""
 
@@ -101,6 +112,10 @@ class StorageError(LithifyError):
         super().__init__(f"{path}: {problem}")
         self.path = path
         self.problem = problem
+
+
+class CatalogUnavailable(StorageError):
+    """The server or database of a catalog did not answer, or failed; `path` is its address."""
 
 
 class CommitUnknown(StorageError):

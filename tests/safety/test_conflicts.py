@@ -160,6 +160,25 @@ def test_two_runs_of_ours_at_once(oracle: Oracle, table: Table, tmp_path: Path) 
     assert stray_files(oracle, table) == set()
 
 
+def test_a_snapshot_that_is_expired_right_after_its_commit(
+    oracle: Oracle, table: Table, twin: Table, tmp_path: Path
+) -> None:
+    """It was in place, so its files are the table's, whether or not it can still be seen."""
+
+    def append_and_expire(oracle: Oracle, table: Table) -> object:
+        append(oracle, table)
+        return oracle.expire_snapshots(table, retain_max=1, retain_min=1, older_than=4_000_000_000_000)
+
+    append(oracle, twin)
+
+    outcome = step_between(oracle, table, tmp_path, "snapshot-written", append_and_expire)
+
+    assert outcome.code == 0, outcome.error
+    assert (outcome.report["status"], outcome.report["commit_tries"]) == ("Compacted", 1)
+    assert oracle.read(table) == oracle.read(twin)
+    assert stray_files(oracle, table) == set()
+
+
 def test_condemned_attempt_does_not_commit(oracle: Oracle, table: Table, tmp_path: Path) -> None:
     def clean_up_two_days_later(oracle: Oracle, table: Table) -> object:
         nothing = {"num-sorted-run.compaction-trigger": "99"}

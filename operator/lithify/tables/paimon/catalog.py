@@ -10,16 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from pypaimon import CatalogFactory
-from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException
-from pypaimon.common.file_io import FileIO
-from pypaimon.common.identifier import Identifier
-from pypaimon.common.options import Options
 from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.errors import CorruptTable, InvalidOption, NotFound, UnsupportedTable
+from lithify.errors import CorruptTable, InvalidOption, UnsupportedTable
 from lithify.planning.policy import Rule
+from lithify.tables.paimon.catalog_server import has_server
+from lithify.tables.paimon.connecting import load_table
 from lithify.tables.paimon.options import read_options
 from lithify.tables.paimon.schema import Column, Schema
 from lithify.tables.paimon.storage import Storage, reporting
@@ -68,11 +65,13 @@ def open_table(address: TableAddress) -> PaimonTable:
     Raises:
         NotFound: the warehouse, database or table does not exist.
         InvalidOption: an option or override cannot be used.
+        NotAllowed: the catalog does not accept the credentials.
         UnsupportedTable: it is not a primary-key table of a kind that this release knows.
-        StorageError: the file system refuses.
+        StorageError: the file system refuses, or the catalog does not answer.
     """
     _check_overrides(address.overrides)
-    table = _load(address).copy_without_time_travel(dict(address.overrides))
+    loaded = load_table(address.warehouse, address.name, address.catalog_options)
+    table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
     schema = _schema(table.table_schema, address.overrides)
     return PaimonTable(
@@ -84,42 +83,6 @@ def open_table(address: TableAddress) -> PaimonTable:
         storage=Storage(table.file_io),
         refusals=tuple(_refusals(table)),
     )
-
-
-def _load(address: TableAddress) -> FileStoreTable:
-    options = {"warehouse": address.warehouse, **address.catalog_options}
-    if options.get("metastore", "filesystem") != "rest":
-        _check_warehouse(address.warehouse, options)
-    identifier = _identifier(address.name)
-    try:
-        with reporting(address.warehouse):
-            return CatalogFactory.create(options).get_table(identifier)
-    except DatabaseNotExistException as error:
-        database = identifier.get_database_name()
-        raise NotFound("database", database, f"the warehouse {address.warehouse} does not have it") from error
-    except TableNotExistException as error:
-        raise NotFound(
-            "table", address.name, f"the warehouse {address.warehouse} does not have it"
-        ) from error
-    except (ValueError, RuntimeError, NotImplementedError) as error:
-        raise CorruptTable(f"{address.warehouse}: {address.name}", f"cannot be loaded ({error})") from error
-
-
-def _check_warehouse(warehouse: str, options: Mapping[str, str]) -> None:
-    try:
-        with reporting(warehouse):
-            exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
-    except (ValueError, ImportError) as error:
-        raise InvalidOption("--warehouse", f"{warehouse} cannot be opened ({error})") from error
-    if not exists:
-        raise NotFound("warehouse", warehouse, "the directory does not exist")
-
-
-def _identifier(name: str) -> Identifier:
-    database, dot, table = name.partition(".")
-    if not (database and dot and table) or "." in table or "$" in table:
-        raise InvalidOption("--table", f"'{name}' is not of the form database.table")
-    return Identifier.create(database, table)
 
 
 def _check_overrides(overrides: Mapping[str, str]) -> None:
@@ -141,9 +104,9 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
 def _refusals(table: FileStoreTable) -> Iterator[str]:
     """Everything else that stands in the way of compacting the table."""
     schema: TableSchema = table.table_schema
-    for refusal in (*check_options(schema.options), *check_types(_uses(schema))):
+    for refusal in (*check_options(_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
-    if not (Storage(table.file_io).is_local or table.catalog_environment.supports_version_management):
+    if not (Storage(table.file_io).is_local or has_server(table)):
         yield (
             f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
             "release (accepted: a local path, or a REST catalog that commits)"
@@ -164,6 +127,11 @@ def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
             yield ColumnUse(column.name, str(column.type), role)
 
 
+def _options(schema: TableSchema) -> dict[str, str]:
+    """The table's options; pypaimon adds what a REST catalog tells about it, be it None."""
+    return {name: value for name, value in schema.options.items() if value is not None}
+
+
 def _schema(schema: TableSchema, overrides: Mapping[str, str]) -> Schema:
     partition_keys = tuple(schema.partition_keys)
     return Schema(
@@ -173,7 +141,7 @@ def _schema(schema: TableSchema, overrides: Mapping[str, str]) -> Schema:
         ),
         primary_key=tuple(name for name in schema.primary_keys if name not in partition_keys),
         partition_keys=partition_keys,
-        options={**schema.options, **overrides},
+        options={**_options(schema), **overrides},
     )
 
 

@@ -11,7 +11,6 @@ The steps are Paimon's (`FileStoreCommitImpl`); merging manifests is left to the
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,14 +19,15 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from lithify import __version__
 from lithify.clock import Clock
-from lithify.errors import CommitUnknown, StorageError
+from lithify.errors import AttemptFenced, CommitUnknown, LithifyError
 from lithify.faults import reach
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
-from lithify.tables.paimon.snapshots import RUN_PROPERTY, Written
+from lithify.tables.paimon.sending import Sender
+from lithify.tables.paimon.snapshots import RUN_PROPERTY, Written, is_same
 from lithify.tables.paimon.table import PaimonTable
 
 _INHERITED_PROPERTIES = ("sequence.generation.max-sequence-number",)
@@ -43,12 +43,14 @@ class CommitOutcome:
         committed: the buckets that are in it.
         conflicts: the others, each with the reason.
         tries: how often the commit was built.
+        overwritten: whether a try was in place and then lost, so that its manifests may lie about.
     """
 
     snapshot: SnapshotId | None
     committed: tuple[BucketId, ...]
     conflicts: dict[BucketId, str]
     tries: int
+    overwritten: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class _Draft:
     """A snapshot whose manifests are on disk."""
 
     snapshot: Snapshot
+    base: Snapshot
     entries: list[Entry]
     files: list[str]
 
@@ -68,6 +71,8 @@ class Committer:
         self._attempt = attempt
         self._clock = clock
         self._options = table.options.commit
+        self._sender = Sender(table.snapshots, self._options, clock, self._check_fence)
+        self._overwritten = False
 
     def commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits.
@@ -82,16 +87,16 @@ class Committer:
             base = self._table.snapshots.latest()
             ready, conflicts = self._admissible(changes, base)
             if base is None or not ready:
-                return CommitOutcome(None, (), conflicts, number + 1)
+                return CommitOutcome(None, (), conflicts, number + 1, self._overwritten)
             snapshot = self._try(ready, base, number)
             if snapshot is not None:
                 committed = tuple(change.bucket for change in ready)
-                return CommitOutcome(snapshot, committed, conflicts, number + 1)
-            self._wait(number)
-        lost = f"{self._options.max_retries + 1} times another commit was faster"
-        return CommitOutcome(
-            None, (), {change.bucket: lost for change in changes}, self._options.max_retries + 1
-        )
+                return CommitOutcome(snapshot, committed, conflicts, number + 1, self._overwritten)
+            self._sender.wait(number)
+        tries = self._options.max_retries + 1
+        lost = f"{tries} times another commit was faster"
+        everything = {change.bucket: lost for change in changes}
+        return CommitOutcome(None, (), everything, tries, self._overwritten)
 
     def _admissible(
         self, changes: Sequence[BucketChange], base: Snapshot | None
@@ -119,34 +124,43 @@ class Committer:
         try:
             draft = self._draft(changes, base, writer)
             reach("manifests-written")
-            self._table.journal.check(self._attempt, self._clock.now())
+            self._check_fence()
         except BaseException:
             manifests.delete(manifests.names_with(writer))
             raise
-        try:
-            written = self._table.snapshots.write(draft.snapshot, self._table.statistics_of(draft.entries))
-        except CommitUnknown:
-            raise
-        except StorageError:
-            manifests.delete(draft.files)
-            raise
+        written = self._send(draft)
         reach("snapshot-written")
-        if written is Written.LOST:
+        if written is not Written.OURS:
             manifests.delete(draft.files)
             return None
         return SnapshotId(draft.snapshot.id) if self._settle(draft.snapshot) else None
+
+    def _check_fence(self) -> None:
+        self._table.journal.check(self._attempt, self._clock.now())
+
+    def _send(self, draft: _Draft) -> Written:
+        statistics = self._table.statistics_of(draft.entries)
+        try:
+            return self._sender.send(draft.snapshot, draft.base, statistics)
+        except (AttemptFenced, CommitUnknown):
+            raise
+        except LithifyError:
+            self._table.manifests.delete(draft.files)
+            raise
 
     def _settle(self, snapshot: Snapshot) -> bool:
         """Whether the snapshot is there to stay.
 
         A Java writer on a local file system checks and then renames, so one that had checked just before us
         may still have put its own snapshot over ours. Somebody may have built on ours meanwhile, so its files
-        are left to `orphans`, which looks at all snapshots.
+        may only be deleted after a look at all snapshots (`orphans.sweep`).
         """
         self._table.snapshots.advance_hint(SnapshotId(snapshot.id))
         reach("hint-written")
         found = self._table.snapshots.get(snapshot.id)
-        return found is not None and found.uuid == snapshot.uuid
+        is_over_ours = found is not None and not is_same(found, snapshot)
+        self._overwritten |= is_over_ours
+        return not is_over_ours
 
     def _draft(self, changes: Sequence[BucketChange], base: Snapshot, writer: str) -> _Draft:
         manifests = self._table.manifests
@@ -177,7 +191,7 @@ class Committer:
             properties=self._properties(base),
             writer_version=f"lithify-{__version__}",
         )
-        return _Draft(snapshot, entries, [base_list, delta_list, *(meta.file_name for meta in delta)])
+        return _Draft(snapshot, base, entries, [base_list, delta_list, *(meta.file_name for meta in delta)])
 
     def _properties(self, base: Snapshot) -> dict[str, str]:
         old = base.properties or {}
@@ -189,9 +203,3 @@ class Committer:
         name: str | None = base.statistics
         text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
         return name if text and json.loads(text).get("schemaId") == schema_id else None
-
-    def _wait(self, tries: int) -> None:
-        """Backs off exponentially with jitter, between the table's bounds."""
-        ceiling = min(self._options.max_wait, self._options.min_wait * 2**tries)
-        wait = random.uniform(self._options.min_wait, max(ceiling, self._options.min_wait))  # noqa: S311  # jitter
-        self._clock.sleep(wait)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from pypaimon.snapshot.snapshot import Snapshot
+
 from lithify.errors import CorruptTable
 from lithify.tables.paimon.table import PaimonTable
 
@@ -36,7 +38,12 @@ def referenced_names(table: PaimonTable, prefix: str) -> set[str]:
 
 
 def _manifest_lists(table: PaimonTable) -> Iterator[tuple[str, set[str]]]:
-    """Every snapshot, tag and changelog: its path and the manifest lists that it names."""
+    """Every snapshot, tag and changelog: its path and the manifest lists that it names.
+
+    First the newest snapshot as its catalog knows it: a server may be slow to write the file.
+    """
+    if newest := table.snapshots.latest():
+        yield table.snapshots.path(newest.id), _lists_of(newest)
     branches = [f"{table.root}/branch/{file.name}" for file in table.storage.list(f"{table.root}/branch")]
     for root in (table.root, *branches):
         for folder, stem in _HOLDERS:
@@ -53,6 +60,11 @@ def _lists_in(path: str, text: str) -> set[str]:
     except ValueError as error:
         raise CorruptTable(path, f"it cannot be read as JSON ({error})") from error
     return {holder[key] for key in _LISTS if holder.get(key)}
+
+
+def _lists_of(snapshot: Snapshot) -> set[str]:
+    lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
+    return {name for name in lists if name}
 
 
 def _reachable(table: PaimonTable, list_name: str, seen: set[str]) -> set[str]:

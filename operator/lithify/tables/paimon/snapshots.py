@@ -5,7 +5,8 @@ linked into it, which the kernel does atomically or not at all (pypaimon checks 
 processes can do at the same time). A REST catalog commits on its server. Anything else is refused by
 `catalog`: no write there is known to be atomic yet.
 
-Whatever a write returns or raises, the snapshot is then read back, and only what is found there counts.
+Whatever a write returns or raises, the snapshot is then read back, and only what is found there counts. Of a
+server the newest snapshot is asked for; older ones are files, as they are for all of Paimon's clients.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import chain
 from typing import Protocol
 
 from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
+from pypaimon.snapshot.snapshot_manager import SnapshotManager
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.errors import CommitUnknown, CorruptTable, StorageError
+from lithify.errors import CatalogUnavailable, CommitUnknown, CorruptTable, LithifyError, StorageError
 from lithify.tables.model import SnapshotId
+from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.storage import Storage, reporting
 
 RUN_PROPERTY = "lithify.run"
@@ -35,44 +39,66 @@ _SNAPSHOT = re.compile(rf"{_STEM}\d+")
 
 
 class Written(Enum):
-    """What became of an attempt to write a snapshot."""
+    """What is in the place of a snapshot: it, another one, or none."""
 
     OURS = auto()
     LOST = auto()
+    MISSING = auto()
 
 
 class SnapshotWriter(Protocol):
     """Tries to put a snapshot in its place; whether that worked is found out by reading it back."""
 
-    def write(self, snapshot: Snapshot, statistics: list[PartitionStatistics]) -> None:
-        """Tries once. May raise anything; the outcome is then unknown to this object."""
+    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
+        """Tries once; False if another snapshot was there first.
+
+        A `LithifyError` says that nothing was written, but for a `CatalogUnavailable`: then the outcome is
+        unknown to this object, and so it is when anything else is raised.
+        """
         ...
+
+
+def is_same(one: Snapshot, other: Snapshot) -> bool:
+    """Whether it is one snapshot.
+
+    Catalog servers built on Paimon before 2.0 drop the UUID, but the name of the delta is unique as well.
+    """
+    return bool(one.delta_manifest_list == other.delta_manifest_list)
 
 
 class Snapshots:
     """The snapshots of one table's main branch."""
 
     def __init__(self, table: FileStoreTable, storage: Storage) -> None:
-        self._manager = table.snapshot_manager()
+        self._files = SnapshotManager(table.file_io, table.table_path, table.current_branch())
         self._storage = storage
-        environment = table.catalog_environment
-        by_catalog = environment.catalog_loader is not None and environment.supports_version_management
-        self._writer: SnapshotWriter = (
-            _CatalogWriter(table) if by_catalog else _LinkWriter(self._manager.snapshot_dir, storage)
-        )
+        self._server = CatalogServer(table) if has_server(table) else None
+        self._writer: SnapshotWriter = self._server or _LinkWriter(self._files.snapshot_dir, storage)
+
+    @property
+    def can_write_again(self) -> bool:
+        """Whether a snapshot of unknown outcome may be written again: servers accept it on its base only."""
+        return self._server is not None
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table has none.
 
         Raises:
             CorruptTable: it cannot be read.
+            CatalogUnavailable: the catalog's server does not answer.
         """
-        folder = self._manager.snapshot_dir
+        if self._server is not None:
+            return self._server.latest()
+        folder = self._files.snapshot_dir
         try:
             with reporting(folder):
-                return self._manager.get_latest_snapshot()
+                return self._files.get_latest_snapshot()
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise CorruptTable(folder, f"the newest snapshot cannot be read ({error})") from error
+
+    def path(self, snapshot_id: int) -> str:
+        """The file of a snapshot."""
+        return f"{self._files.snapshot_dir}/{_STEM}{snapshot_id}"
 
     def get(self, snapshot_id: int) -> Snapshot | None:
         """A snapshot by its id, None if it does not exist (any more or yet).
@@ -80,7 +106,7 @@ class Snapshots:
         Raises:
             CorruptTable: it exists but cannot be read.
         """
-        path = self._manager.get_snapshot_path(snapshot_id)
+        path = self.path(snapshot_id)
         text = self._storage.read_text(path)
         if text is None:
             return None
@@ -92,44 +118,76 @@ class Snapshots:
     def since(self, snapshot_id: int) -> Iterator[Snapshot | None]:
         """The snapshots after the given one up to the newest; None stands for each that is gone."""
         newest = self.latest()
-        for number in range(snapshot_id + 1, (newest.id if newest else 0) + 1):
-            yield self.get(number)
+        if newest is not None and newest.id > snapshot_id:
+            yield from (self.get(number) for number in range(snapshot_id + 1, newest.id))
+            yield newest
 
     def committed_by_run(self, run: str) -> Snapshot | None:
         """The newest snapshot that a run of this id committed, if it is still there."""
-        names = [file.name for file in self._storage.list(self._manager.snapshot_dir)]
+        names = [file.name for file in self._storage.list(self._files.snapshot_dir)]
         numbers = [int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name)]
-        found = (self.get(number) for number in sorted(numbers, reverse=True))
+        found = chain([self.latest()], (self.get(number) for number in sorted(numbers, reverse=True)))
         return next((s for s in found if s and (s.properties or {}).get(RUN_PROPERTY) == run), None)
 
-    def write(self, snapshot: Snapshot, statistics: list[PartitionStatistics]) -> Written:
-        """Writes the next snapshot and reads it back.
+    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
+        """Writes the snapshot that follows `base` and reads back what is in its place.
+
+        Nothing is there (`MISSING`) only if the write was refused.
 
         Raises:
-            StorageError: it certainly was not written.
+            LithifyError: it certainly was not written.
             CommitUnknown: nobody can say now whether it was written.
         """
+        path = self.path(snapshot.id)
         failure: Exception | None = None
+        accepted = True
         try:
-            self._writer.write(snapshot, statistics)
+            accepted = self._writer.write(snapshot, base, statistics)
+        except CatalogUnavailable as error:
+            failure = error
+        except LithifyError as error:
+            if self._server is not None:
+                raise
+            failure = error
         except Exception as error:  # noqa: BLE001  # whatever it was, what is in place now decides
             failure = error
-        path = self._manager.get_snapshot_path(snapshot.id)
+        written = self.read_back(snapshot)
+        if written is not Written.MISSING or not accepted:
+            return written
+        if self._server is None and failure is not None:
+            raise StorageError(path, f"the snapshot cannot be written ({failure})") from failure
+        problem = f"writing the snapshot failed ({failure})" if failure else "it was written and is gone"
+        raise CommitUnknown(path, problem) from failure
+
+    def read_back(self, snapshot: Snapshot) -> Written:
+        """What is in the place of a snapshot that was sent.
+
+        Raises:
+            CommitUnknown: that cannot be found out.
+        """
+        path = self.path(snapshot.id)
         try:
-            found = self.get(snapshot.id)
+            found = self._in_place(snapshot.id)
         except Exception as error:
             raise CommitUnknown(path, f"the snapshot was sent but cannot be read back ({error})") from error
-        if found is not None:
-            return Written.OURS if found.uuid == snapshot.uuid else Written.LOST
-        if failure is None:
-            return Written.LOST
-        if self._storage.is_local:
-            raise StorageError(path, f"the snapshot cannot be written ({failure})") from failure
-        raise CommitUnknown(path, f"writing the snapshot failed ({failure})") from failure
+        if found is None:
+            return Written.MISSING
+        return Written.OURS if is_same(found, snapshot) else Written.LOST
+
+    def _in_place(self, snapshot_id: int) -> Snapshot | None:
+        newest = self._server.latest() if self._server is not None else None
+        if self._server is None or (newest is not None and newest.id > snapshot_id):
+            found = self.get(snapshot_id)
+            if found is None and newest is not None:
+                raise CorruptTable(self.path(snapshot_id), "it was expired meanwhile")
+            return found
+        return newest if newest is not None and newest.id == snapshot_id else None
 
     def advance_hint(self, snapshot_id: SnapshotId) -> None:
-        """Points the LATEST file, which is a hint only, to a new snapshot."""
-        hint = self._manager.latest_file
+        """Points the LATEST file, which is a hint only, to a new snapshot; servers do that themselves."""
+        if self._server is not None:
+            return
+        hint = self._files.latest_file
         with suppress(Exception):
             known = self._storage.read_text(hint)
             if known is None or not known.strip().isdigit() or int(known) < snapshot_id:
@@ -143,18 +201,8 @@ class _LinkWriter:
     folder: str
     storage: Storage
 
-    def write(self, snapshot: Snapshot, statistics: list[PartitionStatistics]) -> None:
-        del statistics
-        self.storage.create_text(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))
-
-
-class _CatalogWriter:
-    """Lets the catalog's server commit."""
-
-    def __init__(self, table: FileStoreTable) -> None:
-        self._table = table
-
-    def write(self, snapshot: Snapshot, statistics: list[PartitionStatistics]) -> None:
-        base = self._table.snapshot_manager().get_snapshot_by_id(snapshot.id - 1)
-        with self._table.new_snapshot_commit() as commit:
-            commit.commit(base.uuid if base else None, snapshot, statistics)
+    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
+        del base, statistics
+        return self.storage.create_text(
+            f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2)
+        )

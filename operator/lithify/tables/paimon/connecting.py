@@ -1,0 +1,176 @@
+"""Reaches catalogs through pypaimon, and turns whatever they answer into our errors.
+
+Called by `catalog`, which loads tables, and `catalog_server`, which reads and commits their snapshots.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pypaimon import CatalogFactory
+from pypaimon.api.rest_exception import (
+    BadRequestException,
+    ForbiddenException,
+    NoSuchResourceException,
+    NotAuthorizedException,
+    NotImplementedException,
+    RESTException,
+)
+from pypaimon.catalog.catalog import Catalog
+from pypaimon.catalog.catalog_exception import (
+    CatalogException,
+    DatabaseNoPermissionException,
+    DatabaseNotExistException,
+    TableNoPermissionException,
+    TableNotExistException,
+)
+from pypaimon.common.file_io import FileIO
+from pypaimon.common.identifier import Identifier
+from pypaimon.common.options import Options
+from pypaimon.table.file_store_table import FileStoreTable
+
+from lithify.errors import (
+    CatalogUnavailable,
+    CorruptTable,
+    InvalidOption,
+    LithifyError,
+    NotAllowed,
+    NotFound,
+    StorageError,
+    UnsupportedTable,
+)
+from lithify.tables.paimon.storage import reporting
+
+_FORBIDDEN = (
+    NotAuthorizedException,
+    ForbiddenException,
+    TableNoPermissionException,
+    DatabaseNoPermissionException,
+)
+_REFUSED = (BadRequestException, NoSuchResourceException, NotImplementedException)
+_SECRETS = re.compile(r"\?.*|(?<=//)[^/@]*@")
+_SQLITE = re.compile(r"jdbc:sqlite:(?!file:|:memory:)(?P<file>.+)")
+
+
+def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) -> FileStoreTable:
+    """Loads a table by its name, `database.table`.
+
+    Raises:
+        InvalidOption: the name or the catalog's settings make no sense.
+        NotFound: the warehouse, database or table does not exist.
+        UnsupportedTable: it is something else that catalogs call tables.
+        CorruptTable: its schema cannot be read.
+        NotAllowed, StorageError, CatalogUnavailable: see `answering`.
+    """
+    identifier = _identifier(name)
+    options = {"warehouse": warehouse, **catalog_options}
+    metastore, uri = options.get("metastore"), options.get("uri", warehouse)
+    if metastore != "rest":
+        _check_warehouse(warehouse, options)
+    if metastore == "jdbc":
+        _check_sqlite(uri)
+    with reporting(warehouse), answering(uri), _database_answering(uri, metastore):
+        catalog = _connect(warehouse, uri, options)
+        try:
+            table = catalog.get_table(identifier)
+        except (ValueError, RuntimeError) as error:
+            raise CorruptTable(f"{_shown(uri)}: {name}", f"cannot be loaded ({error})") from error
+    if not isinstance(table, FileStoreTable):
+        raise UnsupportedTable(name, (f"it is a {type(table).__name__}, which has no levels",))
+    return table
+
+
+@contextmanager
+def answering(uri: str) -> Iterator[None]:
+    """Turns what the catalog at a URI says into our errors.
+
+    Raises:
+        NotAllowed: it does not accept the credentials, or they may not do this.
+        NotFound: it does not have the database or table.
+        StorageError: it refuses the request.
+        CatalogUnavailable: it does not answer, or fails; what was asked may have been done all the same.
+    """
+    catalog = _shown(uri)
+    try:
+        yield
+    except DatabaseNotExistException as error:
+        raise NotFound("database", error.database, f"{catalog} does not have it") from error
+    except TableNotExistException as error:
+        raise NotFound("table", error.identifier.get_full_name(), f"{catalog} does not have it") from error
+    except (*_FORBIDDEN, RESTException) as error:
+        raise _translated(error, catalog) from error
+    except RuntimeError as error:
+        # pypaimon wraps what a commit fails with; nothing else has a REST error as its cause
+        if not isinstance(error.__cause__, RESTException):
+            raise
+        raise _translated(error.__cause__, catalog) from error
+
+
+def _shown(uri: str) -> str:
+    """A URI as messages may show it: without what may be a secret."""
+    return _SECRETS.sub("", uri)
+
+
+def _translated(error: Exception, catalog: str) -> LithifyError:
+    if isinstance(error, _FORBIDDEN):
+        return NotAllowed(catalog, str(error))
+    if isinstance(error, _REFUSED):
+        return StorageError(catalog, f"the catalog refuses the request ({error})")
+    return CatalogUnavailable(catalog, f"the catalog gives no answer ({_root(error)})")
+
+
+def _root(error: BaseException) -> BaseException:
+    """What it all began with: HTTP libraries wrap it several times."""
+    deeper = error.__cause__ or error.__context__
+    return error if deeper is None else _root(deeper)
+
+
+def _connect(warehouse: str, uri: str, options: Mapping[str, str]) -> Catalog:
+    try:
+        return CatalogFactory.create(options)
+    except (ValueError, ImportError) as error:
+        problem = f"no catalog can be opened with these settings ({error})"
+        raise InvalidOption("--catalog-option", problem) from error
+    except NoSuchResourceException as error:
+        hint = f"{_shown(uri)} does not have it, or is not the address of a Paimon REST catalog"
+        raise NotFound("warehouse", warehouse, hint) from error
+
+
+@contextmanager
+def _database_answering(uri: str, metastore: str | None) -> Iterator[None]:
+    """The drivers of a JDBC catalog's databases have errors of their own, each another family."""
+    try:
+        yield
+    except (LithifyError, CatalogException, RESTException, OSError):
+        raise
+    except Exception as error:
+        if metastore != "jdbc":
+            raise
+        raise CatalogUnavailable(_shown(uri), f"the database gives no answer ({error})") from error
+
+
+def _check_warehouse(warehouse: str, options: Mapping[str, str]) -> None:
+    try:
+        with reporting(warehouse):
+            exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
+    except (ValueError, ImportError) as error:
+        raise InvalidOption("--warehouse", f"{warehouse} cannot be opened ({error})") from error
+    if not exists:
+        raise NotFound("warehouse", warehouse, "the directory does not exist")
+
+
+def _check_sqlite(uri: str) -> None:
+    """SQLite would make a database that does not exist, and users would look for their table in vain."""
+    match = _SQLITE.fullmatch(uri)
+    if match is not None and not Path(match["file"]).exists():
+        raise NotFound("SQLite database", match["file"], "the file does not exist")
+
+
+def _identifier(name: str) -> Identifier:
+    database, dot, table = name.partition(".")
+    if not (database and dot and table) or "." in table or "$" in table:
+        raise InvalidOption("--table", f"'{name}' is not of the form database.table")
+    return Identifier.create(database, table)
