@@ -44,6 +44,11 @@ def add_a_column(oracle: Oracle, table: Table) -> object:
     return oracle.alter_table(table, {"add_column": {"name": "extra", "type": "INT"}})
 
 
+def put_over(twin: Table, table: Table) -> None:
+    """Has the files of a twin replace those of the table, as a rename does that was decided on before."""
+    shutil.copytree(Path(str(twin.warehouse)), Path(str(table.warehouse)), dirs_exist_ok=True)
+
+
 def step_between(oracle: Oracle, table: Table, folder: Path, point: str, step: Step) -> Outcome:
     """Runs a full compaction that is held at a point while `step` is done to the table."""
     held = Held(folder)
@@ -158,6 +163,43 @@ def test_two_runs_of_ours_at_once(oracle: Oracle, table: Table, tmp_path: Path) 
     assert oracle.read(table) == rows
     assert len([s for s in oracle.snapshots(table) if s["commitKind"] == "COMPACT"]) == 1
     assert stray_files(oracle, table) == set()
+
+
+def test_a_snapshot_that_a_java_writer_renames_over_ours(
+    oracle: Oracle, table: Table, twin: Table, tmp_path: Path
+) -> None:
+    """Java checks and then renames: one that had checked just before us wins, so we build on top of it."""
+    append(oracle, twin)
+    rows = oracle.read(twin)
+
+    outcome = step_between(
+        oracle, table, tmp_path, "snapshot-written", lambda _, table: put_over(twin, table)
+    )
+
+    assert outcome.code == 0, outcome.error
+    assert outcome.report["commit_tries"] == 2
+    assert [snapshot["commitKind"] for snapshot in oracle.snapshots(table)[-2:]] == ["APPEND", "COMPACT"]
+    assert oracle.read(table) == rows
+    assert stray_files(oracle, table) == set()
+
+
+def test_files_that_others_built_on_before_a_rename_over_ours_are_kept(
+    oracle: Oracle, table: Table, twin: Table, tmp_path: Path
+) -> None:
+    """Our snapshot is renamed over, but the next one was made from it: its data files are in use."""
+    rows: list[object] = []
+
+    def build_on_ours_and_put_over(oracle: Oracle, table: Table) -> None:
+        append(oracle, table)
+        rows.append(oracle.read(table))
+        put_over(twin, table)
+
+    append(oracle, twin)
+
+    outcome = step_between(oracle, table, tmp_path, "snapshot-written", build_on_ours_and_put_over)
+
+    assert outcome.code == 0, outcome.error
+    assert [oracle.read(table)] == rows
 
 
 def test_a_snapshot_that_is_expired_right_after_its_commit(

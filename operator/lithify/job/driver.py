@@ -214,12 +214,14 @@ class _Run:
 
     def _clean(self, attempt: Attempt, outputs: _Outputs, outcome: CommitOutcome, *, retried: bool) -> None:
         """Deletes what the commit left out, then forgets the attempt."""
-        for change in outputs.changes:
-            if change.bucket not in outcome.committed:
-                for file in change.added:
-                    self._table.storage.delete(f"{self._table.folder(change.bucket)}/{file.name}")
-        if retried or outputs.lost:
+        if retried or outputs.lost or outcome.overwritten:
             sweep(self._table, attempt)
+        else:
+            # Nobody has seen these files; `sweep` would read all metadata to find that out.
+            for change in outputs.changes:
+                if change.bucket not in outcome.committed:
+                    for file in change.added:
+                        self._table.storage.delete(f"{self._table.folder(change.bucket)}/{file.name}")
         reach("leftovers-deleted")
         self._table.journal.close(attempt)
 
