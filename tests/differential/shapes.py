@@ -202,6 +202,7 @@ OPTIONS = [
         file__suffix__include__compression="true",
         data_file__prefix="part-",
     ),
+    _tuned("small manifests", manifest__target_file_size="4 kb", manifest__compression="snappy"),
     Shape("ignore-delete", options={"ignore-delete": "true"}, deletes=0.4, key_values=60),
     Shape("sequence field", options={"sequence.field": "n"}, key_values=80),
     Shape(
