@@ -18,12 +18,14 @@ LithifyError
 
 Everybody raises these; only the edges (`cli`, later the controller) turn them into exit codes, conditions
 and back-off, by the class and its `failure`, never by the message. Messages say what was wrong, where, and
-what to do about it.
+what to do about it. Errors can be pickled: executors and worker processes send them home.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
 
 
 class Failure(StrEnum):
@@ -41,6 +43,10 @@ class LithifyError(Exception):
 
     failure: Failure = Failure.BUG
     exit_code: int = 1
+
+    def __reduce__(self) -> tuple[Callable[..., LithifyError], tuple[Any, ...]]:
+        # Python would call the class with the message, which is not what most of them are made from.
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class UserError(LithifyError):
@@ -164,3 +170,10 @@ class OutOfMemory(TaskFailed):
         super().__init__(f"{path}: {problem}; give executors more memory, or tasks less (--task-memory)")
         self.path = path
         self.problem = problem
+
+
+def _restored(kind: type[LithifyError], args: tuple[Any, ...], fields: dict[str, Any]) -> LithifyError:
+    """An error as it was when it was pickled, its message included."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error

@@ -5,6 +5,7 @@ Used by the command modules. Every parser raises `InvalidOption`, which ends the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -21,6 +22,10 @@ from lithify.tables.paimon.options import parse_size
 from lithify.tables.paimon.table import Selection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+_BUCKETS = re.compile(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", re.ASCII)
+_MOST_BUCKETS = 1 << 20
+"""More than a table can sensibly have; a range beyond it is a slip, and would take memory without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +143,12 @@ def size(option: str, text: str) -> int:
 def _partition(text: str) -> dict[str, str]:
     """Reads `dt=2026-01-01,hr=12`, or the same as a path with slashes."""
     separator = "/" if "/" in text else ","
-    found = pairs("--partition", text.strip("/").split(separator))
-    return {column: unquote(value) for column, value in found.items()}
+    parts = text.strip("/").split(separator)
+    found = pairs("--partition", parts)
+    if len(found) < len(parts):
+        problem = f"'{text}' names a column twice; repeat --partition for partitions of either value"
+        raise InvalidOption("--partition", problem)
+    return {unquote(column): unquote(value) for column, value in found.items()}
 
 
 def _buckets(text: str | None) -> frozenset[int]:
@@ -147,10 +156,11 @@ def _buckets(text: str | None) -> frozenset[int]:
         return frozenset()
     found: set[int] = set()
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+        match = _BUCKETS.fullmatch(part)
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+        if not 0 < len(numbers) <= _MOST_BUCKETS:
             raise InvalidOption("--bucket", f"'{text}' is not a list such as 0-3,7")
-        found.update(range(int(first), int(last if dash else first) + 1))
+        found.update(numbers)
     return frozenset(found)
 
 
@@ -159,5 +169,6 @@ def _zone(name: str | None) -> ZoneInfo | None:
         return None
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        # An OSError where it is a directory of zones, such as Europe.
         raise InvalidOption("--time-zone", f"'{name}' is not a time zone such as Europe/Berlin") from error

@@ -73,14 +73,18 @@ class ProgressBar:
     """Shows on stderr how many tasks are done; an `Observer` of the driver and a context manager."""
 
     def __init__(self) -> None:
+        console = err()
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=err(),
+            console=console,
             transient=True,
+            disable=not console.is_terminal,
+            redirect_stdout=False,
+            redirect_stderr=False,  # the runner does that, to hide what Spark prints
         )
         self._bar = self._progress.add_task("planning", total=None)
 

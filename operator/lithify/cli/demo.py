@@ -41,7 +41,7 @@ def demo(verbose: bool, /, folder: str | None, master: str) -> None:
     address = TableAddress(warehouse, _TABLE)
     mess = Mess()
     commits = number(mess.changes + 1, "commit")
-    console.print(f"Making {_TABLE} in {warehouse}: {commits} that insert, change and delete.")
+    console.print(Text(f"Making {_TABLE} in {warehouse}: {commits} that insert, change and delete."))
     with _bar("writing", mess.changes + 1) as progress:
         make_table(warehouse, _TABLE, mess, progress)
     _show(console, address, "Before: every commit left a file in each bucket")
@@ -88,6 +88,7 @@ def _show(console: Console, address: TableAddress, title: str) -> None:
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr that is told how much is done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=err(), transient=True) as progress:
+    console = err()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task(what, total=total)
         yield lambda done: progress.update(bar, completed=done)

@@ -15,7 +15,13 @@ from lithify.tables.paimon.catalog import open_table
 
 @click.command()
 @table_options
-@click.option("--limit", default=20, show_default=True, help="Show so many buckets, the busiest first.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Show so many buckets, the busiest first.",
+)
 @json_option
 def inspect(limit: int, as_json: bool, **options: Any) -> None:
     """Show partitions, buckets, levels, sorted runs, small files, deletes and triggers."""

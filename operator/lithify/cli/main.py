@@ -18,16 +18,20 @@ from lithify.cli.inspect import inspect
 from lithify.cli.plan import plan
 from lithify.errors import LithifyError
 
+BAD_USAGE = click.UsageError.exit_code
 INTERRUPTED = 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 @click.option("-v", "--verbose", is_flag=True, help="Show tracebacks and what Spark prints.")
 @click.pass_context
 def cli(context: click.Context, verbose: bool) -> None:
     """Keeps Apache Paimon tables compacted: plans like Paimon, merges in Arrow, runs on Spark."""
     context.obj = verbose
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(BAD_USAGE)
 
 
 for _command in (inspect, plan, compact, demo):
@@ -39,8 +43,8 @@ def main() -> None:
     verbose = bool({"-v", "--verbose"} & set(sys.argv[1:]))
     try:
         code = cli(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
+    except click.UsageError as error:
+        _tell(_usage_problem(error), verbose=verbose)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(INTERRUPTED)
@@ -54,7 +58,13 @@ def main() -> None:
     sys.exit(code or 0)
 
 
+def _usage_problem(error: click.UsageError) -> str:
+    """What is wrong, and where the right words are listed."""
+    command = error.ctx.command_path if error.ctx else "lithify"
+    return f"{error.format_message().rstrip('.')}; try {command} -h"
+
+
 def _tell(sentence: str, *, verbose: bool) -> None:
     if verbose:
         traceback.print_exc()
-    click.echo(f"lithify: {sentence}", err=True)
+    click.echo(f"lithify: {' '.join(sentence.splitlines())}", err=True)

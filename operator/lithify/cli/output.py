@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -15,14 +16,20 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def out() -> Console:
-    """The console for results; wide where nobody's window has to hold them."""
+    """The console for results; wide where nobody's window has to hold them.
+
+    What the encoding of the output lacks (arrows, blocks) comes out as question marks: a compaction that has
+    committed must not end with an error for that.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
     return Console(file=sys.stdout, highlight=False, width=width)
 
 
 def err() -> Console:
-    """The console for progress and notes."""
-    return Console(file=sys.stderr, highlight=False)
+    """The console for progress and notes; it writes to whatever `sys.stderr` is at that moment."""
+    return Console(stderr=True, highlight=False)
 
 
 def emit(as_json: bool, data: Mapping[str, Any], view: Callable[[], RenderableType]) -> None:
@@ -42,6 +49,6 @@ def amount(size: float) -> str:
     return ""
 
 
-def number(count: int, noun: str) -> str:
+def number(count: int, noun: str, plural: str = "") -> str:
     """A count with its noun in the right form: `1 file`, `2 files`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -46,16 +46,16 @@ def plan_dict(table: PaimonTable, plan: RunPlan | None) -> dict[str, Any]:
     }
 
 
-def _cells(unit: Unit) -> list[str]:
+def _cells(unit: Unit) -> list[RenderableType]:
     rewritten = sum(len(rewrite.files) for rewrite in unit.work.rewrites)
     return [
-        str(unit.bucket),
+        Text(str(unit.bucket)),
         unit.verdict.trigger.value,
         str(unit.output_level),
         number(rewritten, "file"),
         amount(unit.rewritten_size),
         number(len(unit.work.upgrades), "file"),
-        unit.verdict.detail,
+        Text(unit.verdict.detail),
     ]
 
 

@@ -47,9 +47,9 @@ def _buckets(report: Report) -> Table:
     return grid
 
 
-def _cells(bucket: BucketReport) -> list[str]:
+def _cells(bucket: BucketReport) -> list[RenderableType]:
     return [
-        bucket.bucket,
+        Text(bucket.bucket),
         bucket.trigger,
         f"{bucket.before.files} → {bucket.after.files}",
         f"{amount(bucket.before.bytes)} → {amount(bucket.after.bytes)}",
@@ -66,11 +66,12 @@ def _reason(report: Report) -> str:
     if report.status == "AlreadyCommitted":
         return f"run {report.run} had committed snapshot {report.snapshot_after} already"
     reasons = "; ".join(f"{number(count, 'bucket')}: {reason}" for reason, count in report.resting.items())
-    return f"nothing to do ({reasons or 'the table has no snapshot yet'})"
+    empty = "the table has no snapshot yet" if report.snapshot_before is None else "there are no files"
+    return f"nothing to do ({reasons or empty})"
 
 
 def _effort(report: Report) -> str:
-    retries = f" ({number(report.task_retries, 'retry')})" if report.task_retries else ""
+    retries = f" ({number(report.task_retries, 'retry', 'retries')})" if report.task_retries else ""
     rounds = f", {report.rounds} rounds" if report.rounds > 1 else ""
     return (
         f"{number(report.tasks, 'task')}{retries}{rounds}, {report.core_seconds:.1f} core-seconds, "

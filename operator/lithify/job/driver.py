@@ -7,6 +7,7 @@ an attempt with a journal of its own, written before its first file.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -133,7 +134,8 @@ class _Run:
         """Plans and compacts the buckets of a view; returns those in conflict, with the reason."""
         with self._stage("plan"):
             plan = plan_run(self._table, view, self._request.strategy, self._clock)
-        self._note(rounds=self._report.rounds + 1, resting=resting(plan.rests))
+        rests = Counter(self._report.resting) + Counter(resting(plan.rests))
+        self._note(rounds=self._report.rounds + 1, resting=dict(rests))
         reach("planned")
         if not plan.units:
             return {}

@@ -14,9 +14,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from lithify import errors
 from lithify.clock import Clock, wall_millis
 from lithify.errors import CorruptTable, LithifyError, MissingFile, OutOfMemory, StorageError
 from lithify.faults import reach
@@ -80,13 +82,9 @@ class TaskFailure:
 
     def as_error(self) -> LithifyError:
         """The error that it stands for."""
-        if self.kind == MissingFile.__name__:
-            return MissingFile(self.path)
-        if self.kind == CorruptTable.__name__:
-            return CorruptTable(self.path, self.problem)
-        if self.kind == StorageError.__name__:
-            return StorageError(self.path, self.problem)
-        return OutOfMemory(self.path, self.problem)
+        kind: Any = getattr(errors, self.kind)
+        error: LithifyError = kind(self.path) if kind is MissingFile else kind(self.path, self.problem)
+        return error
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,139 @@
+"""Where output goes, how numbers read, and that neither an encoding nor Spark gets in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO, TextIOWrapper
+from select import select
+
+import pytest
+from rich.text import Text
+
+from lithify.cli.compact import ProgressBar
+from lithify.cli.output import amount, emit, err, number, out
+from lithify.job.spark import _jvm_output_hidden
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (5 << 20, "5.0 MiB"),
+        (3 << 30, "3.0 GiB"),
+        (7 << 40, "7.0 TiB"),
+        (2 << 50, "2.0 PiB"),
+        (5000 << 50, "5000.0 PiB"),
+    ],
+)
+def test_amounts(size: int, expected: str) -> None:
+    assert amount(size) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "words", "expected"),
+    [
+        (0, ["file"], "0 files"),
+        (1, ["file"], "1 file"),
+        (2, ["small file"], "2 small files"),
+        (1_234_567, ["row"], "1,234,567 rows"),
+        (1, ["retry", "retries"], "1 retry"),
+        (2, ["retry", "retries"], "2 retries"),
+    ],
+)
+def test_numbers(count: int, words: list[str], expected: str) -> None:
+    assert number(count, *words) == expected
+
+
+class TestEmit:
+    def test_json_goes_to_stdout_and_the_picture_is_not_made(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def no_picture() -> Text:
+            raise AssertionError
+
+        emit(True, {"a": [1, None, "[red]é"]}, no_picture)
+
+        printed = capsys.readouterr()
+        assert json.loads(printed.out) == {"a": [1, None, "[red]é"]}
+        assert printed.err == ""
+
+    def test_pictures_go_to_stdout(self, capsys: pytest.CaptureFixture[str]) -> None:
+        emit(False, {}, lambda: Text("[red]▇ → :bug:"))
+        assert capsys.readouterr() == ("[red]▇ → :bug:\n", "")
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+    def test_encodings_without_arrows_are_no_error(
+        self, encoding: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written = BytesIO()
+        monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding))
+        emit(False, {}, lambda: Text("3 → 1 ▇"))
+        assert written.getvalue() == b"3 ? 1 ?\n"
+
+    def test_nobodys_window_is_wide(self) -> None:
+        assert out().width == 140
+
+
+@contextmanager
+def terminal() -> Iterator[Callable[[str], str]]:
+    """Makes stderr a terminal, the file descriptor and Python's stream.
+
+    Yields a function that waits for a text on the screen and returns what was new up to there.
+    """
+    screen, keyboard = os.openpty()
+
+    def shown(text: str) -> str:
+        new = ""
+        while text not in new:
+            ready, _, _ = select([screen], [], [], 10)
+            assert ready, f"{text} is not in {new!r}"
+            new += os.read(screen, 1 << 16).decode()
+        return new
+
+    with pytest.MonkeyPatch.context() as patch, os.fdopen(2, "w", buffering=1, closefd=False) as stream:
+        real = os.dup(2)
+        os.dup2(keyboard, 2)
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "stderr", stream)
+        try:
+            yield shown
+        finally:
+            os.dup2(real, 2)
+            for number in (real, screen, keyboard):
+                os.close(number)
+
+
+class TestProgress:
+    def test_is_seen_while_spark_is_silenced(self) -> None:
+        with terminal() as shown, ProgressBar() as bar:
+            shown("planning")
+            with _jvm_output_hidden():
+                os.write(2, b"WARN NativeCodeLoader")
+                bar.progressed(41)
+                bar.__exit__()
+                assert "WARN" not in shown("41/")
+
+    def test_stderr_is_itself_again(self) -> None:
+        with terminal() as shown:
+            stream = sys.stderr
+            with ProgressBar(), _jvm_output_hidden():
+                assert sys.stderr is not stream
+            assert sys.stderr is stream
+            print("lithify: the end", file=sys.stderr)
+            shown("lithify: the end\r\n")
+
+    def test_is_not_printed_where_nobody_looks(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with ProgressBar() as bar:
+            bar.progressed(41)
+        assert capsys.readouterr() == ("", "")
+
+    def test_notes_go_to_stderr(self, capsys: pytest.CaptureFixture[str]) -> None:
+        err().print("a note")
+        assert capsys.readouterr() == ("", "a note\n")

@@ -1,0 +1,182 @@
+"""What became of a unit, in numbers; and the JSON of a report, which machines rely on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+
+import pytest
+
+from lithify.job.report import BucketReport, Report, Totals, bucket_report, resting, totals
+from lithify.planning.plan import Rest, Unit, plan_bucket
+from lithify.planning.policy import CompactionPolicy, Strategy
+from lithify.tables.model import BucketId, DataFile
+from lithify.tables.paimon.entries import FileMeta
+from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, levels_of, stack
+from unit.tables.manifests import file_meta
+
+POLICY = CompactionPolicy(run_trigger=3, small_file_size=SMALL_FILE)
+
+
+def unit_of(files: Sequence[DataFile], strategy: Strategy = Strategy.FULL) -> Unit:
+    unit = plan_bucket(bucket_of(files), POLICY, strategy, MIDNIGHT)
+    assert isinstance(unit, Unit)
+    return unit
+
+
+def new_files(*sizes: int) -> list[FileMeta]:
+    return [file_meta(f"new-{number}", 5, size=size, rows=4) for number, size in enumerate(sizes)]
+
+
+class TestBucketReport:
+    def test_names_bucket_trigger_and_reason(self) -> None:
+        unit = unit_of(stack((0, 100), (0, 100), (5, 900)), Strategy.MINOR)
+        report = bucket_report(unit, new_files(70))
+        assert (report.bucket, report.output_level) == ("dt=1/bucket-3", unit.output_level)
+        assert (report.trigger, report.reason) == (unit.verdict.trigger.value, unit.verdict.detail)
+
+    def test_counts_what_was_rewritten_and_what_it_became(self) -> None:
+        report = bucket_report(unit_of(stack((0, 100), (0, 200), (5, 900))), new_files(500, 550))
+        assert report.before == Totals(files=3, bytes=1200, rows=30)
+        assert report.after == Totals(files=2, bytes=1050, rows=8)
+        assert (report.levels_before, report.levels_after) == ({0: 2, 5: 1}, {5: 2})
+
+    def test_files_that_only_change_level_are_not_rewritten(self) -> None:
+        apart = [
+            file("small", (0, 9)),
+            file("too", (5, 9)),
+            file("lone", (20, 29), level=3, size=SMALL_FILE),
+        ]
+        report = bucket_report(unit_of(apart), new_files(150))
+        assert report.upgraded == 1
+        assert report.before == Totals(files=2, bytes=200, rows=20)
+        assert (report.levels_before, report.levels_after) == ({0: 2, 3: 1}, {5: 2})
+
+    def test_files_that_stay_where_they_are_still_count(self) -> None:
+        apart = [
+            file("a", (0, 9)),
+            file("b", (5, 9)),
+            file("stays", (20, 29), level=5, size=SMALL_FILE),
+        ]
+        report = bucket_report(unit_of(apart), new_files(150))
+        assert (report.upgraded, report.before.files) == (0, 2)
+        assert (report.levels_before, report.levels_after) == ({0: 2, 5: 1}, {5: 2})
+
+    def test_runs_below_the_pick_stay(self) -> None:
+        files = stack((0, 100), (0, 100), (0, 100), (4, 5_000), (5, 100_000))
+        report = bucket_report(unit_of(files, Strategy.MINOR), new_files(280))
+        assert report.levels_before == {0: 3, 4: 1, 5: 1}
+        assert report.levels_after == {report.output_level: 1, 4: 1, 5: 1}
+
+    def test_nothing_is_left_when_everything_was_deleted(self) -> None:
+        report = bucket_report(unit_of(stack((0, 100), (0, 100))), [])
+        assert report.after == Totals()
+        assert report.levels_after == {}
+
+
+def test_totals_add_up() -> None:
+    assert Totals(1, 10, 100) + Totals(2, 20, 200) + Totals() == Totals(3, 30, 300)
+
+
+def test_totals_of_files_of_either_kind() -> None:
+    assert totals([file("a", size=7), file_meta("b", size=8, rows=1)]) == Totals(2, 15, 11)
+    assert totals([]) == Totals()
+
+
+def test_resting_counts_by_reason() -> None:
+    reasons = ["no trigger fired", "the bucket is empty", "no trigger fired"]
+    rests = [Rest(BucketId(b"", n, f"bucket-{n}"), why, levels_of()) for n, why in enumerate(reasons)]
+    assert resting(rests) == {"no trigger fired": 2, "the bucket is empty": 1}
+    assert resting([]) == {}
+
+
+def bucket(name: str, *, upgraded: int = 0, before: int = 3, after: int = 1) -> BucketReport:
+    return BucketReport(
+        bucket=name,
+        trigger="Full",
+        reason="a full compaction was asked for",
+        output_level=5,
+        upgraded=upgraded,
+        before=Totals(before, before * 100, before * 10),
+        after=Totals(after, after * 100, after * 10),
+        levels_before={0: before},
+        levels_after={5: after + upgraded},
+    )
+
+
+NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=7, rounds=1, resting={"quiet": 4})
+COMPACTED = Report(
+    table="db.t",
+    run="run",
+    status="Compacted",
+    strategy="full",
+    snapshot_before=7,
+    snapshot_after=9,
+    rounds=2,
+    commit_tries=3,
+    buckets=(bucket("dt=1/bucket-0"), bucket("dt=1/bucket-1", upgraded=2, before=5)),
+    skipped={"dt=1/bucket-2": "data-0 is no longer in level 0"},
+    resting={"quiet": 4},
+    tasks=6,
+    task_retries=1,
+    core_seconds=2.5,
+    peak_task_bytes=1 << 28,
+    seconds={"plan": 0.1, "rewrite": 2.0},
+    orphans_deleted=2,
+)
+
+
+class TestReport:
+    def test_sums_up_its_buckets(self) -> None:
+        assert COMPACTED.before == Totals(8, 800, 80)
+        assert COMPACTED.after == Totals(2, 200, 20)
+        assert COMPACTED.upgraded == 2
+        assert (NOTHING.before, NOTHING.after, NOTHING.upgraded) == (Totals(), Totals(), 0)
+
+    @pytest.mark.parametrize("report", [NOTHING, COMPACTED], ids=["nothing to do", "compacted"])
+    def test_json_has_the_same_fields_whatever_happened(self, report: Report) -> None:
+        assert list(report.to_dict()) == [
+            "table",
+            "run",
+            "status",
+            "strategy",
+            "snapshot_before",
+            "snapshot_after",
+            "rounds",
+            "commit_tries",
+            "buckets",
+            "skipped",
+            "resting",
+            "tasks",
+            "task_retries",
+            "core_seconds",
+            "peak_task_bytes",
+            "seconds",
+            "orphans_deleted",
+            "before",
+            "after",
+            "upgraded",
+        ]
+
+    def test_json_of_a_bucket(self) -> None:
+        plain = json.loads(json.dumps(COMPACTED.to_dict()))
+        assert plain["buckets"][1] == {
+            "bucket": "dt=1/bucket-1",
+            "trigger": "Full",
+            "reason": "a full compaction was asked for",
+            "output_level": 5,
+            "upgraded": 2,
+            "before": {"files": 5, "bytes": 500, "rows": 50},
+            "after": {"files": 1, "bytes": 100, "rows": 10},
+            "levels_before": {"0": 5},
+            "levels_after": {"5": 3},
+        }
+
+    def test_json_holds_everything_that_the_report_does(self) -> None:
+        plain = json.loads(json.dumps(COMPACTED.to_dict()))
+        for field in fields(Report):
+            if field.name != "buckets":
+                assert plain[field.name] == getattr(COMPACTED, field.name)
+        assert [each["bucket"] for each in plain["buckets"]] == ["dt=1/bucket-0", "dt=1/bucket-1"]
+        assert (plain["before"]["files"], plain["after"]["rows"], plain["upgraded"]) == (8, 20, 2)

@@ -1,0 +1,139 @@
+"""Every error has its retry class and exit code, names what it is about, and survives the way home."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lithify.errors import (
+    AttemptFenced,
+    CatalogUnavailable,
+    CommitConflict,
+    CommitUnknown,
+    CorruptTable,
+    Failure,
+    InvalidOption,
+    LithifyError,
+    MissingFile,
+    NotAllowed,
+    NotFound,
+    OutOfMemory,
+    StorageError,
+    TaskFailed,
+    UnsupportedTable,
+    UserError,
+)
+
+COMMANDS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+
+ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
+    (LithifyError("who knows"), Failure.BUG, 1, {}),
+    (UserError("not like this"), Failure.USER, 2, {}),
+    (InvalidOption("--bucket", "no list"), Failure.USER, 2, {"option": "--bucket"}),
+    (NotFound("table", "db.t", "look there"), Failure.USER, 2, {"what": "table", "name": "db.t"}),
+    (NotAllowed("http://c", "expired"), Failure.USER, 2, {"catalog": "http://c", "problem": "expired"}),
+    (
+        UnsupportedTable("db.t", ("merge-engine", "orc")),
+        Failure.USER,
+        2,
+        {"table": "db.t", "reasons": ("merge-engine", "orc")},
+    ),
+    (CorruptTable("/t/m-0", "cut off"), Failure.USER, 1, {"path": "/t/m-0", "problem": "cut off"}),
+    (MissingFile("/t/data-0"), Failure.USER, 1, {"path": "/t/data-0"}),
+    (StorageError("/t/f", "no space"), Failure.INFRASTRUCTURE, 1, {"path": "/t/f", "problem": "no space"}),
+    (CatalogUnavailable("http://c", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "http://c"}),
+    (CommitUnknown("/t/s-7", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "/t/s-7", "problem": "gone"}),
+    (
+        CommitConflict("db.t", ("dt=1/bucket-0", "bucket-1"), 3),
+        Failure.CONFLICT,
+        3,
+        {"table": "db.t", "buckets": ("dt=1/bucket-0", "bucket-1"), "rounds": 3},
+    ),
+    (AttemptFenced("/t/run-1.json", "too old"), Failure.INFRASTRUCTURE, 1, {"journal": "/t/run-1.json"}),
+    (TaskFailed("four times"), Failure.INFRASTRUCTURE, 1, {}),
+    (OutOfMemory("/t/f", "9 GB"), Failure.OUT_OF_MEMORY, 1, {"path": "/t/f", "problem": "9 GB"}),
+]
+"""One of each class: what it is, its retry class, its exit code, and its fields."""
+
+EACH = pytest.mark.parametrize("error", [error for error, *_ in ERRORS], ids=lambda e: type(e).__name__)
+
+
+def classes(root: type[LithifyError] = LithifyError) -> Iterator[type[LithifyError]]:
+    yield root
+    for kind in root.__subclasses__():
+        yield from classes(kind)
+
+
+def test_every_class_is_looked_at() -> None:
+    assert {type(error) for error, *_ in ERRORS} == set(classes())
+
+
+@pytest.mark.parametrize(
+    ("error", "failure", "code", "fields"), ERRORS, ids=[type(error).__name__ for error, *_ in ERRORS]
+)
+def test_class_decides_retries_and_the_exit_code(
+    error: LithifyError, failure: Failure, code: int, fields: Mapping[str, Any]
+) -> None:
+    assert (error.failure, error.exit_code) == (failure, code)
+    assert {name: getattr(error, name) for name in fields} == fields
+
+
+def test_exit_codes_are_those_of_the_documentation() -> None:
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", COMMANDS_PAGE.read_text(), re.MULTILINE)}
+    assert documented == {0, *(kind.exit_code for kind in classes())}
+
+
+def test_every_kind_of_failure_has_an_error() -> None:
+    assert {kind.failure for kind in classes()} == set(Failure)
+
+
+@pytest.mark.parametrize(
+    ("error", "fields"),
+    [(error, fields) for error, _, _, fields in ERRORS if fields],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_message_names_everything_that_the_fields_hold(
+    error: LithifyError, fields: Mapping[str, Any]
+) -> None:
+    facts = [fact for value in fields.values() for fact in (value if isinstance(value, tuple) else (value,))]
+    assert [fact for fact in facts if str(fact) not in str(error)] == []
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 1000])
+def test_message_of_a_conflict_stays_short(count: int) -> None:
+    buckets = tuple(f"dt=2026-01-01/bucket-{number}" for number in range(count))
+    error = CommitConflict("db.t", buckets, 3)
+    assert error.buckets == buckets
+    assert sum(bucket in str(error).replace(",", " ").split() for bucket in buckets) == min(count, 5)
+    assert len(str(error)) < 350
+
+
+@EACH
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_errors_survive_pickling(error: LithifyError, protocol: int) -> None:
+    assert_same(pickle.loads(pickle.dumps(error, protocol)), error)
+
+
+@EACH
+def test_errors_survive_two_trips_and_a_copy(error: LithifyError) -> None:
+    assert_same(copy.copy(pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(error))))), error)
+
+
+def test_notes_are_carried_along() -> None:
+    error = StorageError("/t/f", "no space")
+    error.add_note("while spilling")
+    assert pickle.loads(pickle.dumps(error)).__notes__ == ["while spilling"]
+
+
+def assert_same(found: LithifyError, error: LithifyError) -> None:
+    assert type(found) is type(error)
+    assert str(found) == str(error)
+    assert found.__dict__ == error.__dict__
+    assert (found.failure, found.exit_code) == (error.failure, error.exit_code)
