@@ -1,7 +1,7 @@
 """The optional arguments that several operations share."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from oracle.model import Partition
 
@@ -19,11 +19,20 @@ class WriteHow(TypedDict, total=False):
     properties: Mapping[str, str]
 
 
+class Filter(TypedDict):
+    """A predicate on one column that is read; README.md lists the operators and which literals they take."""
+
+    column: str
+    op: str
+    literal: NotRequired[Any]
+    literals: NotRequired[Sequence[Any]]
+
+
 class ReadWhat(TypedDict, total=False):
     """What is read: by default all columns of all rows of the newest snapshot.
 
-    Unless `raw_kinds` is set, an update (`+U`) is told as `+I`: which of them Java tells depends on
-    whether it had to merge.
+    With a `filter` Paimon skips what statistics rule out and tests the rest row by row. Unless `raw_kinds`
+    is set, an update (`+U`) is told as `+I`: which of them Java tells depends on whether it had to merge.
     """
 
     options: Mapping[str, str]
@@ -31,6 +40,7 @@ class ReadWhat(TypedDict, total=False):
     tag: str
     projection: Sequence[str]
     partition: Mapping[str, str]
+    filter: Filter
     raw_kinds: bool
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from oracle.arguments import CompactWhat, ReadWhat, WriteHow
+from oracle.arguments import CompactWhat, Filter, ReadWhat, WriteHow
 from oracle.model import (
     BucketChange,
     BucketRound,
@@ -159,6 +159,19 @@ class Oracle:
     def digest(self, table: Table, **what: Unpack[ReadWhat]) -> Digest:
         """A hash of what `read` returns that does not depend on the order, for tables of any size."""
         return Digest(**self.call("digest", **table.args(), **what))
+
+    def filtered_digests(
+        self, table: Table, filters: Iterable[Filter], *, skipping: bool = True, **what: Unpack[ReadWhat]
+    ) -> list[Digest]:
+        """The digest of what each filter leaves, all in one request.
+
+        Each filter is a read of its own that skips files, row groups and pages by their statistics. Without
+        `skipping` everything is read once and the filters are applied to the rows: the answer that must be.
+        """
+        reply = self.call(
+            "filtered_digests", **table.args(), filters=list(filters), skipping=skipping, **what
+        )
+        return [Digest(**digest) for digest in reply]
 
     def scan(self, table: Table, repeat: int = 1, **what: Unpack[ReadWhat]) -> Scan:
         """Reads everything in one thread and throws it away, for benchmarks."""

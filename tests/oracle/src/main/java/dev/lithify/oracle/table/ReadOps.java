@@ -3,15 +3,19 @@ package dev.lithify.oracle.table;
 import dev.lithify.oracle.protocol.Args;
 import dev.lithify.oracle.protocol.Json;
 import dev.lithify.oracle.protocol.Op;
-import dev.lithify.oracle.values.MultisetHash;
 import dev.lithify.oracle.values.RowText;
 
 import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.options.MemorySize;
+import org.apache.paimon.predicate.Predicate;
 import org.apache.paimon.reader.RecordReader;
+import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.Table;
 import org.apache.paimon.table.source.ReadBuilder;
+import org.apache.paimon.table.source.TableRead;
 import org.apache.paimon.types.RowKind;
 import org.apache.paimon.types.RowType;
+import org.apache.paimon.utils.SegmentsCache;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,8 +24,14 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
-/** Ops that read a table as any Java reader does, merged: read, digest and scan. */
+/**
+ * Ops that read a table as any Java reader does, merged: read, digest, filtered_digests and scan. A filter lets
+ * Paimon skip what cannot match by its statistics, and is then applied to every row: what comes out differs from
+ * the rows that match only if something was skipped by mistake.
+ */
 public final class ReadOps {
+    private static final MemorySize MANIFEST_CACHE = MemorySize.ofMebiBytes(64);
+
     private final Tables tables;
 
     public ReadOps(Tables tables) {
@@ -31,11 +41,12 @@ public final class ReadOps {
     public void register(Map<String, Op> ops) {
         ops.put("read", this::read);
         ops.put("digest", this::digest);
+        ops.put("filtered_digests", this::filteredDigests);
         ops.put("scan", this::scan);
     }
 
     private Object read(Args args) throws Exception {
-        ReadBuilder builder = builder(table(args), args);
+        ReadBuilder builder = filtered(table(args), args);
         Function<InternalRow, String> text = text(builder, args);
         List<String> rows = new ArrayList<>();
         forEach(builder, row -> rows.add(text.apply(row)));
@@ -45,17 +56,48 @@ public final class ReadOps {
 
     private Object digest(Args args) throws Exception {
         Table table = table(args);
-        ReadBuilder builder = builder(table, args);
-        Function<InternalRow, String> text = text(builder, args);
-        MultisetHash hash = new MultisetHash();
-        DistinctKeys keys = DistinctKeys.of(builder.readType(), table.primaryKeys());
-        long[] rows = {0};
+        return digest(table, filtered(table, args), args);
+    }
+
+    /** A digest per filter: of one read each, or all of them out of one read of everything. */
+    private Object filteredDigests(Args args) throws Exception {
+        Table table = table(args);
+        List<Args> filters = args.objects("filters");
+        if (!args.flag("skipping", true)) {
+            return digestsOfOneRead(table, filters, args);
+        }
+        if (table instanceof FileStoreTable fileStoreTable) {
+            fileStoreTable.setManifestCache(SegmentsCache.create(MANIFEST_CACHE, Long.MAX_VALUE));
+        }
+        List<Object> digests = new ArrayList<>();
+        for (Args filter : filters) {
+            digests.add(digest(table, filtered(table, filtered(table, args), filter), args));
+        }
+        return digests;
+    }
+
+    private static Object digest(Table table, ReadBuilder builder, Args args) throws Exception {
+        RowDigest digest = new RowDigest(table, builder.readType(), text(builder, args));
+        forEach(builder, digest::add);
+        return digest.result();
+    }
+
+    private static Object digestsOfOneRead(Table table, List<Args> filters, Args args) throws Exception {
+        ReadBuilder builder = filtered(table, args);
+        FilterParser parser = new FilterParser(builder.readType());
+        List<Predicate> predicates = filters.stream().map(parser::parse).toList();
+        List<RowDigest> digests = new ArrayList<>();
+        for (int i = 0; i < predicates.size(); i++) {
+            digests.add(new RowDigest(table, builder.readType(), text(builder, args)));
+        }
         forEach(builder, row -> {
-            hash.add(text.apply(row));
-            keys.add(row);
-            rows[0]++;
+            for (int i = 0; i < predicates.size(); i++) {
+                if (predicates.get(i).test(row)) {
+                    digests.get(i).add(row);
+                }
+            }
         });
-        return Json.object("rows", rows[0], "distinct_keys", keys.count(), "hash", hash.hex());
+        return digests.stream().map(RowDigest::result).toList();
     }
 
     private Object scan(Args args) throws Exception {
@@ -65,7 +107,7 @@ public final class ReadOps {
         for (int i = args.integer("repeat", 1); i > 0; i--) {
             rows[0] = 0;
             long start = System.nanoTime();
-            forEach(builder(table, args), row -> rows[0]++);
+            forEach(filtered(table, args), row -> rows[0]++);
             nanos.add(System.nanoTime() - start);
         }
         return Json.object("rows", rows[0], "nanos", nanos);
@@ -90,6 +132,19 @@ public final class ReadOps {
             builder.withPartitionFilter(args.textMap("partition"));
         }
         return builder;
+    }
+
+    private static ReadBuilder filtered(Table table, Args args) {
+        ReadBuilder builder = builder(table, args);
+        return args.has("filter") ? filtered(table, builder, args.object("filter")) : builder;
+    }
+
+    /** The column has to be read, else Paimon could not apply the filter to the rows. */
+    private static ReadBuilder filtered(Table table, ReadBuilder builder, Args filter) {
+        if (!builder.readType().containsField(filter.text("column"))) {
+            throw filter.wrong("column", "a column that is read", filter.text("column"));
+        }
+        return builder.withFilter(new FilterParser(table.rowType()).parse(filter));
     }
 
     /**
@@ -117,7 +172,8 @@ public final class ReadOps {
     }
 
     private static void forEach(ReadBuilder builder, Consumer<InternalRow> consumer) throws Exception {
-        try (RecordReader<InternalRow> reader = builder.newRead().createReader(builder.newScan().plan())) {
+        TableRead read = builder.newRead().executeFilter();
+        try (RecordReader<InternalRow> reader = read.createReader(builder.newScan().plan())) {
             reader.forEachRemaining(consumer);
         }
     }
