@@ -228,11 +228,13 @@ def _parquet_writer(
     """A writer whose encodings suit the first rows.
 
     Dictionaries are used for columns that repeat themselves only: elsewhere they cost time and, once they
-    overflow, space. Other encodings are smaller, but Java Paimon cannot read them before 1.1. Floats go
-    without statistics, for the reason that `FloatStats` tells.
+    overflow, space. Wide decimals never get one: Java Paimon looks for the shortest bytes of a number among
+    the padded ones of a dictionary, so that `=` and `in` would find nothing. Other encodings are smaller, but
+    Java Paimon cannot read them before 1.1. Floats go without statistics, for the reason that `FloatStats`
+    tells.
     """
     codec = _PARQUET_CODECS.get(options.compression, options.compression)
-    dictionary = [name for name in first.column_names if _repeats(first.column(name))]
+    dictionary = [name for name in first.column_names if _gets_dictionary(first.column(name))]
     return pq.ParquetWriter(
         sink,
         first.schema,
@@ -250,9 +252,11 @@ def _parquet_writer(
     )
 
 
-def _repeats(column: pa.ChunkedArray) -> bool:
+def _gets_dictionary(column: pa.ChunkedArray) -> bool:
     if pa.types.is_dictionary(column.type):
         return True
+    if pa.types.is_decimal(column.type) and column.type.precision > 18:
+        return False
     sample = column.slice(0, _SAMPLE_ROWS)
     return bool(pc.count_distinct(sample, mode="all").as_py() * _REPETITIONS <= len(sample))
 
