@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -287,6 +288,14 @@ class TestParquet:
         chunks = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
         assert chunks["name"].has_dictionary_page
         assert not chunks["note"].has_dictionary_page
+
+    @pytest.mark.parametrize(("precision", "has"), [(18, True), (19, False)], ids=["narrow", "wide"])
+    def test_wide_decimals_get_no_dictionary(self, tmp_path: Path, precision: int, has: bool) -> None:
+        """Java would look for the shortest bytes of a number among the padded ones."""
+        prices = schema([ID, ("price", f"DECIMAL({precision}, 2)")], ["id"])
+        meta = write(tmp_path, prices, [[{"id": n, "price": Decimal("1.25")} for n in range(100)]])
+        group = pq.read_metadata(tmp_path / meta.name).row_group(0)
+        assert group.column(group.num_columns - 1).has_dictionary_page is has
 
     def test_old_readers_know_the_encodings(self, written: pq.ParquetFile) -> None:
         """Java Paimon's vectorised reader knew no others before 1.1."""
