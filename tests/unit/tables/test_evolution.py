@@ -84,7 +84,7 @@ TYPES: dict[str, tuple[dict[int, tuple[str, str]], list[str]]] = {
     "a wider integer": ({0: ("id", "BIGINT NOT NULL")}, ["id"]),
     "a wider decimal": ({2: ("price", "DECIMAL(12, 2)")}, ["price"]),
     "another scale": ({2: ("price", "DECIMAL(10, 3)")}, ["price"]),
-    "a longer string": ({4: ("code", "VARCHAR(20)")}, []),
+    "a longer string": ({4: ("code", "VARCHAR(20)")}, ["code"]),
     "a string without bounds": ({4: ("code", "STRING")}, []),
     "a shorter string": ({4: ("code", "VARCHAR(9)")}, ["code"]),
     "a string of fixed length": ({4: ("code", "CHAR(20)")}, ["code"]),

@@ -289,6 +289,17 @@ class TestParquet:
         assert chunks["name"].has_dictionary_page
         assert not chunks["note"].has_dictionary_page
 
+    @pytest.mark.parametrize("mode", ["truncate(16)", "full"])
+    def test_text_that_is_none_is_kept_as_it_is(self, tmp_path: Path, mode: str) -> None:
+        """Spark's writer checks no bytes that it is given as text, and Java reads and compacts them."""
+        file = open_file(tmp_path, schema([ID, NAME], ["id"]), {MODE: mode})
+        name = pa.array([b"\xff\xfe"]).view(pa.string())
+        columns = [pa.array([1], pa.int32()), name, pa.array([1], pa.int64()), pa.array([0], pa.int8())]
+        file.write(pa.table(columns, names=["id", "name", "_SEQUENCE_NUMBER", "_VALUE_KIND"]))
+        meta = file.close()
+        read_back = pq.read_table(tmp_path / meta.name).column("name")
+        assert read_back.cast(pa.binary()).to_pylist() == [b"\xff\xfe"]
+
     @pytest.mark.parametrize(("precision", "has"), [(18, True), (19, False)], ids=["narrow", "wide"])
     def test_wide_decimals_get_no_dictionary(self, tmp_path: Path, precision: int, has: bool) -> None:
         """Java would look for the shortest bytes of a number among the padded ones."""
@@ -537,6 +548,23 @@ class TestRuns:
         pieces = list(ParquetRun(files, reading(files, [SIMPLE], ["id"])).pieces(piece_bytes))
         assert max(piece.rows.nbytes for piece in pieces) <= max(200, 1.5 * piece_bytes)
         assert sum(piece.rows.num_rows for piece in pieces) == 1_000
+
+    def test_long_texts_behind_a_dictionary_come_in_small_pieces(self, tmp_path: Path) -> None:
+        """The file says how large the dictionary is, not how long the values are that it stands for."""
+        repeated = write(tmp_path, SIMPLE, [[{"id": n, "name": f"{n % 9:02000}"} for n in range(20_000)]])
+        unique = write(tmp_path / "unique", SIMPLE, [[{"id": n, "name": f"{n}" * 9} for n in range(9)]])
+        files = [input_file(tmp_path, repeated), input_file(tmp_path / "unique", unique)]
+        pieces = list(ParquetRun(files[:1], reading(files, [SIMPLE], ["id"])).pieces(1 << 20))
+        assert not any(pa.types.is_dictionary(piece.rows.schema.field("name").type) for piece in pieces)
+        assert max(piece.rows.nbytes for piece in pieces) <= 4 << 20
+        assert sum(piece.rows.num_rows for piece in pieces) == 20_000
+
+    def test_short_texts_behind_a_dictionary_come_in_whole_pieces(self, tmp_path: Path) -> None:
+        repeated = write(tmp_path, SIMPLE, [[{"id": n, "name": f"{n % 9}"} for n in range(50_000)]])
+        unique = write(tmp_path / "unique", SIMPLE, [[{"id": n, "name": f"{n}" * 9} for n in range(9)]])
+        files = [input_file(tmp_path, repeated), input_file(tmp_path / "unique", unique)]
+        pieces = list(ParquetRun(files[:1], reading(files, [SIMPLE], ["id"])).pieces(1 << 20))
+        assert len(pieces) <= 4
 
 
 @st.composite

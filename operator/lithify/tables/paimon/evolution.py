@@ -13,7 +13,7 @@ from lithify.tables.paimon.entries import Entry
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support
-from lithify.tables.paimon.types import ColumnType
+from lithify.tables.paimon.types import UNBOUNDED, ColumnType
 
 
 def schema_conflict(running: Schema, newest: Schema) -> str | None:
@@ -62,5 +62,6 @@ def type_changes(old: Schema, newest: Schema) -> Iterator[str]:
 def _reads_as(old: ColumnType, newest: ColumnType) -> bool:
     """Whether values of the old type are values of the newest one as they stand."""
     if old.root == newest.root and old.root in ("VARCHAR", "VARBINARY"):
-        return old.precision <= newest.precision
+        # Values may be longer than declared, and Java cuts them to a new bound as it reads.
+        return newest.precision in (old.precision, UNBOUNDED)
     return replace(old, nullable=True) == replace(newest, nullable=True)

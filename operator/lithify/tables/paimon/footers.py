@@ -7,7 +7,7 @@ plausible for one task, because each costs a round trip to the store.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -73,6 +73,13 @@ class Footers:
         total = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
         return float(total / max(1, footer.num_rows))
 
+    def bytes_behind_dictionaries(self, path: str, columns: Collection[str]) -> int:
+        """How large the dictionaries of these columns are at most, in any row group; 0 without any."""
+        footer = self.of(path)
+        return max(
+            (_hidden_bytes(footer, group, columns) for group in range(footer.num_row_groups)), default=0
+        )
+
     def columns_with_dictionary(self, paths: Iterable[str]) -> frozenset[str]:
         """Columns that every file stores with a small dictionary (or does not have)."""
         with_dictionary: set[str] = set()
@@ -134,6 +141,11 @@ def _chunks(footer: pq.FileMetaData, number: int) -> list[pq.ColumnChunkMetaData
 def _group_overhead(footer: pq.FileMetaData, number: int) -> int:
     rows = footer.row_group(number).num_rows
     return sum(_column_overhead(chunk, rows) for chunk in _chunks(footer, number))
+
+
+def _hidden_bytes(footer: pq.FileMetaData, number: int, columns: Collection[str]) -> int:
+    chunks = (c for c in _chunks(footer, number) if c.physical_type == "BYTE_ARRAY" and c.has_dictionary_page)
+    return sum(int(chunk.total_uncompressed_size) for chunk in chunks if chunk.path_in_schema in columns)
 
 
 def _column_overhead(chunk: pq.ColumnChunkMetaData, rows: int) -> int:

@@ -6,7 +6,7 @@ as Java does, so files with and without `_KEY_` columns mix freely.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,10 @@ from lithify.tables.paimon.types import ColumnType, order_parts
 
 _MAX_FILES_FOR_DICTIONARIES = 64
 """Footers are only searched for dictionaries where there are few of them."""
+
+
+_FEW_ROWS = 1024
+"""So many rows are decoded at a time where they may be of any width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ class ParquetRun:
         if footer.num_rows != file.rows:
             problem = f"it has {footer.num_rows} rows, its manifest entry says {file.rows}"
             raise CorruptTable(file.path, problem)
-        rows = max(1, int(piece_bytes / max(1.0, self._reading.footers.bytes_per_row(file.path))))
+        names = [name for name in columns if name is not None]
         with reading(file.path), self._reading.storage.open(file.path) as source:
             parquet = pq.ParquetFile(
                 source,
@@ -161,12 +165,38 @@ class ParquetRun:
                 buffer_size=FETCH_BYTES,
                 pre_buffer=False,
             )
-            names = [name for name in columns if name is not None]
             groups = self._reading.row_groups_of(file)
-            for batch in parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False):
+            rows = self._rows_at_once(file, names, piece_bytes)
+            batches = parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False)
+            for batch in _gathered(batches, piece_bytes // 2):
                 pairs = zip(columns, schema, strict=True)
                 arrays = [_column(batch, name, field) for name, field in pairs]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _rows_at_once(self, file: InputFile, columns: Sequence[str], piece_bytes: int) -> int:
+        """How many rows to decode at a time: about a piece, and few where nobody knows how wide they are.
+
+        A dictionary that is not read as one hides how long the values are that it stands for.
+        """
+        footers = self._reading.footers
+        rows = max(1, int(piece_bytes / max(1.0, footers.bytes_per_row(file.path))))
+        plain = set(columns) - set(self._reading.dictionaries_of(file))
+        hidden = footers.bytes_behind_dictionaries(file.path, plain)
+        return min(rows, max(_FEW_ROWS, piece_bytes // hidden)) if hidden else rows
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.RecordBatch]:
+    """Puts batches together until they have so many bytes; those that have are left as they are."""
+    gathered: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        gathered.append(batch)
+        size += batch.nbytes
+        if size >= enough:
+            yield pa.concat_batches(gathered) if len(gathered) > 1 else batch
+            gathered, size = [], 0
+    if gathered:
+        yield pa.concat_batches(gathered)
 
 
 def _column_mapping(file_schema: Schema, newest: Schema) -> list[str | None]:

@@ -133,10 +133,13 @@ def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
     if match is None or not column.is_string or not isinstance(stats.maximum, bytes):
         return stats
     length = int(match[1])
-    upper = _truncated_up(stats.maximum.decode(), length)
+    try:
+        upper = _truncated_up(stats.maximum.decode(), length)
+        lower = stats.minimum.decode()[:length] if isinstance(stats.minimum, bytes) else ""
+    except UnicodeDecodeError:  # some writers do not check what they are given as text
+        upper, lower = None, ""
     if upper is None:
         return ColumnStats(nulls=stats.nulls)
-    lower = stats.minimum.decode()[:length] if isinstance(stats.minimum, bytes) else ""
     return ColumnStats(lower.encode(), upper.encode(), stats.nulls)
 
 

@@ -26,13 +26,14 @@ _ALIASES = {
     "NUMERIC": "DECIMAL",
     "DEC": "DECIMAL",
 }
-_UNBOUNDED = (1 << 31) - 1
+UNBOUNDED = (1 << 31) - 1
+"""The length of strings and binaries that have no bound."""
 _DEFAULT_PRECISION = {
     "DECIMAL": 10,
     "TIMESTAMP": 6,
     "TIMESTAMP_LTZ": 6,
-    "STRING": _UNBOUNDED,
-    "BYTES": _UNBOUNDED,
+    "STRING": UNBOUNDED,
+    "BYTES": UNBOUNDED,
     "CHAR": 1,
     "VARCHAR": 1,
     "BINARY": 1,
