@@ -23,7 +23,7 @@ from lithify.errors import LithifyError
 from lithify.job.driver import Request, compact
 from lithify.job.planner import Sizing
 from lithify.job.report import Report
-from lithify.job.runner import InlineRunner
+from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.planning.policy import Rule, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.catalog import TableAddress
@@ -31,6 +31,8 @@ from oracle.client import Table
 
 TESTS = Path(__file__).resolve().parents[1]
 DEADLINE = 120
+NOTHING_TO_DO = {"num-sorted-run.compaction-trigger": "99"}
+"""Options with which a minor compaction rests."""
 LITHIFY = str(Path(sys.executable).with_name("lithify"))
 """The command, as it is installed beside this Python."""
 
@@ -60,9 +62,18 @@ def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
     return replace(Request(address, Strategy.FULL if full else Strategy.MINOR), **changes)
 
 
-def run_inline(table: Table, *, shift: timedelta = timedelta(), **changes: Any) -> Report:
+def run_inline(
+    table: Table, *, shift: timedelta = timedelta(), runner: TaskRunner | None = None, **changes: Any
+) -> Report:
     """Compacts in this process."""
-    return compact(request(table, **changes), InlineRunner(), ShiftedClock(shift))
+    return compact(request(table, **changes), runner or InlineRunner(), ShiftedClock(shift))
+
+
+def clean_up(table: Table, *hours: float) -> list[Report]:
+    """Runs that find nothing to compact, so many hours from now."""
+    return [
+        run_inline(table, full=False, options=NOTHING_TO_DO, shift=timedelta(hours=later)) for later in hours
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +160,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("table")
     parser.add_argument("--minor", action="store_true")
     parser.add_argument("--run")
+    parser.add_argument("--hours", type=float, default=0.0, help="by which the clock is ahead")
     parser.add_argument("--budget", type=int, default=Budget().total, help="bytes a merge may hold")
     parser.add_argument("--headroom", type=int, help="bytes by which the address space may grow")
     given = parser.parse_args(words)
@@ -159,7 +171,11 @@ def main(words: Sequence[str]) -> int:
     before = resident("VmRSS")
     try:
         report = run_inline(
-            Table(given.warehouse, given.table), full=not given.minor, run=given.run, sizing=sizing
+            Table(given.warehouse, given.table),
+            shift=timedelta(hours=given.hours),
+            full=not given.minor,
+            run=given.run,
+            sizing=sizing,
         )
     except LithifyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)

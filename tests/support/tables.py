@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from oracle.client import Oracle, Table
 from oracle.model import Row
 
-_FAR_FUTURE = 4_000_000_000_000
+FAR_FUTURE = 4_000_000_000_000
 
 PLAIN = {"id": "INT NOT NULL", "v": "STRING", "n": "BIGINT"}
 
@@ -29,6 +30,27 @@ def upserts(keys: range, mark: str) -> list[Row]:
     return [["+I", key, f"{mark}-{key}", key * 3] for key in keys]
 
 
+def append(oracle: Oracle, table: Table, mark: str = "late") -> int:
+    """Upserts some keys of `make_plain`'s table and returns the snapshot."""
+    return oracle.write(table, upserts(range(25, 40), mark))
+
+
+def expire(oracle: Oracle, table: Table) -> int:
+    """Expires all snapshots but the newest."""
+    return oracle.expire_snapshots(table, retain_max=1, retain_min=1, older_than=FAR_FUTURE)
+
+
+def copy_of(table: Table, warehouse: Path) -> Table:
+    """The table once more, in a copy of its whole warehouse."""
+    shutil.copytree(str(table.warehouse), warehouse)
+    return Table(warehouse, table.name)
+
+
+def put_over(twin: Table, table: Table) -> None:
+    """Has the files of a twin replace those of the table, as a rename does that was decided on before."""
+    shutil.copytree(twin.folder, table.folder, dirs_exist_ok=True)
+
+
 def data_files(table: Table) -> set[str]:
     """Names of all data files in the table's folder, referenced or not."""
     return {path.name for path in table.folder.rglob("bucket-*/*")}
@@ -36,7 +58,7 @@ def data_files(table: Table) -> set[str]:
 
 def stray_files(oracle: Oracle, table: Table) -> set[str]:
     """Files that nothing refers to, as Java's own orphan search finds them, and temporary ones."""
-    orphans = oracle.remove_orphan_files(table, older_than=_FAR_FUTURE, dry_run=True)
+    orphans = oracle.remove_orphan_files(table, older_than=FAR_FUTURE, dry_run=True)
     hidden = {path.name for path in table.folder.rglob(".lithify-*")}
     return {Path(path).name for path in orphans.files} | hidden
 

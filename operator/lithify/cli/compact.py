@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,6 @@ from rich.progress import (
 from lithify.cli.arguments import json_option, pairs, size, strategy_option, table_arguments, table_options
 from lithify.cli.output import amount, emit, err, number
 from lithify.cli.render_report import report_view
-from lithify.errors import InvalidOption
 from lithify.job.driver import Request
 from lithify.job.driver import compact as run_compaction
 from lithify.job.planner import RunPlan, Sizing, total_bytes
@@ -27,8 +25,6 @@ from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.task import MergeTask
 from lithify.planning.policy import Strategy
 from lithify.rewriting.budget import Budget
-
-_RUN_ID = re.compile(r"[A-Za-z0-9-]{1,63}")
 
 
 @click.command()
@@ -56,7 +52,7 @@ def compact(verbose: bool, /, strategy: str, as_json: bool, **options: Any) -> N
             task_bytes=None if task_size is None else size("--task-size", task_size),
             budget=Budget(size("--task-memory", options["task_memory"])),
         ),
-        run=_run_id(options["run_id"]),
+        run=options["run_id"],
     )
     settings = SparkSettings(
         master=options["master"],
@@ -103,10 +99,3 @@ class ProgressBar:
     def progressed(self, done: int) -> None:
         """Moves the bar."""
         self._progress.update(self._bar, completed=done)
-
-
-def _run_id(run: str | None) -> str | None:
-    """The run's id goes into file names, so it has to be a plain word."""
-    if run is None or _RUN_ID.fullmatch(run):
-        return run
-    raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")

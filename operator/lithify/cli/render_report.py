@@ -14,8 +14,9 @@ _SHOWN = 20
 
 def report_view(report: Report) -> RenderableType:
     """What the run did, bucket by bucket, and what it took."""
+    left = [Text(f"left for a later run to clean up: {problem}", "yellow") for problem in report.uncleaned]
     if report.status != "Compacted":
-        return Text.assemble((report.table, "bold"), f"  {_reason(report)}")
+        return Group(Text.assemble((report.table, "bold"), f"  {_reason(report)}"), *left)
     parts: list[RenderableType] = [_headline(report), _buckets(report)]
     hidden = len(report.buckets) - _SHOWN
     if hidden > 0:
@@ -24,7 +25,7 @@ def report_view(report: Report) -> RenderableType:
         Text(f"skipped {bucket}: {reason}", "yellow")
         for bucket, reason in list(report.skipped.items())[:_SHOWN]
     ]
-    return Group(*parts, Text(_effort(report), "dim"))
+    return Group(*parts, *left, Text(_effort(report), "dim"))
 
 
 def _headline(report: Report) -> Text:

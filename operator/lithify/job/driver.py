@@ -9,14 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Protocol
 from uuid import uuid4
 
 from lithify.clock import Clock
-from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, MissingFile
+from lithify.errors import (
+    CommitConflict,
+    CommitUnknown,
+    CorruptTable,
+    LithifyError,
+    MissingFile,
+    StorageError,
+)
 from lithify.faults import reach
 from lithify.job.joining import Work, joins_of, without_joined
 from lithify.job.planner import RunPlan, Sizing, plan_run, tasks_of
@@ -30,7 +37,7 @@ from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.changes import BucketChange
 from lithify.tables.paimon.commit import CommitOutcome, Committer
 from lithify.tables.paimon.entries import FileMeta
-from lithify.tables.paimon.journal import Attempt, JournalUnit
+from lithify.tables.paimon.journal import Attempt, JournalUnit, check_run_id
 from lithify.tables.paimon.orphans import reconcile, sweep
 from lithify.tables.paimon.table import PaimonTable, Selection, View
 
@@ -87,6 +94,8 @@ def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observ
         StorageError: the file system refused; nothing was changed, unless it is a CommitUnknown.
         CommitConflict: every bucket was changed by others in every round.
     """
+    if request.run is not None:
+        check_run_id(request.run)
     return _Run(request, open_table(request.table), runner, clock, observer or Silent()).execute()
 
 
@@ -103,11 +112,14 @@ class _Run:
         self._observer = observer
         self._report = Report(table.name, request.run or _new_run(), "NothingToDo", request.strategy.value)
         self._seconds: dict[str, float] = {}
+        self._attempts = 0
+        self._has_stragglers = False
 
     def execute(self) -> Report:
         self._table.check_supported()
         with self._stage("reconcile"):
-            self._note(orphans_deleted=reconcile(self._table, self._clock))
+            cleaned = reconcile(self._table, self._clock)
+            self._note(orphans_deleted=cleaned.deleted, uncleaned=cleaned.problems)
         if self._request.run is not None:
             committed = self._table.snapshots.committed_by_run(self._request.run)
             if committed is not None:
@@ -132,10 +144,16 @@ class _Run:
 
     def _round(self, view: View) -> Mapping[BucketId, str]:
         """Plans and compacts the buckets of a view; returns those in conflict, with the reason."""
-        with self._stage("plan"):
-            plan = plan_run(self._table, view, self._request.strategy, self._clock)
+        self._note(rounds=self._report.rounds + 1)
+        try:
+            with self._stage("plan"):
+                plan = plan_run(self._table, view, self._request.strategy, self._clock)
+        except MissingFile as error:
+            if self._table.snapshots.get(view.snapshot_id) is not None:
+                raise
+            return {bucket.id: _moved_on(error) for bucket in view.buckets}
         rests = Counter(self._report.resting) + Counter(resting(plan.rests))
-        self._note(rounds=self._report.rounds + 1, resting=dict(rests))
+        self._note(resting=dict(rests))
         reach("planned")
         if not plan.units:
             return {}
@@ -143,12 +161,10 @@ class _Run:
         reach("journal-written")
         try:
             return self._attempt(plan, attempt)
-        except (CommitUnknown, AttemptFenced):
+        except CommitUnknown:
             raise
         except BaseException:
-            # Nothing of this attempt can be committed any more: it ends here.
-            sweep(self._table, attempt)
-            self._table.journal.close(attempt)
+            self._give_up(attempt)
             raise
 
     def _begin(self, plan: RunPlan) -> Attempt:
@@ -156,13 +172,30 @@ class _Run:
             JournalUnit(
                 partition=unit.bucket.partition.hex(),
                 bucket=unit.bucket.bucket,
-                folder=self._table.folder(unit.bucket),
+                folder=unit.bucket.path,
                 inputs=tuple(file.name for file in unit.inputs),
             )
             for unit in plan.units
         ]
         base = (plan.view.snapshot_id, plan.view.commit_millis)
-        return self._table.journal.begin(self._report.run, base, units, self._clock.now())
+        now = self._clock.now()
+        attempt = self._table.journal.begin(self._report.run, base, units, now, after=self._attempts)
+        self._attempts = attempt.number
+        self._has_stragglers = False
+        return attempt
+
+    def _give_up(self, attempt: Attempt) -> None:
+        """Ends an attempt that cannot be committed any more. What went wrong then is not the story."""
+        with suppress(LithifyError):
+            self._table.journal.condemn(attempt, self._clock.now())
+        with suppress(LithifyError):
+            sweep(self._table, attempt)
+            self._close(attempt)
+
+    def _close(self, attempt: Attempt) -> None:
+        """Forgets an attempt, unless its tasks may still be writing: a later run looks again then."""
+        if not self._has_stragglers:
+            self._table.journal.close(attempt)
 
     def _attempt(self, plan: RunPlan, attempt: Attempt) -> Mapping[BucketId, str]:
         work = list(tasks_of(self._table, plan, attempt.prefix, self._request.sizing))
@@ -170,12 +203,11 @@ class _Run:
         with self._stage("rewrite"):
             done = self._rewrite(work)
         reach("tasks-done")
-        results = [result for _, result in done]
         outputs = _Outputs(self._table, plan, done)
         with self._stage("commit"):
             outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes)
         self._record(plan, outputs, outcome)
-        self._clean(attempt, outputs, outcome, retried=any(result.attempt for result in results))
+        self._clean(attempt, outputs, outcome)
         return {**outputs.lost, **outcome.conflicts}
 
     def _rewrite(self, work: Sequence[Work]) -> list[tuple[Unit, TaskResult]]:
@@ -190,7 +222,10 @@ class _Run:
         return [(units[result.index], result) for result in (*without_joined(results, joins), *joined)]
 
     def _run(self, tasks: Sequence[MergeTask], progress: Progress) -> list[TaskResult]:
+        had_stragglers, self._has_stragglers = self._has_stragglers, True
         results = self._runner.run(tasks, self._clock, progress) if tasks else []
+        # The first try of a task that was tried again may have lost its driver, not its life.
+        self._has_stragglers = had_stragglers or any(result.attempt for result in results)
         self._count(results)
         return sorted(results, key=lambda result: result.index)
 
@@ -214,18 +249,28 @@ class _Run:
                 buckets=(*self._report.buckets, *buckets),
             )
 
-    def _clean(self, attempt: Attempt, outputs: _Outputs, outcome: CommitOutcome, *, retried: bool) -> None:
-        """Deletes what the commit left out, then forgets the attempt."""
-        if retried or outputs.lost or outcome.overwritten:
-            sweep(self._table, attempt)
-        else:
-            # Nobody has seen these files; `sweep` would read all metadata to find that out.
-            for change in outputs.changes:
-                if change.bucket not in outcome.committed:
-                    for file in change.added:
-                        self._table.storage.delete(f"{self._table.folder(change.bucket)}/{file.name}")
-        reach("leftovers-deleted")
-        self._table.journal.close(attempt)
+    def _clean(self, attempt: Attempt, outputs: _Outputs, outcome: CommitOutcome) -> None:
+        """Deletes what the commit left out, then forgets the attempt.
+
+        What was committed stays so, whatever becomes of the rest: a later run finds it by the journal.
+        """
+        try:
+            if self._has_stragglers or outputs.lost or outcome.overwritten:
+                self._table.journal.condemn(attempt, self._clock.now())
+                sweep(self._table, attempt)
+            else:
+                self._delete_unseen(outputs, outcome)
+            reach("leftovers-deleted")
+            self._close(attempt)
+        except (CorruptTable, StorageError) as error:
+            self._note(uncleaned=(*self._report.uncleaned, str(error)))
+
+    def _delete_unseen(self, outputs: _Outputs, outcome: CommitOutcome) -> None:
+        """Deletes new files of buckets in conflict; nobody has seen them, so nothing is looked up."""
+        for change in outputs.changes:
+            if change.bucket not in outcome.committed:
+                for file in change.added:
+                    self._table.storage.delete(f"{self._table.folder(change.bucket)}/{file.name}")
 
     def _note(self, **values: object) -> None:
         self._report = replace(self._report, **values)  # type: ignore[arg-type]  # names are the report's
@@ -265,12 +310,11 @@ class _Outputs:
                 error = failure.as_error()
                 if not (isinstance(error, MissingFile) and self._has_moved_on(bucket, error)):
                     raise error
-                yield bucket, f"{error.path} was compacted and expired by others"
+                yield bucket, _moved_on(error)
 
     def _has_moved_on(self, bucket: BucketId, error: MissingFile) -> bool:
         """Whether the newest snapshot does without the missing file."""
-        newest = self._table.snapshots.latest()
-        live = self._table.live_in([bucket], newest)[bucket] if newest else []
+        live = (self._table.live_now([bucket]) or {}).get(bucket, ())
         return all(not error.path.endswith(entry.file.name) for entry in live)
 
     def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
@@ -283,6 +327,10 @@ class _Outputs:
             output_level=unit.output_level,
             added=tuple(self.added(unit.bucket)),
         )
+
+
+def _moved_on(error: MissingFile) -> str:
+    return f"{error.path} was compacted and expired by others"
 
 
 def _new_run() -> str:

@@ -19,7 +19,7 @@ from lithify.rewriting.budget import Budget
 from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
 from lithify.tables.model import Bucket, DataFile, OrderKey
-from lithify.tables.paimon.entries import Entry
+from lithify.tables.paimon.entries import COMPACT_SOURCE, Entry
 from lithify.tables.paimon.footers import Footers
 from lithify.tables.paimon.reader import InputFile
 from lithify.tables.paimon.schema import merge_spec
@@ -67,7 +67,7 @@ def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -
         planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
     units = tuple(unit for unit in planned if isinstance(unit, Unit))
     inputs = (view.entries[unit.bucket][file.name] for unit in units for file in unit.inputs)
-    table.check_files(view.snapshot_id, inputs)
+    table.check_files(view, inputs)
     return RunPlan(view, units, tuple(rest for rest in planned if isinstance(rest, Rest)))
 
 
@@ -141,16 +141,17 @@ def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:
 
 
 def _files_hiding_deletes(table: PaimonTable, view: View, units: Iterable[Unit]) -> frozenset[str]:
-    """Level-0 files that would be upgraded to the top level as free of deletes but are not.
+    """Files that would be upgraded to the top level as free of deletes but are not.
 
-    Some writers (pypaimon among them) store deletes without counting them.
+    Some writers (pypaimon among them) store deletes without counting them, and an upgrade to a level between
+    keeps a file as it is. What a compaction has written is counted.
     """
     suspects = [
         (unit, file)
         for unit in units
         if unit.output_level == unit.levels.max_level
         for file in unit.work.upgrades
-        if file.level == 0
+        if view.entries[unit.bucket][file.name].file.source != COMPACT_SOURCE
     ]
     if not suspects:
         return frozenset()

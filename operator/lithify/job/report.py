@@ -75,6 +75,7 @@ class Report:
         peak_task_bytes: largest resident size of a process that ran a task.
         seconds: wall time by stage.
         orphans_deleted: files of dead attempts that were removed first.
+        uncleaned: why files that nobody needs could not be removed; later runs try again.
     """
 
     table: str
@@ -94,6 +95,7 @@ class Report:
     peak_task_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     orphans_deleted: int = 0
+    uncleaned: tuple[str, ...] = ()
 
     @property
     def before(self) -> Totals:

@@ -129,7 +129,7 @@ def _start_session(settings: SparkSettings, open_: ExitStack) -> Any:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(_with_retries(settings.master)).appName("lithify")
-    for key, value in {**_defaults(settings), **settings.conf}.items():
+    for key, value in {**_defaults(settings), **settings.conf, **_FIXED}.items():
         builder = builder.config(key, value)
     if not settings.verbose:
         open_.enter_context(_jvm_output_hidden())
@@ -140,6 +140,10 @@ def _start_session(settings: SparkSettings, open_: ExitStack) -> Any:
         raise InvalidOption("--master", problem) from error
     open_.callback(session.stop)
     return session
+
+
+_FIXED = {"spark.speculation": "false"}
+"""A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
 
 
 def _with_retries(master: str) -> str:

@@ -124,6 +124,7 @@ COMPACTED = Report(
     peak_task_bytes=1 << 28,
     seconds={"plan": 0.1, "rewrite": 2.0},
     orphans_deleted=2,
+    uncleaned=("tag-x cannot be read",),
 )
 
 
@@ -154,6 +155,7 @@ class TestReport:
             "peak_task_bytes",
             "seconds",
             "orphans_deleted",
+            "uncleaned",
             "before",
             "after",
             "upgraded",
@@ -177,6 +179,7 @@ class TestReport:
         plain = json.loads(json.dumps(COMPACTED.to_dict()))
         for field in fields(Report):
             if field.name != "buckets":
-                assert plain[field.name] == getattr(COMPACTED, field.name)
+                value = getattr(COMPACTED, field.name)
+                assert plain[field.name] == (list(value) if isinstance(value, tuple) else value)
         assert [each["bucket"] for each in plain["buckets"]] == ["dt=1/bucket-0", "dt=1/bucket-1"]
         assert (plain["before"]["files"], plain["after"]["rows"], plain["upgraded"]) == (8, 20, 2)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.errors import AttemptFenced, CorruptTable
+from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
 from lithify.tables.paimon.journal import (
     COMMIT_AGE,
     SAFE_AGE,
@@ -46,7 +46,7 @@ class TestRecording:
     def test_what_is_begun_is_read_back(self, journal: Journal) -> None:
         attempt = journal.begin("run", BASE, UNITS, NOW)
         assert journal.attempts() == [attempt]
-        assert (attempt.run, attempt.number, attempt.condemned) == ("run", 1, False)
+        assert (attempt.run, attempt.number, attempt.condemned) == ("run", 1, None)
         assert (attempt.base_snapshot, attempt.base_millis) == BASE
         assert attempt.units == tuple(UNITS)
         assert datetime.fromisoformat(attempt.started) == NOW
@@ -137,8 +137,8 @@ class TestFence:
 
     def test_a_condemned_one_may_not(self, journal: Journal) -> None:
         attempt = journal.begin("run", BASE, UNITS, NOW)
-        journal.condemn(attempt)
-        assert [recorded.condemned for recorded in journal.attempts()] == [True]
+        journal.condemn(attempt, NOW)
+        assert [recorded.condemned for recorded in journal.attempts()] == [NOW.isoformat()]
         with pytest.raises(AttemptFenced) as caught:
             journal.check(attempt, NOW)
         assert caught.value.journal == journal.path(attempt)
@@ -156,8 +156,35 @@ class TestFence:
         with pytest.raises(AttemptFenced):
             journal.check(attempt, NOW)
 
+    def test_the_time_of_the_first_condemnation_stays(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        first = journal.condemn(attempt, NOW)
+        again = journal.condemn(attempt, NOW + timedelta(hours=2))
+        assert first == again
+        assert first is not None
+        assert first.condemned_for(NOW + timedelta(hours=3)) == timedelta(hours=3)
+
+    def test_one_whose_place_another_took_is_not_meant(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        journal.close(attempt)
+        other = journal.begin("run", BASE, UNITS, NOW)
+        assert journal.condemn(attempt, NOW) is None
+        journal.close(attempt)
+        assert journal.attempts() == [other]
+
+    def test_numbers_are_not_used_again(self, journal: Journal) -> None:
+        attempt = journal.begin("run", BASE, UNITS, NOW)
+        journal.close(attempt)
+        assert journal.begin("run", BASE, UNITS, NOW, after=attempt.number).number == 2
+
+    @pytest.mark.parametrize("run", ["", "a/b", "../x", "a b", "a_b", "x" * 64])
+    def test_the_id_of_a_run_makes_a_file_name(self, journal: Journal, run: str) -> None:
+        with pytest.raises(InvalidOption) as caught:
+            journal.begin(run, BASE, UNITS, NOW)
+        assert caught.value.option == "--run-id"
+
     def test_the_condemned_stay_in_the_way_of_their_number(self, journal: Journal) -> None:
-        journal.condemn(journal.begin("run", BASE, UNITS, NOW))
+        journal.condemn(journal.begin("run", BASE, UNITS, NOW), NOW)
         assert journal.begin("run", BASE, UNITS, NOW).number == 2
 
 
@@ -210,11 +237,11 @@ class TestCorruptJournals:
         assert caught.value.path == str(path)
 
     @pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT)
-    def test_nothing_begins_beside_it(self, journal: Journal, path: Path, content: bytes) -> None:
+    def test_it_stays_and_is_in_nobodys_way(self, journal: Journal, path: Path, content: bytes) -> None:
         path.write_bytes(content)
-        with pytest.raises(CorruptTable):
-            journal.begin("another", BASE, UNITS, NOW)
-        assert [file.name for file in path.parent.iterdir()] == ["run-1.json"]
+        assert journal.begin("another", BASE, UNITS, NOW).number == 1
+        assert journal.begin("run", BASE, UNITS, NOW).number == 2
+        assert path.read_bytes() == content
 
 
 class TestWriterIds:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from lithify import __version__
 from lithify.clock import Clock
-from lithify.errors import AttemptFenced, CommitUnknown, LithifyError
+from lithify.errors import AttemptFenced, CommitUnknown, LithifyError, MissingFile
 from lithify.faults import reach
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.paimon.changes import BucketChange, conflict_of
@@ -82,21 +82,35 @@ class Committer:
             CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
             StorageError: the file system refuses or is full; nothing was committed.
         """
-        conflicts: dict[BucketId, str] = {}
-        for number in range(self._options.max_retries + 1):
-            base = self._table.snapshots.latest()
-            ready, conflicts = self._admissible(changes, base)
-            if base is None or not ready:
-                return CommitOutcome(None, (), conflicts, number + 1, self._overwritten)
-            snapshot = self._try(ready, base, number)
-            if snapshot is not None:
-                committed = tuple(change.bucket for change in ready)
-                return CommitOutcome(snapshot, committed, conflicts, number + 1, self._overwritten)
-            self._sender.wait(number)
         tries = self._options.max_retries + 1
-        lost = f"{tries} times another commit was faster"
-        everything = {change.bucket: lost for change in changes}
-        return CommitOutcome(None, (), everything, tries, self._overwritten)
+        for number in range(tries):
+            base = self._table.snapshots.latest()
+            try:
+                outcome = self._commit_on(base, changes, number)
+            except MissingFile:
+                if base is None or self._table.snapshots.get(base.id) is not None:
+                    raise
+                outcome = None  # it was expired while we looked at it
+            if outcome is not None:
+                return outcome
+            self._sender.wait(number)
+        return _nothing(changes, f"{tries} times another commit was faster", tries)
+
+    def _commit_on(
+        self, base: Snapshot | None, changes: Sequence[BucketChange], number: int
+    ) -> CommitOutcome | None:
+        """Commits what the base admits; None if another commit was there first."""
+        ready, conflicts = self._admissible(changes, base)
+        if base is None or not ready:
+            return CommitOutcome(None, (), conflicts, number + 1)
+        snapshot = self._try(ready, base, number)
+        if self._overwritten:
+            # Others may have built on our files and dropped them again: they are not for a second try.
+            nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
+            return replace(nothing, overwritten=True)
+        if snapshot is None:
+            return None
+        return CommitOutcome(snapshot, tuple(change.bucket for change in ready), conflicts, number + 1)
 
     def _admissible(
         self, changes: Sequence[BucketChange], base: Snapshot | None
@@ -107,6 +121,9 @@ class Committer:
         changed = schema_conflict(self._table.schema, self._table.newest_schema())
         if changed is not None:
             return [], {change.bucket: changed for change in changes}
+        hindrance = self._table.index_problem(self._table.manifests.index_types(base))
+        if hindrance is not None:
+            return [], {change.bucket: hindrance for change in changes}
         live = self._table.live_in({change.bucket for change in changes}, base)
         ready, conflicts = [], {}
         for change in changes:
@@ -125,11 +142,15 @@ class Committer:
             draft = self._draft(changes, base, writer)
             reach("manifests-written")
             self._check_fence()
+            self._check_files(changes, draft)
         except BaseException:
             manifests.delete(manifests.names_with(writer))
             raise
         written = self._send(draft)
         reach("snapshot-written")
+        if written is Written.REPLACED:
+            self._overwritten = True
+            return None
         if written is not Written.OURS:
             manifests.delete(draft.files)
             return None
@@ -138,11 +159,26 @@ class Committer:
     def _check_fence(self) -> None:
         self._table.journal.check(self._attempt, self._clock.now())
 
+    def _check_files(self, changes: Sequence[BucketChange], draft: _Draft) -> None:
+        """Makes sure that nobody has cleaned the table of what no snapshot names yet.
+
+        Raises:
+            AttemptFenced: a new file is gone.
+        """
+        added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
+        paths = [
+            *(f"{folder}/{file.name}" for folder, file in added),
+            *(self._table.manifests.path(name) for name in draft.files),
+        ]
+        for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
+            if not exists:
+                raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
+
     def _send(self, draft: _Draft) -> Written:
         statistics = self._table.statistics_of(draft.entries)
         try:
             return self._sender.send(draft.snapshot, draft.base, statistics)
-        except (AttemptFenced, CommitUnknown):
+        except CommitUnknown:
             raise
         except LithifyError:
             self._table.manifests.delete(draft.files)
@@ -155,9 +191,13 @@ class Committer:
         may still have put its own snapshot over ours. Somebody may have built on ours meanwhile, so its files
         may only be deleted after a look at all snapshots (`orphans.sweep`).
         """
-        self._table.snapshots.advance_hint(SnapshotId(snapshot.id))
-        reach("hint-written")
-        found = self._table.snapshots.get(snapshot.id)
+        path = self._table.snapshots.path(snapshot.id)
+        try:
+            self._table.snapshots.advance_hint(SnapshotId(snapshot.id))
+            reach("hint-written")
+            found = self._table.snapshots.get(snapshot.id)
+        except LithifyError as error:
+            raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
         is_over_ours = found is not None and not is_same(found, snapshot)
         self._overwritten |= is_over_ours
         return not is_over_ours
@@ -203,3 +243,7 @@ class Committer:
         name: str | None = base.statistics
         text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
         return name if text and json.loads(text).get("schemaId") == schema_id else None
+
+
+def _nothing(changes: Sequence[BucketChange], reason: str, tries: int) -> CommitOutcome:
+    return CommitOutcome(None, (), {change.bucket: reason for change in changes}, tries)

@@ -9,12 +9,13 @@ or too old somebody may be deleting its files.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from lithify.errors import AttemptFenced, CorruptTable
+from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
 from lithify.tables.paimon.storage import Storage
 
 SAFE_AGE = timedelta(days=1)
@@ -26,13 +27,17 @@ COMMIT_AGE = SAFE_AGE / 2
 ATTEMPT_PROPERTY = "lithify.attempt"
 """The snapshot property that holds the prefix of the attempt that committed it."""
 
+_RUN_ID = re.compile(r"[A-Za-z0-9-]{1,63}")
 _PREFIX_LENGTH = 24
 """The first four groups of a UUID with their dashes; the last group numbers the files' writers."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalUnit:
-    """One bucket of an attempt: where, and the names of the files that it replaces or upgrades."""
+    """One bucket of an attempt, and the names of the files that it replaces or upgrades.
+
+    Its folder is relative to the table's: a table may be copied or moved, with its journals.
+    """
 
     partition: str
     bucket: int
@@ -52,7 +57,7 @@ class Attempt:
         base_millis: commit time of that snapshot, to recognise a rolled-back table.
         started: when the attempt began (ISO 8601 with offset).
         units: its buckets.
-        condemned: its files are being deleted; it must not commit.
+        condemned: since when it must not commit, because its files are deleted (ISO 8601 with offset).
     """
 
     run: str
@@ -62,11 +67,25 @@ class Attempt:
     base_millis: int
     started: str
     units: tuple[JournalUnit, ...]
-    condemned: bool = False
+    condemned: str | None = None
 
     def age(self, now: datetime) -> timedelta:
         """How long ago it began."""
         return now - datetime.fromisoformat(self.started)
+
+    def condemned_for(self, now: datetime) -> timedelta:
+        """How long ago it was condemned."""
+        return now - datetime.fromisoformat(self.condemned or now.isoformat())
+
+
+def check_run_id(run: str) -> None:
+    """Makes sure that the names of files can be made of the id of a run.
+
+    Raises:
+        InvalidOption: they cannot.
+    """
+    if not _RUN_ID.fullmatch(run):
+        raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")
 
 
 def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
@@ -81,9 +100,21 @@ class Journal:
         self._folder = f"{table_root.rstrip('/')}/lithify/attempts"
         self._storage = storage
 
-    def begin(self, run: str, base: tuple[int, int], units: Sequence[JournalUnit], now: datetime) -> Attempt:
-        """Records a new attempt of a run and returns it. `base` is a snapshot's id and commit time."""
-        number = 1 + max((attempt.number for attempt in self.attempts() if attempt.run == run), default=0)
+    def begin(
+        self, run: str, base: tuple[int, int], units: Sequence[JournalUnit], now: datetime, after: int = 0
+    ) -> Attempt:
+        """Records a new attempt of a run and returns it.
+
+        Args:
+            run: the run's id.
+            base: id and commit time of the snapshot that it was planned on.
+            units: its buckets.
+            now: when it begins.
+            after: the number of the run's last attempt; numbers are not used again.
+        """
+        check_run_id(run)
+        used = [int(match[1]) for match in map(_number_of(run).search, self.paths()) if match]
+        number = 1 + max([after, *used])
         while True:
             attempt = Attempt(
                 run=run,
@@ -104,17 +135,25 @@ class Journal:
         Raises:
             CorruptTable: a journal cannot be read.
         """
-        names = sorted(file.name for file in self._storage.list(self._folder) if file.name.endswith(".json"))
-        read = (self._read(f"{self._folder}/{name}") for name in names)
-        return [attempt for attempt in read if attempt is not None]
+        return [attempt for path in self.paths() if (attempt := self.read(path)) is not None]
 
-    def condemn(self, attempt: Attempt) -> None:
-        """Forbids an attempt to commit."""
-        self._storage.write_text(self.path(attempt), _to_json(replace(attempt, condemned=True)))
+    def paths(self) -> list[str]:
+        """The files of all recorded attempts."""
+        names = sorted(file.name for file in self._storage.list(self._folder) if file.name.endswith(".json"))
+        return [f"{self._folder}/{name}" for name in names]
+
+    def condemn(self, attempt: Attempt, now: datetime) -> Attempt | None:
+        """Forbids an attempt to commit; returns it as it is recorded then, None if it is closed already."""
+        recorded = self._recorded(attempt)
+        if recorded is not None and recorded.condemned is None:
+            recorded = replace(recorded, condemned=now.isoformat())
+            self._storage.write_text(self.path(attempt), _to_json(recorded))
+        return recorded
 
     def close(self, attempt: Attempt) -> None:
         """Forgets an attempt, when nothing of it is left to clean up."""
-        self._storage.delete(self.path(attempt))
+        if self._recorded(attempt) is not None:
+            self._storage.delete(self.path(attempt))
 
     def check(self, attempt: Attempt, now: datetime) -> None:
         """Makes sure that an attempt may still commit.
@@ -125,17 +164,27 @@ class Journal:
         path = self.path(attempt)
         if attempt.age(now) > COMMIT_AGE:
             raise AttemptFenced(path, f"the attempt is older than {COMMIT_AGE}")
-        recorded = self._read(path)
-        if recorded is None or recorded.prefix != attempt.prefix:
+        recorded = self._recorded(attempt)
+        if recorded is None:
             raise AttemptFenced(path, "the journal is gone")
-        if recorded.condemned:
+        if recorded.condemned is not None:
             raise AttemptFenced(path, "another run is deleting the files of this attempt")
 
     def path(self, attempt: Attempt) -> str:
         """The file that records an attempt."""
         return f"{self._folder}/{attempt.run}-{attempt.number}.json"
 
-    def _read(self, path: str) -> Attempt | None:
+    def _recorded(self, attempt: Attempt) -> Attempt | None:
+        """The attempt as it is recorded now; another one may have taken its place since."""
+        recorded = self.read(self.path(attempt))
+        return recorded if recorded is not None and recorded.prefix == attempt.prefix else None
+
+    def read(self, path: str) -> Attempt | None:
+        """The attempt that a file records, None if it is closed.
+
+        Raises:
+            CorruptTable: the file cannot be read.
+        """
         try:
             text = self._storage.read_text(path)
             return None if text is None else _from_json(text)
@@ -144,12 +193,18 @@ class Journal:
             raise CorruptTable(path, problem) from error
 
 
+def _number_of(run: str) -> re.Pattern[str]:
+    """Finds the number in the path of an attempt of a run."""
+    return re.compile(rf"/{re.escape(run)}-(\d+)\.json$")
+
+
 def _from_json(text: str) -> Attempt:
     fields = json.loads(text)
     units = tuple(JournalUnit(**{**unit, "inputs": tuple(unit["inputs"])}) for unit in fields.pop("units"))
     attempt = Attempt(**fields, units=units)
-    if datetime.fromisoformat(attempt.started).tzinfo is None:
-        raise ValueError(f"{attempt.started} has no time zone")
+    for moment in (attempt.started, attempt.condemned or attempt.started):
+        if datetime.fromisoformat(moment).tzinfo is None:
+            raise ValueError(f"{moment} has no time zone")
     return attempt
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, cast
 
@@ -25,8 +26,9 @@ from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.table.row.binary_row import BinaryRow
 from pypaimon.table.row.generic_row import GenericRowDeserializer
 
-from lithify.errors import CorruptTable
+from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.entries import ADD, Entry, Stats, entry_of_record
+from lithify.tables.paimon.storage import reporting
 
 _READERS = 8
 """Manifests read at a time; they are small, so it is latency that is hidden."""
@@ -56,7 +58,8 @@ class Manifests:
         """The files that are live in a snapshot, in the order in which they were added.
 
         Raises:
-            CorruptTable: a manifest is missing or unreadable.
+            MissingFile: a manifest is missing; perhaps the snapshot was expired meanwhile.
+            CorruptTable: a manifest is unreadable.
         """
         entries = list(self._entries(self.list_files(snapshot), wanted))
         removed = {entry.identity for entry in entries if entry.kind != ADD}
@@ -90,22 +93,29 @@ class Manifests:
         """Writes entries as manifest files named `manifest-<prefix>-<n>`.
 
         Raises:
-            OSError: the file system refuses or is full.
+            StorageError: the file system refuses or is full.
         """
-        written: list[ManifestFileMeta] = self._files.rolling_write(
-            [self._to_pypaimon(entry) for entry in entries], self._target_size, f"manifest-{prefix}"
-        )
+        name = f"manifest-{prefix}"
+        with _writing(self.path(name)):
+            written: list[ManifestFileMeta] = self._files.rolling_write(
+                [self._to_pypaimon(entry) for entry in entries], self._target_size, name
+            )
         return written
 
     def write_list(self, metas: Sequence[ManifestFileMeta], name: str) -> tuple[str, int]:
-        """Writes a manifest list; returns its file name and size."""
-        size: int = self._lists.write(name, list(metas))
+        """Writes a manifest list; returns its file name and size.
+
+        Raises:
+            StorageError: the file system refuses or is full.
+        """
+        with _writing(self.path(name)):
+            size: int = self._lists.write(name, list(metas))
         return name, size
 
     def delete(self, names: Iterable[str]) -> None:
         """Deletes manifests and lists that no snapshot names."""
         for name in names:
-            self._file_io.delete_quietly(self._path(name))
+            self._file_io.delete_quietly(self.path(name))
 
     def names_with(self, prefix: str) -> list[str]:
         """Manifests and lists of an attempt, by the prefix that it gave them."""
@@ -127,26 +137,27 @@ class Manifests:
         ]
 
     def _read_avro(self, name: str) -> list[dict[str, Any]]:
-        path = self._path(name)
+        path = self.path(name)
         try:
             with self._file_io.new_input_stream(path) as stream:
                 return cast(list[dict[str, Any]], list(fastavro.reader(BytesIO(stream.read()))))
         except FileNotFoundError as error:
-            raise CorruptTable(path, "the manifest is missing") from error
+            raise MissingFile(path) from error
         except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
             raise CorruptTable(path, f"the manifest cannot be read ({error})") from error
 
     def _read_list(self, name: str, size: int | None) -> list[ManifestFileMeta]:
-        path = self._path(name)
+        path = self.path(name)
         try:
             metas: list[ManifestFileMeta] = self._lists.read(name, size)
         except FileNotFoundError as error:
-            raise CorruptTable(path, "the manifest list is missing") from error
+            raise MissingFile(path) from error
         except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
             raise CorruptTable(path, f"the manifest list cannot be read ({error})") from error
         return metas
 
-    def _path(self, name: str) -> str:
+    def path(self, name: str) -> str:
+        """Where a manifest or manifest list is."""
         return f"{self._lists.manifest_path}/{name}"
 
     def _to_pypaimon(self, entry: Entry) -> ManifestEntry:
@@ -181,6 +192,18 @@ class Manifests:
             total_buckets=entry.total_buckets,
             file=meta,
         )
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """Names the file when it cannot be written; pypaimon hides why in an error of its own."""
+    with reporting(path):
+        try:
+            yield
+        except RuntimeError as error:
+            if isinstance(error.__cause__, OSError):
+                raise error.__cause__ from error
+            raise
 
 
 class _Partition(BinaryRow):  # type: ignore[misc]  # pypaimon is untyped

@@ -9,17 +9,21 @@ Called by the job's driver before it plans. For every attempt in the journal:
 
 Before anything is deleted the attempt is condemned (it looks at its journal before it commits), and its files
 are looked up in all snapshots, tags and branches. Only the directories of the journal's buckets are listed.
+A condemned attempt is looked at again for a while, because its tasks may go on writing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
+from functools import partial
 
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.clock import Clock
+from lithify.errors import CorruptTable, StorageError
 from lithify.faults import reach
 from lithify.tables.paimon.entries import ADD
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, SAFE_AGE, Attempt
@@ -27,8 +31,21 @@ from lithify.tables.paimon.references import referenced_names
 from lithify.tables.paimon.storage import TEMPORARY
 from lithify.tables.paimon.table import PaimonTable
 
-_LINGERING = timedelta(minutes=10)
-"""Tasks of a dead driver may go on writing for a while; until then its journal is kept to look again."""
+_LINGERING = timedelta(hours=1)
+"""For so long tasks of an attempt that was condemned may go on writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What `reconcile` did.
+
+    Attributes:
+        deleted: how many files it deleted.
+        problems: why others have to wait.
+    """
+
+    deleted: int
+    problems: tuple[str, ...] = ()
 
 
 class Fate(Enum):
@@ -54,25 +71,42 @@ def committed_by(table: PaimonTable, attempt: Attempt) -> tuple[Fate, Snapshot |
     return (Fate.HARMLESS if readable else Fate.UNKNOWN), None
 
 
-def reconcile(table: PaimonTable, clock: Clock) -> int:
-    """Cleans up after dead attempts; returns how many files were deleted.
-
-    Raises:
-        CorruptTable: a journal, snapshot or manifest cannot be read, so nothing can be said for certain.
-    """
+def reconcile(table: PaimonTable, clock: Clock) -> Cleaned:
+    """Cleans up after dead attempts, as far as that is certain to be safe."""
     deleted = 0
-    for attempt in table.journal.attempts():
-        if _may_be_cleaned(table, attempt, clock):
-            deleted += sweep(table, attempt)
-            if attempt.age(clock.now()) > _LINGERING:
-                table.journal.close(attempt)
-    return deleted + _delete_temporaries(table, clock)
+    problems = []
+    steps = [partial(_clean_up, table, path, clock) for path in table.journal.paths()]
+    for step in (*steps, partial(_delete_temporaries, table, clock)):
+        try:
+            deleted += step()
+        except (CorruptTable, StorageError) as error:
+            problems.append(str(error))
+    return Cleaned(deleted, tuple(problems))
+
+
+def _clean_up(table: PaimonTable, path: str, clock: Clock) -> int:
+    """Sweeps an attempt that has committed or never can, and forgets it once its tasks must be over."""
+    now = clock.now()
+    attempt = table.journal.read(path)
+    if attempt is None or not _may_be_cleaned(table, attempt, clock):
+        return 0
+    condemned = table.journal.condemn(attempt, now)
+    if condemned is None:
+        return 0
+    reach("condemned")
+    deleted = sweep(table, condemned)
+    if not deleted and condemned.condemned_for(now) > _LINGERING:
+        table.journal.close(condemned)
+    return deleted
 
 
 def sweep(table: PaimonTable, attempt: Attempt) -> int:
     """Deletes the files of an attempt that nothing refers to; returns how many there were.
 
     Only to be called when the attempt has committed or never can.
+
+    Raises:
+        CorruptTable: what refers to files cannot be read, so nothing was deleted.
     """
     data = [f"{folder}/{name}" for folder, name in _data_files(table, attempt)]
     manifests = table.manifests.names_with(attempt.prefix)
@@ -89,31 +123,23 @@ def sweep(table: PaimonTable, attempt: Attempt) -> int:
 
 
 def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:
-    fate, _ = committed_by(table, attempt)
-    if fate is Fate.COMMITTED:
+    if attempt.condemned is not None or attempt.age(clock.now()) > SAFE_AGE:
         return True
-    hopeless = fate is Fate.HARMLESS and _has_lost_every_unit(table, attempt)
-    if not (hopeless or attempt.condemned or attempt.age(clock.now()) > SAFE_AGE):
-        return False
-    table.journal.condemn(attempt)
-    reach("condemned")
-    return True
+    fate, _ = committed_by(table, attempt)
+    return fate is Fate.COMMITTED or (fate is Fate.HARMLESS and _has_lost_every_unit(table, attempt))
 
 
 def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
-    newest = table.snapshots.latest()
-    if newest is None:
-        return False
     buckets = {table.bucket_id(bytes.fromhex(unit.partition), unit.bucket): unit for unit in attempt.units}
-    live = table.live_in(buckets.keys(), newest)
-    return all(
+    live = table.live_now(buckets.keys())
+    return live is not None and all(
         not set(unit.inputs) <= {entry.file.name for entry in live.get(bucket, ()) if entry.kind == ADD}
         for bucket, unit in buckets.items()
     )
 
 
 def _data_files(table: PaimonTable, attempt: Attempt) -> Iterator[tuple[str, str]]:
-    for folder in sorted({unit.folder for unit in attempt.units}):
+    for folder in sorted({f"{table.root}/{unit.folder}" for unit in attempt.units}):
         for file in table.storage.list(folder):
             if attempt.prefix in file.name:
                 yield folder, file.name

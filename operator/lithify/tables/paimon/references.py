@@ -1,20 +1,27 @@
 """Which files of an attempt anything at all refers to: snapshots, tags, changelogs, of all branches.
 
 Called by `orphans` before it deletes. Thorough rather than fast: it reads every manifest that is reachable,
-each once, and rather raises than misses one.
+each once, and rather raises than misses one. Manifests may be gone where a holder was expired meanwhile, or
+where Paimon's own clean-up broke a branch: nobody can read through those, so they keep nothing.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.errors import CorruptTable
+from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.table import PaimonTable
 
-_HOLDERS = (("snapshot", "snapshot-"), ("tag", "tag-"), ("changelog", "changelog-"))
+_HOLDERS = (
+    ("snapshot", re.compile(r"snapshot-\d+")),
+    ("tag", re.compile(r"tag-.+")),
+    ("changelog", re.compile(r"changelog-\d+")),
+)
 _LISTS = ("baseManifestList", "deltaManifestList", "changelogManifestList")
 
 
@@ -26,32 +33,40 @@ def referenced_names(table: PaimonTable, prefix: str) -> set[str]:
     """
     names: set[str] = set()
     seen: set[str] = set()
-    for path, lists in _manifest_lists(table):
+    _check_newest(table)
+    for lists in _manifest_lists(table):
         for name in lists - seen:
             seen.add(name)
-            try:
-                names |= _reachable(table, name, seen)
-            except CorruptTable:
-                if table.storage.read_text(path) is not None:
-                    raise  # else the snapshot was expired while we were looking, and refers to nothing now
+            names |= _reachable(table, name, seen)
     return {name for name in names | seen if prefix in name}
 
 
-def _manifest_lists(table: PaimonTable) -> Iterator[tuple[str, set[str]]]:
-    """Every snapshot, tag and changelog: its path and the manifest lists that it names.
+def _check_newest(table: PaimonTable) -> None:
+    """Makes sure that nothing of the newest snapshot is gone; that table needs a doctor, not a cleaner."""
+    table.live_now(())
 
-    First the newest snapshot as its catalog knows it: a server may be slow to write the file.
+
+def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
+    """The manifest lists that each snapshot, tag and changelog names.
+
+    First the newest snapshot as its catalog knows it: a server may be slow to write the file. Last the
+    branches: what is made of a snapshot must not appear where we have looked already.
     """
     if newest := table.snapshots.latest():
-        yield table.snapshots.path(newest.id), _lists_of(newest)
-    branches = [f"{table.root}/branch/{file.name}" for file in table.storage.list(f"{table.root}/branch")]
-    for root in (table.root, *branches):
-        for folder, stem in _HOLDERS:
-            for file in table.storage.list(f"{root}/{folder}"):
-                path = f"{root}/{folder}/{file.name}"
-                text = table.storage.read_text(path) if file.name.startswith(stem) else None
-                if text is not None:
-                    yield path, _lists_in(path, text)
+        yield _lists_of(newest)
+    yield from _lists_below(table, table.root)
+    for branch in table.storage.list(f"{table.root}/branch"):
+        yield from _lists_below(table, f"{table.root}/branch/{branch.name}")
+
+
+def _lists_below(table: PaimonTable, root: str) -> Iterator[set[str]]:
+    for folder, name in _HOLDERS:
+        for file in table.storage.list(f"{root}/{folder}"):
+            path = f"{root}/{folder}/{file.name}"
+            is_holder = name.fullmatch(file.name) and not file.is_folder
+            text = table.storage.read_text(path) if is_holder else None
+            if text is not None:
+                yield _lists_in(path, text)
 
 
 def _lists_in(path: str, text: str) -> set[str]:
@@ -70,8 +85,10 @@ def _lists_of(snapshot: Snapshot) -> set[str]:
 def _reachable(table: PaimonTable, list_name: str, seen: set[str]) -> set[str]:
     """Names of data files in the manifests of a list, but for manifests that were seen before."""
     names: set[str] = set()
-    for manifest in table.manifests.names_in_list(list_name):
-        if manifest not in seen:
-            names |= {entry.file.name for entry in table.manifests.entries_of(manifest)}
-            seen.add(manifest)
+    with suppress(MissingFile):
+        for manifest in table.manifests.names_in_list(list_name):
+            if manifest not in seen:
+                seen.add(manifest)
+                with suppress(MissingFile):
+                    names |= {entry.file.name for entry in table.manifests.entries_of(manifest)}
     return names

@@ -12,7 +12,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify.clock import Clock
-from lithify.errors import AttemptFenced, CommitUnknown, LithifyError, StorageError
+from lithify.errors import CommitUnknown, LithifyError, StorageError
 from lithify.tables.paimon.options import CommitOptions
 from lithify.tables.paimon.snapshots import Snapshots, Written, is_same
 
@@ -40,7 +40,6 @@ class Sender:
 
         Raises:
             LithifyError: it certainly was not written.
-            AttemptFenced: the attempt may not commit any more; it may have done so.
             CommitUnknown: nobody can say whether it was written.
         """
         try:
@@ -78,8 +77,6 @@ class Sender:
                 if written is Written.MISSING and self._is_newest(base):
                     self._check_fence()
                     written = self._snapshots.write(snapshot, base, statistics)
-            except AttemptFenced:
-                raise
             except StorageError as error:
                 unknown = CommitUnknown(unknown.path, error.problem)
             except BaseException as error:

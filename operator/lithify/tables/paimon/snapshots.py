@@ -34,15 +34,20 @@ RUN_PROPERTY = "lithify.run"
 """The snapshot property that holds the id of the run that committed it."""
 
 
+_LOOKS = 10
 _STEM = "snapshot-"
 _SNAPSHOT = re.compile(rf"{_STEM}\d+")
 
 
 class Written(Enum):
-    """What is in the place of a snapshot: it, another one, or none."""
+    """What is in the place of a snapshot: it, another one, or none.
+
+    LOST says that the snapshot never was in its place, REPLACED that it may have been, for others to see.
+    """
 
     OURS = auto()
     LOST = auto()
+    REPLACED = auto()
     MISSING = auto()
 
 
@@ -90,11 +95,16 @@ class Snapshots:
         if self._server is not None:
             return self._server.latest()
         folder = self._files.snapshot_dir
-        try:
-            with reporting(folder):
-                return self._files.get_latest_snapshot()
-        except (ValueError, KeyError, TypeError, RuntimeError) as error:
-            raise CorruptTable(folder, f"the newest snapshot cannot be read ({error})") from error
+        gone: FileNotFoundError | None = None
+        for _ in range(_LOOKS):
+            try:
+                with reporting(folder):
+                    return self._files.get_latest_snapshot()
+            except FileNotFoundError as error:
+                gone = error  # expired between finding its number and reading it
+            except (ValueError, KeyError, TypeError, RuntimeError) as error:
+                raise CorruptTable(folder, f"the newest snapshot cannot be read ({error})") from error
+        raise CorruptTable(folder, f"the newest snapshot is gone whenever it is read ({gone})") from gone
 
     def path(self, snapshot_id: int) -> str:
         """The file of a snapshot."""
@@ -132,13 +142,17 @@ class Snapshots:
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
         """Writes the snapshot that follows `base` and reads back what is in its place.
 
-        Nothing is there (`MISSING`) only if the write was refused.
+        Nothing is there (`MISSING`) only if the write was refused. A number is used again after a rollback
+        and free again after an expiry, so on a file system the base must still be in its place; servers see
+        to that themselves.
 
         Raises:
             LithifyError: it certainly was not written.
             CommitUnknown: nobody can say now whether it was written.
         """
         path = self.path(snapshot.id)
+        if self._server is None and not self._is_in_place(base):
+            return Written.LOST
         failure: Exception | None = None
         accepted = True
         try:
@@ -152,6 +166,8 @@ class Snapshots:
         except Exception as error:  # noqa: BLE001  # whatever it was, what is in place now decides
             failure = error
         written = self.read_back(snapshot)
+        if written is Written.LOST and (accepted or failure is not None):
+            return Written.REPLACED
         if written is not Written.MISSING or not accepted:
             return written
         if self._server is None and failure is not None:
@@ -174,6 +190,10 @@ class Snapshots:
             return Written.MISSING
         return Written.OURS if is_same(found, snapshot) else Written.LOST
 
+    def _is_in_place(self, snapshot: Snapshot) -> bool:
+        found = self.get(snapshot.id)
+        return found is not None and is_same(found, snapshot)
+
     def _in_place(self, snapshot_id: int) -> Snapshot | None:
         newest = self._server.latest() if self._server is not None else None
         if self._server is None or (newest is not None and newest.id > snapshot_id):
@@ -192,6 +212,9 @@ class Snapshots:
             known = self._storage.read_text(hint)
             if known is None or not known.strip().isdigit() or int(known) < snapshot_id:
                 self._storage.write_text(hint, str(snapshot_id))
+                if self.get(snapshot_id) is None:
+                    # Rolled back meanwhile: Java would take a hint to it for the truth. Without one it looks.
+                    self._storage.delete(hint)
 
 
 @dataclass(frozen=True, slots=True)

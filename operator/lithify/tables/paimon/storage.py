@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
+from pyarrow.fs import FileType
 from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
@@ -24,12 +26,16 @@ TEMPORARY = ".lithify-"
 """What the names of files begin with that only exist for the moment of a write."""
 
 
+_ASKED_AT_ONCE = 8
+
+
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file in a directory."""
+    """A file in a directory, or a directory in it."""
 
     name: str
     modified_seconds: float
+    is_folder: bool = False
 
 
 class Storage:
@@ -102,11 +108,25 @@ class Storage:
         with reporting(path), suppress(FileNotFoundError):
             self._file_io.delete(path)
 
+    def exist(self, paths: Sequence[str]) -> Iterator[bool]:
+        """Whether each of some files exists."""
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+            yield from pool.map(self._exists, paths)
+
+    def _exists(self, path: str) -> bool:
+        with reporting(path):
+            return bool(self._file_io.exists(path))
+
     def list(self, folder: str) -> list[ListedFile]:
-        """The files right in a directory, none if it does not exist."""
+        """What is right in a directory, nothing if it does not exist."""
         with reporting(folder):
             statuses = self._file_io.list_status(folder) if self._file_io.exists(folder) else []
-        return [ListedFile(status.path.rsplit("/", 1)[-1], _seconds(status.mtime)) for status in statuses]
+        return [
+            ListedFile(
+                status.path.rsplit("/", 1)[-1], _seconds(status.mtime), status.type == FileType.Directory
+            )
+            for status in statuses
+        ]
 
 
 @contextmanager

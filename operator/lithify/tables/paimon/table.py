@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 from urllib.parse import unquote
 
 from pypaimon.snapshot.snapshot import Snapshot
@@ -15,7 +16,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.table.row.generic_row import GenericRowDeserializer
 
-from lithify.errors import InvalidOption, NotFound, UnsupportedTable
+from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.entries import ADD, Entry
@@ -27,6 +28,9 @@ from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage
 
+Found = TypeVar("Found")
+
+_LOOKS = 10
 _CARRIED_INDEXES = frozenset({"HASH"})
 """Index files that stay right whatever is compacted: rows keep their bucket."""
 
@@ -46,10 +50,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The live files of the selected buckets in one pinned snapshot."""
+    """The live files of the selected buckets in one pinned snapshot, and the kinds of index that it has."""
 
     snapshot_id: SnapshotId
     commit_millis: int
+    index_types: frozenset[str]
     buckets: tuple[Bucket, ...]
     entries: Mapping[BucketId, Mapping[str, Entry]]
 
@@ -111,17 +116,21 @@ class PaimonTable:
             CorruptTable: a snapshot or manifest is missing or unreadable.
         """
         self._check_columns(selection)
-        snapshot = self.snapshots.latest()
-        if snapshot is None:
-            return None
-        live = self._by_bucket(self.manifests.live(snapshot, partial(self._is_selected, selection)))
-        self._check_found(selection, live)
-        return self._view(snapshot, live)
+
+        def look(snapshot: Snapshot) -> View:
+            live = self._by_bucket(self.manifests.live(snapshot, partial(self._is_selected, selection)))
+            self._check_found(selection, live)
+            return self._view(snapshot, live)
+
+        return self._on_newest(look)
 
     def view_of(self, buckets: Collection[BucketId]) -> View | None:
         """Pins the newest snapshot and lists the live files of exactly these buckets."""
-        snapshot = self.snapshots.latest()
-        return None if snapshot is None else self._view(snapshot, self.live_in(buckets, snapshot))
+        return self._on_newest(lambda snapshot: self._view(snapshot, self.live_in(buckets, snapshot)))
+
+    def live_now(self, buckets: Collection[BucketId]) -> dict[BucketId, list[Entry]] | None:
+        """The live entries of some buckets in the newest snapshot, None if there is none."""
+        return self._on_newest(lambda snapshot: self.live_in(buckets, snapshot))
 
     def live_in(self, buckets: Collection[BucketId], snapshot: Snapshot) -> dict[BucketId, list[Entry]]:
         """The live entries of some buckets in a snapshot."""
@@ -139,13 +148,15 @@ class PaimonTable:
         """The newest schema, read again: somebody may have changed the table since it was opened."""
         return self._read_schema(None)
 
-    def check_files(self, snapshot_id: SnapshotId, entries: Iterable[Entry]) -> None:
-        """Makes sure that these files of a snapshot can be compacted under the newest schema.
+    def check_files(self, view: View, entries: Iterable[Entry]) -> None:
+        """Makes sure that these files of a view can be compacted under the newest schema.
 
         Raises:
             UnsupportedTable: some cannot.
         """
-        self._check_indexes(snapshot_id)
+        problem = self.index_problem(view.index_types)
+        if problem is not None:
+            raise UnsupportedTable(self.name, (problem,))
         listed = list(entries)
         schema_ids = sorted({entry.file.schema_id for entry in listed})
         problems = [
@@ -158,6 +169,14 @@ class PaimonTable:
         ]
         if problems:
             raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
+
+    def index_problem(self, index_types: frozenset[str]) -> str | None:
+        """Why a snapshot with such indexes cannot be compacted.
+
+        Options may have been switched off since; what they left behind still counts.
+        """
+        unknown = sorted(index_types - _CARRIED_INDEXES)
+        return f"index files of kind {', '.join(unknown)}: this release cannot heed them" if unknown else None
 
     def folder(self, bucket: BucketId) -> str:
         """The directory of a bucket."""
@@ -199,7 +218,26 @@ class PaimonTable:
             for bucket in sorted(live, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
         ]
         entries = {bucket: {entry.file.name: entry for entry in live[bucket]} for bucket in live}
-        return View(SnapshotId(snapshot.id), snapshot.time_millis, tuple(buckets), entries)
+        return View(
+            snapshot_id=SnapshotId(snapshot.id),
+            commit_millis=snapshot.time_millis,
+            index_types=self.manifests.index_types(snapshot),
+            buckets=tuple(buckets),
+            entries=entries,
+        )
+
+    def _on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
+        """What a look at the newest snapshot finds; if that one is expired meanwhile, at the next one."""
+        for looks_left in reversed(range(_LOOKS)):
+            snapshot = self.snapshots.latest()
+            if snapshot is None:
+                return None
+            try:
+                return look(snapshot)
+            except MissingFile:
+                if not looks_left or self.snapshots.get(snapshot.id) is not None:
+                    raise
+        return None
 
     def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:
         grouped: dict[BucketId, list[Entry]] = {}
@@ -217,14 +255,6 @@ class PaimonTable:
             return False
         spec = _spec(self.bucket_id(partition, bucket).path).items()
         return not selection.partitions or any(wanted.items() <= spec for wanted in selection.partitions)
-
-    def _check_indexes(self, snapshot_id: SnapshotId) -> None:
-        """Options may have been switched off since; what they left behind still counts."""
-        snapshot = self.snapshots.get(snapshot_id)
-        found = self.manifests.index_types(snapshot) if snapshot else frozenset()
-        if unknown := sorted(found - _CARRIED_INDEXES):
-            reason = f"index files of kind {', '.join(unknown)}: this release cannot heed them"
-            raise UnsupportedTable(self.name, (reason,))
 
     def _check_columns(self, selection: Selection) -> None:
         for wanted in selection.partitions:
