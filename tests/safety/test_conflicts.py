@@ -12,7 +12,7 @@ import pytest
 from lithify.errors import CommitConflict
 from oracle.client import Oracle, Table
 from support.runs import Held, Outcome, run_inline, start
-from support.tables import make_plain, stray_files, upserts
+from support.tables import make_plain, put_over, stray_files, upserts
 
 pytestmark = pytest.mark.oracle
 
@@ -42,11 +42,6 @@ def change_a_harmless_option(oracle: Oracle, table: Table) -> object:
 
 def add_a_column(oracle: Oracle, table: Table) -> object:
     return oracle.alter_table(table, {"add_column": {"name": "extra", "type": "INT"}})
-
-
-def put_over(twin: Table, table: Table) -> None:
-    """Has the files of a twin replace those of the table, as a rename does that was decided on before."""
-    shutil.copytree(Path(str(twin.warehouse)), Path(str(table.warehouse)), dirs_exist_ok=True)
 
 
 def step_between(oracle: Oracle, table: Table, folder: Path, point: str, step: Step) -> Outcome:

@@ -26,6 +26,7 @@ from lithify.errors import (
 )
 from lithify.faults import reach
 from lithify.job.joining import Work, joins_of, without_joined
+from lithify.job.outputs import Outputs, moved_on
 from lithify.job.planner import RunPlan, Sizing, plan_run, tasks_of
 from lithify.job.report import Report, bucket_report, resting
 from lithify.job.runner import Progress, TaskRunner
@@ -34,9 +35,7 @@ from lithify.planning.plan import Unit
 from lithify.planning.policy import Strategy
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.changes import BucketChange
 from lithify.tables.paimon.commit import CommitOutcome, Committer
-from lithify.tables.paimon.entries import FileMeta
 from lithify.tables.paimon.journal import Attempt, JournalUnit, check_run_id
 from lithify.tables.paimon.orphans import reconcile, sweep
 from lithify.tables.paimon.table import PaimonTable, Selection, View
@@ -151,7 +150,7 @@ class _Run:
         except MissingFile as error:
             if self._table.snapshots.get(view.snapshot_id) is not None:
                 raise
-            return {bucket.id: _moved_on(error) for bucket in view.buckets}
+            return {bucket.id: moved_on(error) for bucket in view.buckets}
         rests = Counter(self._report.resting) + Counter(resting(plan.rests))
         self._note(resting=dict(rests))
         reach("planned")
@@ -185,7 +184,10 @@ class _Run:
         return attempt
 
     def _give_up(self, attempt: Attempt) -> None:
-        """Ends an attempt that cannot be committed any more. What went wrong then is not the story."""
+        """Ends an attempt that cannot be committed any more.
+
+        An error in here would only hide the one that ended it; later runs find what is left by the journal.
+        """
         with suppress(LithifyError):
             self._table.journal.condemn(attempt, self._clock.now())
         with suppress(LithifyError):
@@ -203,7 +205,7 @@ class _Run:
         with self._stage("rewrite"):
             done = self._rewrite(work)
         reach("tasks-done")
-        outputs = _Outputs(self._table, plan, done)
+        outputs = Outputs(self._table, plan, done)
         with self._stage("commit"):
             outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes)
         self._record(plan, outputs, outcome)
@@ -224,7 +226,7 @@ class _Run:
     def _run(self, tasks: Sequence[MergeTask], progress: Progress) -> list[TaskResult]:
         had_stragglers, self._has_stragglers = self._has_stragglers, True
         results = self._runner.run(tasks, self._clock, progress) if tasks else []
-        # The first try of a task that was tried again may have lost its driver, not its life.
+        # The first try of a task that was tried again may still be running somewhere.
         self._has_stragglers = had_stragglers or any(result.attempt for result in results)
         self._count(results)
         return sorted(results, key=lambda result: result.index)
@@ -238,7 +240,7 @@ class _Run:
             peak_task_bytes=max([report.peak_task_bytes, *(result.peak_bytes for result in results)]),
         )
 
-    def _record(self, plan: RunPlan, outputs: _Outputs, outcome: CommitOutcome) -> None:
+    def _record(self, plan: RunPlan, outputs: Outputs, outcome: CommitOutcome) -> None:
         done = [unit for unit in plan.units if unit.bucket in outcome.committed]
         buckets = [bucket_report(unit, outputs.added(unit.bucket)) for unit in done]
         self._note(commit_tries=self._report.commit_tries + outcome.tries)
@@ -249,7 +251,7 @@ class _Run:
                 buckets=(*self._report.buckets, *buckets),
             )
 
-    def _clean(self, attempt: Attempt, outputs: _Outputs, outcome: CommitOutcome) -> None:
+    def _clean(self, attempt: Attempt, outputs: Outputs, outcome: CommitOutcome) -> None:
         """Deletes what the commit left out, then forgets the attempt.
 
         What was committed stays so, whatever becomes of the rest: a later run finds it by the journal.
@@ -265,7 +267,7 @@ class _Run:
         except (CorruptTable, StorageError) as error:
             self._note(uncleaned=(*self._report.uncleaned, str(error)))
 
-    def _delete_unseen(self, outputs: _Outputs, outcome: CommitOutcome) -> None:
+    def _delete_unseen(self, outputs: Outputs, outcome: CommitOutcome) -> None:
         """Deletes new files of buckets in conflict; nobody has seen them, so nothing is looked up."""
         for change in outputs.changes:
             if change.bucket not in outcome.committed:
@@ -282,55 +284,6 @@ class _Run:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + monotonic() - started
-
-
-class _Outputs:
-    """What the tasks of a round returned, by bucket.
-
-    Attributes:
-        changes: what to commit.
-        lost: buckets whose inputs vanished while they were read, because they were compacted and expired.
-    """
-
-    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
-        self._table = table
-        self._results: dict[BucketId, list[TaskResult]] = {}
-        for unit, result in done:
-            self._results.setdefault(unit.bucket, []).append(result)
-        self.lost = dict(self._losses())
-        self.changes = [self._change(plan, unit) for unit in plan.units if unit.bucket not in self.lost]
-
-    def added(self, bucket: BucketId) -> list[FileMeta]:
-        """The new files of a bucket."""
-        return [file for result in self._results.get(bucket, ()) for file in result.files]
-
-    def _losses(self) -> Iterator[tuple[BucketId, str]]:
-        for bucket, results in self._results.items():
-            for failure in (result.failure for result in results if result.failure):
-                error = failure.as_error()
-                if not (isinstance(error, MissingFile) and self._has_moved_on(bucket, error)):
-                    raise error
-                yield bucket, _moved_on(error)
-
-    def _has_moved_on(self, bucket: BucketId, error: MissingFile) -> bool:
-        """Whether the newest snapshot does without the missing file."""
-        live = (self._table.live_now([bucket]) or {}).get(bucket, ())
-        return all(not error.path.endswith(entry.file.name) for entry in live)
-
-    def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
-        entries = plan.view.entries[unit.bucket]
-        rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
-        return BucketChange(
-            bucket=unit.bucket,
-            removed=tuple(entries[file.name] for file in rewritten),
-            upgraded=tuple(entries[file.name] for file in unit.work.upgrades),
-            output_level=unit.output_level,
-            added=tuple(self.added(unit.bucket)),
-        )
-
-
-def _moved_on(error: MissingFile) -> str:
-    return f"{error.path} was compacted and expired by others"
 
 
 def _new_run() -> str:

@@ -129,7 +129,7 @@ def _start_session(settings: SparkSettings, open_: ExitStack) -> Any:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(_with_retries(settings.master)).appName("lithify")
-    for key, value in {**_defaults(settings), **settings.conf, **_FIXED}.items():
+    for key, value in configuration(settings).items():
         builder = builder.config(key, value)
     if not settings.verbose:
         open_.enter_context(_jvm_output_hidden())
@@ -150,6 +150,11 @@ def _with_retries(master: str) -> str:
     """Spark retries no task of a local master unless it is told how often."""
     match = _LOCAL.fullmatch(master)
     return master if match is None else f"local[{match['cores'] or 1},{_TASK_TRIES}]"
+
+
+def configuration(settings: SparkSettings) -> dict[str, str]:
+    """The settings of a session: our defaults, the caller's, and those that nobody may change."""
+    return {**_defaults(settings), **settings.conf, **_FIXED}
 
 
 def _defaults(settings: SparkSettings) -> dict[str, str]:
