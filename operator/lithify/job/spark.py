@@ -26,6 +26,9 @@ from lithify.job.task import MergeTask, TaskResult, run_task
 
 _POLL_SECONDS = 0.2
 _TASK_TRIES = 4
+_FIXED = {"spark.speculation": "false"}
+"""A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
+
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
 _CAUSE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Failed)\b")
 
@@ -140,10 +143,6 @@ def _start_session(settings: SparkSettings, open_: ExitStack) -> Any:
         raise InvalidOption("--master", problem) from error
     open_.callback(session.stop)
     return session
-
-
-_FIXED = {"spark.speculation": "false"}
-"""A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
 
 
 def _with_retries(master: str) -> str:

@@ -72,7 +72,6 @@ class Committer:
         self._clock = clock
         self._options = table.options.commit
         self._sender = Sender(table.snapshots, self._options, clock, self._check_fence)
-        self._overwritten = False
 
     def commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits.
@@ -103,14 +102,15 @@ class Committer:
         ready, conflicts = self._admissible(changes, base)
         if base is None or not ready:
             return CommitOutcome(None, (), conflicts, number + 1)
-        snapshot = self._try(ready, base, number)
-        if self._overwritten:
+        written = self._try(ready, base, number)
+        if written is Written.OURS:
+            committed = tuple(change.bucket for change in ready)
+            return CommitOutcome(SnapshotId(base.id + 1), committed, conflicts, number + 1)
+        if written is Written.REPLACED:
             # Others may have built on our files and dropped them again: they are not for a second try.
             nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
             return replace(nothing, overwritten=True)
-        if snapshot is None:
-            return None
-        return CommitOutcome(snapshot, tuple(change.bucket for change in ready), conflicts, number + 1)
+        return None
 
     def _admissible(
         self, changes: Sequence[BucketChange], base: Snapshot | None
@@ -134,8 +134,8 @@ class Committer:
                 conflicts[change.bucket] = reason
         return ready, conflicts
 
-    def _try(self, changes: Sequence[BucketChange], base: Snapshot, number: int) -> SnapshotId | None:
-        """Builds and writes the snapshot after `base`; None if another commit was there first."""
+    def _try(self, changes: Sequence[BucketChange], base: Snapshot, number: int) -> Written:
+        """Builds and writes the snapshot after `base`; what is in its place then."""
         writer = writer_id(self._attempt.prefix, number)
         manifests = self._table.manifests
         try:
@@ -148,13 +148,11 @@ class Committer:
             raise
         written = self._send(draft)
         reach("snapshot-written")
-        if written is Written.REPLACED:
-            self._overwritten = True
-            return None
-        if written is not Written.OURS:
+        if written is Written.OURS:
+            return self._settle(draft.snapshot)
+        if written is not Written.REPLACED:
             manifests.delete(draft.files)
-            return None
-        return SnapshotId(draft.snapshot.id) if self._settle(draft.snapshot) else None
+        return written
 
     def _check_fence(self) -> None:
         self._table.journal.check(self._attempt, self._clock.now())
@@ -184,8 +182,8 @@ class Committer:
             self._table.manifests.delete(draft.files)
             raise
 
-    def _settle(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot is there to stay.
+    def _settle(self, snapshot: Snapshot) -> Written:
+        """Whether the snapshot is there to stay, OURS or REPLACED.
 
         A Java writer on a local file system checks and then renames, so one that had checked just before us
         may still have put its own snapshot over ours. Somebody may have built on ours meanwhile, so its files
@@ -198,9 +196,7 @@ class Committer:
             found = self._table.snapshots.get(snapshot.id)
         except LithifyError as error:
             raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
-        is_over_ours = found is not None and not is_same(found, snapshot)
-        self._overwritten |= is_over_ours
-        return not is_over_ours
+        return Written.OURS if found is None or is_same(found, snapshot) else Written.REPLACED
 
     def _draft(self, changes: Sequence[BucketChange], base: Snapshot, writer: str) -> _Draft:
         manifests = self._table.manifests

@@ -129,14 +129,6 @@ class Journal:
                 return attempt
             number += 1
 
-    def attempts(self) -> list[Attempt]:
-        """All recorded attempts.
-
-        Raises:
-            CorruptTable: a journal cannot be read.
-        """
-        return [attempt for path in self.paths() if (attempt := self.read(path)) is not None]
-
     def paths(self) -> list[str]:
         """The files of all recorded attempts."""
         names = sorted(file.name for file in self._storage.list(self._folder) if file.name.endswith(".json"))

@@ -138,22 +138,12 @@ class Manifests:
 
     def _read_avro(self, name: str) -> list[dict[str, Any]]:
         path = self.path(name)
-        try:
-            with self._file_io.new_input_stream(path) as stream:
-                return cast(list[dict[str, Any]], list(fastavro.reader(BytesIO(stream.read()))))
-        except FileNotFoundError as error:
-            raise MissingFile(path) from error
-        except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
-            raise CorruptTable(path, f"the manifest cannot be read ({error})") from error
+        with _reading(path, "manifest"), self._file_io.new_input_stream(path) as stream:
+            return cast(list[dict[str, Any]], list(fastavro.reader(BytesIO(stream.read()))))
 
     def _read_list(self, name: str, size: int | None) -> list[ManifestFileMeta]:
-        path = self.path(name)
-        try:
+        with _reading(self.path(name), "manifest list"):
             metas: list[ManifestFileMeta] = self._lists.read(name, size)
-        except FileNotFoundError as error:
-            raise MissingFile(path) from error
-        except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
-            raise CorruptTable(path, f"the manifest list cannot be read ({error})") from error
         return metas
 
     def path(self, name: str) -> str:
@@ -192,6 +182,17 @@ class Manifests:
             total_buckets=entry.total_buckets,
             file=meta,
         )
+
+
+@contextmanager
+def _reading(path: str, what: str) -> Iterator[None]:
+    """Names the file when it is missing or damaged."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingFile(path) from error
+    except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
+        raise CorruptTable(path, f"the {what} cannot be read ({error})") from error
 
 
 @contextmanager

@@ -20,8 +20,6 @@ from datetime import timedelta
 from enum import Enum, auto
 from functools import partial
 
-from pypaimon.snapshot.snapshot import Snapshot
-
 from lithify.clock import Clock
 from lithify.errors import CorruptTable, StorageError
 from lithify.faults import reach
@@ -56,7 +54,7 @@ class Fate(Enum):
     UNKNOWN = auto()
 
 
-def committed_by(table: PaimonTable, attempt: Attempt) -> tuple[Fate, Snapshot | None]:
+def fate_of(table: PaimonTable, attempt: Attempt) -> Fate:
     """Whether an attempt has committed, from the snapshots since its base.
 
     `HARMLESS` here means that it certainly has not; whether it still may, is another question.
@@ -67,8 +65,8 @@ def committed_by(table: PaimonTable, attempt: Attempt) -> tuple[Fate, Snapshot |
         if snapshot is None:
             readable = False
         elif (snapshot.properties or {}).get(ATTEMPT_PROPERTY) == attempt.prefix:
-            return Fate.COMMITTED, snapshot
-    return (Fate.HARMLESS if readable else Fate.UNKNOWN), None
+            return Fate.COMMITTED
+    return Fate.HARMLESS if readable else Fate.UNKNOWN
 
 
 def reconcile(table: PaimonTable, clock: Clock) -> Cleaned:
@@ -125,7 +123,7 @@ def sweep(table: PaimonTable, attempt: Attempt) -> int:
 def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:
     if attempt.condemned is not None or attempt.age(clock.now()) > SAFE_AGE:
         return True
-    fate, _ = committed_by(table, attempt)
+    fate = fate_of(table, attempt)
     return fate is Fate.COMMITTED or (fate is Fate.HARMLESS and _has_lost_every_unit(table, attempt))
 
 

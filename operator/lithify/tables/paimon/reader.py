@@ -6,7 +6,7 @@ as Java does, so files with and without `_KEY_` columns mix freely.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -157,30 +157,31 @@ class ParquetRun:
             problem = f"it has {footer.num_rows} rows, its manifest entry says {file.rows}"
             raise CorruptTable(file.path, problem)
         names = [name for name in columns if name is not None]
+        dictionaries = self._reading.dictionaries_of(file)
         with reading(file.path), self._reading.storage.open(file.path) as source:
             parquet = pq.ParquetFile(
                 source,
                 metadata=footer,
-                read_dictionary=self._reading.dictionaries_of(file),
+                read_dictionary=dictionaries,
                 buffer_size=FETCH_BYTES,
                 pre_buffer=False,
             )
             groups = self._reading.row_groups_of(file)
-            rows = self._rows_at_once(file, names, piece_bytes)
+            rows = self._rows_at_once(file, set(names) - set(dictionaries), piece_bytes)
             batches = parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False)
             for batch in _gathered(batches, piece_bytes // 2):
                 pairs = zip(columns, schema, strict=True)
                 arrays = [_column(batch, name, field) for name, field in pairs]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _rows_at_once(self, file: InputFile, columns: Sequence[str], piece_bytes: int) -> int:
+    def _rows_at_once(self, file: InputFile, plain: Collection[str], piece_bytes: int) -> int:
         """How many rows to decode at a time: about a piece, and few where nobody knows how wide they are.
 
-        A dictionary that is not read as one hides how long the values are that it stands for.
+        A dictionary that is not read as one hides how long the values are that it stands for; `plain` are the
+        columns that may have such.
         """
         footers = self._reading.footers
         rows = max(1, int(piece_bytes / max(1.0, footers.bytes_per_row(file.path))))
-        plain = set(columns) - set(self._reading.dictionaries_of(file))
         hidden = footers.bytes_behind_dictionaries(file.path, plain)
         return min(rows, max(_FEW_ROWS, piece_bytes // hidden)) if hidden else rows
 

@@ -227,5 +227,5 @@ class _LinkWriter:
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
         del base, statistics
         return self.storage.create_text(
-            f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2)
+            f"{self.folder}/{_STEM}{snapshot.id}", JSON.to_json(snapshot, indent=2)
         )
