@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from lithify.errors import (
 )
 from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
+from support.cases import case
 from support.runs import LITHIFY, run_inline, start
 from support.tables import PLAIN, journals, make_plain, stray_files
 
@@ -31,10 +31,6 @@ Damage = Callable[[Table], Path]
 @pytest.fixture
 def table(oracle: Oracle, tmp_path: Path) -> Table:
     return make_plain(oracle, tmp_path / "warehouse", buckets=2)
-
-
-def case(*values: object, id: str) -> Any:  # noqa: A002
-    return pytest.param(*values, id=id)
 
 
 WRONG_REQUESTS = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pypaimon import CatalogFactory
@@ -17,6 +16,7 @@ from lithify.job.runner import InlineRunner
 from lithify.planning.policy import Strategy
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from oracle.client import Oracle, Table
+from support.cases import case
 from support.runs import ShiftedClock
 from support.tables import data_files, journals, make_plain, stray_files
 
@@ -85,10 +85,6 @@ def test_files_that_are_not_known_to_be_local_are_refused(
 
     assert "table location" in caught.value.reasons[0]
     assert data_files(table) == before
-
-
-def case(*values: object, id: str) -> Any:  # noqa: A002
-    return pytest.param(*values, id=id)
 
 
 @pytest.mark.parametrize(

@@ -39,16 +39,6 @@ LATER = (0, 48, 50)
 
 
 @pytest.fixture(scope="module")
-def model(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return make_plain(oracle, tmp_path_factory.mktemp("model"), commits=3, keys=30)
-
-
-@pytest.fixture
-def table(model: Table, tmp_path: Path) -> Table:
-    return copy_of(model, tmp_path / "warehouse")
-
-
-@pytest.fixture(scope="module")
 def killed_model(model: Table, tmp_path_factory: pytest.TempPathFactory) -> Table:
     table = copy_of(model, tmp_path_factory.mktemp("killed") / "warehouse")
     kill(table, "tasks-done")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from lithify.errors import CommitConflict
 from oracle.client import Oracle, Table
-from support.runs import Held, Outcome, run_inline, start
-from support.tables import make_plain, put_over, stray_files, upserts
+from support.runs import Held, Outcome, clean_up, run_inline, start
+from support.tables import expire, make_plain, put_over, stray_files, upserts
 
 pytestmark = pytest.mark.oracle
 
@@ -33,7 +32,7 @@ def compact_one_bucket(oracle: Oracle, table: Table) -> object:
 
 def compact_and_expire(oracle: Oracle, table: Table) -> object:
     oracle.compact(table, full=True, buckets=[1])
-    return oracle.expire_snapshots(table, retain_max=1, retain_min=1, older_than=4_000_000_000_000)
+    return expire(oracle, table)
 
 
 def change_a_harmless_option(oracle: Oracle, table: Table) -> object:
@@ -204,7 +203,7 @@ def test_a_snapshot_that_is_expired_right_after_its_commit(
 
     def append_and_expire(oracle: Oracle, table: Table) -> object:
         append(oracle, table)
-        return oracle.expire_snapshots(table, retain_max=1, retain_min=1, older_than=4_000_000_000_000)
+        return expire(oracle, table)
 
     append(oracle, twin)
 
@@ -218,8 +217,7 @@ def test_a_snapshot_that_is_expired_right_after_its_commit(
 
 def test_condemned_attempt_does_not_commit(oracle: Oracle, table: Table, tmp_path: Path) -> None:
     def clean_up_two_days_later(oracle: Oracle, table: Table) -> object:
-        nothing = {"num-sorted-run.compaction-trigger": "99"}
-        return run_inline(table, full=False, options=nothing, shift=timedelta(days=2))
+        return clean_up(table, 48)
 
     snapshots = oracle.snapshots(table)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oracle.client import Oracle, Table
-from support.runs import run_inline, start
+from support.runs import clean_up, run_inline, start
 from support.tables import journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
@@ -68,7 +68,7 @@ def test_files_of_a_dead_attempt_that_could_still_commit_wait(oracle: Oracle, tm
     start(table, faults={"tasks-done": "kill"}).wait()
     orphans = stray_files(oracle, table)
 
-    report = run_inline(table, full=False, options={"num-sorted-run.compaction-trigger": "99"})
+    (report,) = clean_up(table, 0)
 
     assert report.status == "NothingToDo"
     assert stray_files(oracle, table) == orphans != set()
@@ -77,9 +77,8 @@ def test_files_of_a_dead_attempt_that_could_still_commit_wait(oracle: Oracle, tm
 def test_files_of_a_dead_attempt_go_after_the_safe_age(oracle: Oracle, tmp_path: Path) -> None:
     table = make_plain(oracle, tmp_path)
     start(table, faults={"tasks-done": "kill"}).wait()
-    nothing = {"num-sorted-run.compaction-trigger": "99"}
 
-    report = run_inline(table, full=False, options=nothing, shift=timedelta(days=1, minutes=1))
+    (report,) = clean_up(table, 24.1)
 
     assert report.orphans_deleted > 0
     assert stray_files(oracle, table) == set()

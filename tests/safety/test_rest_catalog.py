@@ -35,6 +35,7 @@ from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.policy import Strategy
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from oracle.client import Oracle, Table
+from support.cases import case
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step
 from support.runs import Held, ShiftedClock
 from support.tables import data_files, journals, make_plain, stray_files, upserts
@@ -86,10 +87,6 @@ def run(server: RestServer, clock: Clock | None = None, run: str | None = None, 
 
 def kinds(oracle: Oracle, table: Table) -> list[str]:
     return [snapshot["commitKind"] for snapshot in oracle.snapshots(table)]
-
-
-def case(*values: object, id: str) -> Any:  # noqa: A002
-    return pytest.param(*values, id=id)
 
 
 @pytest.mark.parametrize(

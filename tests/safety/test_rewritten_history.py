@@ -22,19 +22,9 @@ from lithify.tables.paimon.table import PaimonTable
 from oracle.client import Oracle, Table
 from support.races import Meanwhile, step_after, step_at, step_before
 from support.runs import clean_up, run_inline
-from support.tables import append, copy_of, expire, journals, make_plain, put_over, stray_files
+from support.tables import FAR_FUTURE, append, copy_of, expire, journals, put_over, stray_files
 
 pytestmark = pytest.mark.oracle
-
-
-@pytest.fixture(scope="module")
-def model(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return make_plain(oracle, tmp_path_factory.mktemp("model"), commits=3, keys=30)
-
-
-@pytest.fixture
-def table(model: Table, tmp_path: Path) -> Table:
-    return copy_of(model, tmp_path / "warehouse")
 
 
 def newest(oracle: Oracle, table: Table) -> int:
@@ -341,7 +331,7 @@ def test_files_that_java_takes_for_orphans_are_not_committed(oracle: Oracle, tab
 
 
 def remove_orphans(oracle: Oracle, table: Table) -> None:
-    assert oracle.remove_orphan_files(table, older_than=4_000_000_000_000).files != []
+    assert oracle.remove_orphan_files(table, older_than=FAR_FUTURE).files != []
 
 
 # The disk

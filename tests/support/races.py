@@ -18,6 +18,7 @@ from lithify.job.task import MergeTask, TaskResult
 from lithify.tables.paimon.storage import Storage
 
 Step = Callable[[], object]
+Method = tuple[type, str]
 
 
 class Meanwhile(InlineRunner):
@@ -66,45 +67,37 @@ def step_at(monkeypatch: pytest.MonkeyPatch, point: str, step: Step) -> None:
     monkeypatch.setenv("LITHIFY_FAULTS", f"{point}=step")
 
 
-def step_before(
+def step_before(monkeypatch: pytest.MonkeyPatch, method: Method, step: Step, **which: Any) -> None:
+    """Others take a step right before one call of a method; which one, `_beside` says."""
+    _beside(monkeypatch, method, before=step, **which)
+
+
+def step_after(monkeypatch: pytest.MonkeyPatch, method: Method, step: Step, **which: Any) -> None:
+    """Others take a step right after one call of a method; which one, `_beside` says."""
+    _beside(monkeypatch, method, after=step, **which)
+
+
+def _beside(
     monkeypatch: pytest.MonkeyPatch,
-    method: tuple[type, str],
-    step: Step,
+    method: Method,
     *,
+    before: Step = lambda: None,
+    after: Step = lambda: None,
     matches: Callable[..., bool] = lambda *_: True,
     call: int = 1,
 ) -> None:
-    """Others take a step right before one call of a method: the first, or a later one with such arguments."""
+    """Takes steps beside one call of a method: the first, or a later one with arguments that match."""
     real = getattr(*method)
     calls = count(1)
 
     @wraps(real)
-    def late(self: object, *arguments: Any, **named: Any) -> Any:
-        if matches(*arguments) and next(calls) == call:
-            step()
-        return real(self, *arguments, **named)
-
-    monkeypatch.setattr(*method, late)
-
-
-def step_after(
-    monkeypatch: pytest.MonkeyPatch,
-    method: tuple[type, str],
-    step: Step,
-    *,
-    matches: Callable[..., bool] = lambda *_: True,
-    call: int = 1,
-) -> None:
-    """Others take a step right after one call of a method."""
-    real = getattr(*method)
-    calls = count(1)
-
-    @wraps(real)
-    def early(self: object, *arguments: Any, **named: Any) -> Any:
+    def stepping(self: object, *arguments: Any, **named: Any) -> Any:
         is_meant = matches(*arguments) and next(calls) == call
+        if is_meant:
+            before()
         result = real(self, *arguments, **named)
         if is_meant:
-            step()
+            after()
         return result
 
-    monkeypatch.setattr(*method, early)
+    monkeypatch.setattr(*method, stepping)

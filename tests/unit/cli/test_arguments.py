@@ -14,6 +14,7 @@ from lithify.errors import InvalidOption
 from lithify.planning.policy import Rule
 from lithify.tables.paimon.catalog import TableAddress
 from lithify.tables.paimon.table import Selection
+from support.cases import case
 
 
 @click.command()
@@ -30,10 +31,6 @@ def understood(*words: str) -> TableArguments:
     found = command(["--warehouse", "/w", "--table", "db.t", *words], standalone_mode=False)
     assert isinstance(found, TableArguments)
     return found
-
-
-def case(*values: object, id: str) -> Any:  # noqa: A002
-    return pytest.param(*values, id=id)
 
 
 def test_everything_has_a_default_but_the_table() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable
 from lithify.planning.levels import SortedRun, build_levels
 from lithify.tables.model import DataFile
-from unit.planning.trees import case, file, names, repeatable, stack, trees
+from support.cases import case
+from unit.planning.trees import file, names, repeatable, stack, trees
 
 MIXED = (
     file("b", (10, 19), level=5, size=200),

@@ -18,11 +18,11 @@ from lithify.planning.policy import CompactionPolicy, Strategy
 from lithify.planning.rewrites import Rewrite
 from lithify.planning.triggers import Trigger
 from lithify.tables.model import DataFile, OrderKey
+from support.cases import case
 from unit.planning.trees import (
     MIDNIGHT,
     SMALL_FILE,
     bucket_of,
-    case,
     file,
     moments,
     names,

@@ -10,7 +10,8 @@ from lithify.planning.levels import build_levels
 from lithify.planning.policy import CompactionPolicy
 from lithify.planning.rewrites import Work, drops_deletes, work_of_top_files, work_of_unit
 from lithify.tables.model import DataFile
-from unit.planning.trees import SMALL_FILE, case, file, levels_of, names
+from support.cases import case
+from unit.planning.trees import SMALL_FILE, file, levels_of, names
 
 TOP = 5
 POLICY = CompactionPolicy(small_file_size=SMALL_FILE)

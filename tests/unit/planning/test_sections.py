@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from lithify.planning.sections import Section, partition_sections
 from lithify.tables.model import DataFile
-from unit.planning.trees import case, file, key, names, repeatable, trees
+from support.cases import case
+from unit.planning.trees import file, key, names, repeatable, trees
 
 Keys = tuple[int, int]
 

@@ -12,7 +12,8 @@ from lithify.planning.rewrites import Rewrite
 from lithify.planning.sections import partition_sections
 from lithify.planning.tasks import KeySpan, TaskPlan, split_rewrite
 from lithify.tables.model import DataFile, OrderKey
-from unit.planning.trees import case, file, key, key_number, names, repeatable, trees
+from support.cases import case
+from unit.planning.trees import file, key, key_number, names, repeatable, trees
 
 Files = tuple[DataFile, ...]
 TASK_BYTES = st.integers(1, 10_000)

@@ -21,10 +21,10 @@ from lithify.planning.triggers import (
 )
 from lithify.planning.universal import explain, pick_level0, pick_universal
 from lithify.tables.model import DataFile
+from support.cases import case
 from unit.planning.trees import (
     HOUR_MILLIS,
     MIDNIGHT,
-    case,
     file,
     levels_of,
     moments,

@@ -13,7 +13,8 @@ from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.planning.triggers import Trigger
 from lithify.planning.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import DataFile
-from unit.planning.trees import MIDNIGHT, case, levels_of, moments, policies, repeatable, trees
+from support.cases import case
+from unit.planning.trees import MIDNIGHT, levels_of, moments, policies, repeatable, trees
 
 Runs = list[tuple[int, int]]
 

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, TypeVar
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -32,10 +31,6 @@ HOUR_MILLIS = 3_600_000
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 """Every run of a property tries the same examples."""
-
-
-def case(*values: object, id: str) -> Any:  # noqa: A002
-    return pytest.param(*values, id=id)
 
 
 def key(number: int) -> OrderKey:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
 from lithify.tables.paimon.support.rules import Role
-
-
-def case(*values: object, id: str) -> Any:  # noqa: A002
-    return pytest.param(*values, id=id)
-
+from support.cases import case
 
 ACCEPTED = [
     case("merge-engine", "deduplicate", id="a supported value"),

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lithify.tables.paimon.support.loading import load, parse
 from lithify.tables.paimon.support.page import render
+from support.cases import case
 
 REPOSITORY = Path(__file__).parents[3]
-
-
-def case(*values: object, id: str) -> Any:  # noqa: A002
-    return pytest.param(*values, id=id)
 
 
 def table(options: str = "", types: str = "", layouts: str = "") -> str:
