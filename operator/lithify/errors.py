@@ -13,8 +13,14 @@ LithifyError
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
 ├── CommitConflict            other writers took the inputs of every bucket of the run
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
-└── TaskFailed                a rewriting task failed in a way that none of the above names
-    └── OutOfMemory             it needed more memory than its process may have
+├── TaskFailed                a rewriting task failed in a way that none of the above names
+│   └── OutOfMemory             it needed more memory than its process may have
+├── TimedOut                  something took longer than it may, and was ended
+└── ClusterError              the API server did not do what was asked
+    ├── ClusterUnavailable      it did not answer, was overloaded, or failed
+    ├── ClusterConflict         the object was changed by others meanwhile
+    ├── ClusterExists           an object of that name exists already
+    └── ClusterRefused          the request is invalid or not allowed
 
 Everybody raises these; only the edges (`cli`, later the controller) turn them into exit codes, conditions
 and back-off, by the class and its `failure`, never by the message. Messages say what was wrong, where, and
@@ -33,6 +39,7 @@ class Failure(StrEnum):
 
     USER = "user"
     INFRASTRUCTURE = "infrastructure"
+    SCHEDULING = "scheduling"
     CONFLICT = "conflict"
     OUT_OF_MEMORY = "out-of-memory"
     BUG = "bug"
@@ -170,6 +177,51 @@ class OutOfMemory(TaskFailed):
         super().__init__(f"{path}: {problem}; give executors more memory, or tasks less (--task-memory)")
         self.path = path
         self.problem = problem
+
+
+class TimedOut(LithifyError):
+    """Something took longer than it may and was ended; `what` did, after `seconds`."""
+
+    failure = Failure.INFRASTRUCTURE
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f"{what} took longer than {seconds:g} s and was given up")
+        self.what = what
+        self.seconds = seconds
+
+
+class ClusterError(LithifyError):
+    """The API server did not do what was asked; `request` says what, `problem` what it answered."""
+
+    failure = Failure.INFRASTRUCTURE
+
+    def __init__(self, request: str, problem: str) -> None:
+        super().__init__(f"{request}: {problem}")
+        self.request = request
+        self.problem = problem
+
+
+class ClusterUnavailable(ClusterError):
+    """It did not answer, was overloaded, or failed: whether the request took effect is unknown."""
+
+
+class ClusterConflict(ClusterError):
+    """The object was changed by somebody else since it was read."""
+
+    failure = Failure.CONFLICT
+
+
+class ClusterExists(ClusterError):
+    """An object of that name exists already."""
+
+    failure = Failure.CONFLICT
+
+
+class ClusterRefused(ClusterError):
+    """The request is invalid, or this account may not make it."""
+
+    failure = Failure.USER
+    exit_code = 2
 
 
 def _restored(kind: type[LithifyError], args: tuple[Any, ...], fields: dict[str, Any]) -> LithifyError:

@@ -1,0 +1,54 @@
+"""The little that the controller needs of an API server, as a Protocol.
+
+Implemented by `cluster.client` (a real API server) and `cluster.folder` (a folder of YAML files); the tests
+put one between that fails on purpose. Objects are plain data as the API server sends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from lithify.resources.names import Kind, ObjectKey
+
+Object = Mapping[str, Any]
+
+
+class Api(Protocol):
+    """Requests to an API server.
+
+    All raise `ClusterUnavailable` if there is no telling whether the request took effect, and
+    `ClusterRefused` if it is invalid or forbidden.
+    """
+
+    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+        """An object, None if there is none."""
+        ...
+
+    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+        """The objects of a namespace (None: all that are watched) that match a label selector."""
+        ...
+
+    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+        """Creates an object.
+
+        Raises:
+            ClusterExists: there is one of that name.
+        """
+        ...
+
+    async def patch(
+        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+    ) -> Object | None:
+        """Merges a patch (RFC 7386) into an object, None if there is none.
+
+        Raises:
+            ClusterConflict: the patch has a `metadata.resourceVersion` that is not the object's any more.
+        """
+        ...
+
+    async def delete(
+        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+    ) -> None:
+        """Deletes an object if it is there (and has that uid)."""
+        ...

@@ -1,0 +1,104 @@
+"""What a decision about a table is made from, and what it says.
+
+Gathered by `reconciling.tables`; decided by `decide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from lithify.resources.compaction import Strategy
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.table import LakeTable
+from lithify.tables.observation import Observation
+
+
+class Hold(StrEnum):
+    """What holds a compaction back that is due."""
+
+    SUSPENDED = "Suspended"
+    POLICY_MISSING = "PolicyMissing"
+    POLICY_INVALID = "PolicyInvalid"
+    POLICY_SUSPENDED = "PolicySuspended"
+    OUTSIDE_WINDOW = "OutsideWindow"
+    CONCURRENCY_LIMIT = "ConcurrencyLimit"
+    BACK_OFF = "BackOff"
+    ALREADY_ACTIVE = "AlreadyActive"
+    NOT_READY = "NotReady"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A table and what surrounds it.
+
+    Attributes:
+        table: the LakeTable.
+        policy: its policy's spec, None if there is none of that name.
+        policy_name: the name that the table gives.
+        policy_problem: why the policy cannot be followed (a schedule that nobody understands).
+        observation: the last look at the table, None before the first.
+        problem: why the table cannot be looked at now; for people.
+        active: the unfinished Compaction of the table.
+        admitted: whether limits and priorities let one more start now.
+        limit: if not, which limit; for people.
+        requested: the value of the annotation `lithify.dev/requested-at`.
+    """
+
+    table: LakeTable
+    policy: CompactionPolicySpec | None
+    policy_name: str
+    observation: Observation | None
+    policy_problem: str | None = None
+    problem: str | None = None
+    active: str | None = None
+    admitted: bool = True
+    limit: str = ""
+    requested: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A compaction that should run.
+
+    Attributes:
+        strategy: how much it takes.
+        trigger: why: a trigger of `planning.triggers`, `Schedule`, `Interval` or `Requested`.
+        message: the same for people.
+        partitions: which partitions; empty for all.
+        bytes: about how much it reads.
+    """
+
+    strategy: Strategy
+    trigger: str
+    message: str
+    partitions: tuple[Mapping[str, str], ...] = ()
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done about a table now.
+
+    Attributes:
+        due: the compaction that should run, None if none is due.
+        hold: what holds it back; None with `due` set means: start it.
+        message: why it is compacted, or why not; stands in status.
+        waits_for_slot: only a limit holds it back, so it queues for a slot.
+        next_full: when the next full compaction is due.
+        wake: when to decide again if nothing changes before; None for never.
+    """
+
+    due: Due | None
+    hold: Hold | None
+    message: str
+    waits_for_slot: bool = False
+    next_full: datetime | None = None
+    wake: datetime | None = None
+
+    @property
+    def start(self) -> Due | None:
+        """The compaction to start now."""
+        return self.due if self.hold is None else None

@@ -1,0 +1,147 @@
+"""What a driver is to the controller: the order for one, its state, and the Protocol of launchers.
+
+A Compaction has at most one driver at a time, whose name follows from the Compaction's: the launcher itself
+refuses a second one. A driver that has ended stays until it is released, so that no result is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from lithify.resources.catalog import CatalogSpec
+from lithify.resources.compaction import Strategy
+from lithify.resources.names import ObjectKey
+from lithify.resources.outcome import Outcome, Progress
+from lithify.resources.policy import SparkTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class DriverOrder:
+    """One attempt at one Compaction.
+
+    Attributes:
+        key: the Compaction.
+        uid: the Compaction's; also the id of the run, the same for all its attempts.
+        attempt: from 1.
+        plan_only: plan, report the plan, and end.
+        lake_table: name of the LakeTable.
+        identifier: `database.table`.
+        table_uuid: the table that is meant, None for whatever has the name.
+        catalog: how to reach it; credentials stay in the Secret that it names.
+        overrides: table options for this run.
+        time_zone: of the table's writers.
+        strategy: how much to take.
+        partitions: which partitions; empty for all.
+        buckets: which buckets; empty for all.
+        spark: image, resources and settings.
+        memory_factor: by how much memory is raised after an attempt ran out of it, 1.0 for not.
+        planned_bytes: about how much the run reads, to size it; 0 if unknown.
+    """
+
+    key: ObjectKey
+    uid: str
+    attempt: int
+    plan_only: bool
+    lake_table: str
+    identifier: str
+    table_uuid: str | None
+    catalog: CatalogSpec
+    overrides: Mapping[str, str]
+    time_zone: str | None
+    strategy: Strategy
+    partitions: tuple[Mapping[str, str], ...]
+    buckets: tuple[int, ...]
+    spark: SparkTemplate
+    memory_factor: float = 1.0
+    planned_bytes: int = 0
+
+
+class DriverPhase(StrEnum):
+    """Where a driver is in its life."""
+
+    STARTING = "Starting"
+    RUNNING = "Running"
+    ENDED = "Ended"
+
+
+class Trouble(StrEnum):
+    """What keeps a driver from starting, or ended it from outside."""
+
+    UNSCHEDULABLE = "Unschedulable"
+    IMAGE = "Image"
+    CONFIGURATION = "Configuration"
+    OUT_OF_MEMORY = "OutOfMemory"
+    DISRUPTED = "Disrupted"
+    UNREACHABLE = "Unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverState:
+    """A driver as it was found.
+
+    Attributes:
+        name: its pod's, or its process's.
+        uid: tells it from others of the same name, before and after it.
+        owner_uid: the uid of the Compaction that it was started for.
+        attempt: which attempt it is.
+        phase: where it is.
+        trouble: what is wrong with it, seen from outside.
+        message: the same for people.
+        terminating: it has been asked to end.
+        started: when it began to run.
+        progress: what it says of itself.
+        outcome: how it ended; None if it has not, or died before it could say.
+        exit_code: of its process, once it has ended.
+    """
+
+    name: str
+    uid: str
+    owner_uid: str
+    attempt: int
+    phase: DriverPhase
+    trouble: Trouble | None = None
+    message: str = ""
+    terminating: bool = False
+    started: datetime | None = None
+    progress: Progress | None = None
+    outcome: Outcome | None = field(default=None)
+    exit_code: int | None = None
+
+
+class Launcher(Protocol):
+    """Runs drivers. Everything but `start` may be called for a driver that does not exist.
+
+    All raise `ClusterUnavailable` if there is no telling now.
+    """
+
+    async def start(self, order: DriverOrder) -> DriverState:
+        """Starts a driver, or returns the one that there is, of whatever attempt or owner.
+
+        Raises:
+            ClusterRefused: it can never be started like this; the message says why.
+        """
+        ...
+
+    async def look(self, key: ObjectKey) -> DriverState | None:
+        """The driver of a Compaction, looked at now; None if there certainly is none."""
+        ...
+
+    async def stop(self, key: ObjectKey, driver_uid: str) -> None:
+        """Asks a driver to end; it stays until it is released."""
+        ...
+
+    async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
+        """Lets a driver go whose result is recorded; removes it and its logs if asked to."""
+        ...
+
+    async def all(self) -> list[tuple[ObjectKey, str]]:
+        """The drivers that have not been released: the Compaction's key, and the driver's uid."""
+        ...
+
+    def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
+        """Has `tell` called with a Compaction's key when its driver may have changed."""
+        ...

@@ -1,0 +1,70 @@
+"""What is asked of a table, and what comes back, as values that can be sent to worker processes.
+
+Made by `reconciling`, answered by `tables.paimon.observation` in a worker of `pool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lithify.tables.observation import Observation, RunFound
+
+
+@dataclass(frozen=True, slots=True)
+class TableTarget:
+    """A table, and how to get at it.
+
+    Attributes:
+        warehouse: root of the catalog.
+        identifier: `database.table`.
+        catalog_options: by pypaimon's names, credentials included: never to be logged.
+        overrides: table options by which triggers are judged.
+        time_zone: of the table's writers, None for UTC.
+    """
+
+    warehouse: str
+    identifier: str
+    catalog_options: Mapping[str, str] = field(repr=False)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    time_zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationRequest:
+    """A look at a table.
+
+    Attributes:
+        target: which table.
+        cache_key: names what is kept of the table between two looks; its LakeTable's uid.
+        known_uuid: the table that was seen last.
+        known_snapshot: its snapshot that was seen last. Unchanged answers are given relative to these.
+        is_full: look as if for the first time.
+        partitions: only partitions with the values of one of these count as due; empty for all.
+        idle_seconds: for full compactions, partitions written to more recently do not count.
+    """
+
+    target: TableTarget
+    cache_key: str
+    known_uuid: str | None = None
+    known_snapshot: int | None = None
+    is_full: bool = False
+    partitions: tuple[Mapping[str, str], ...] = ()
+    idle_seconds: int | None = None
+
+
+class TableObserver(Protocol):
+    """Looks at tables. All raise what `lithify.errors` says of tables, and `TimedOut`."""
+
+    async def observe(self, request: ObservationRequest, timeout: float) -> Observation | None:
+        """Looks at a table; None if nothing has changed since the last look."""
+        ...
+
+    async def find_run(self, target: TableTarget, run: str, timeout: float) -> RunFound | None:
+        """What a run has committed, None if it certainly has committed nothing that is still there."""
+        ...
+
+    async def list_tables(self, target: TableTarget, timeout: float) -> tuple[str, ...]:
+        """All tables of the catalog, as `database.table`; the target's identifier does not matter."""
+        ...

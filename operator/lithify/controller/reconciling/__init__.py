@@ -1,0 +1,1 @@
+"""Gathers facts, asks the pure parts, writes status, acts. Level-triggered."""

@@ -1,0 +1,113 @@
+"""What the state machine of a Compaction is told, and what it answers.
+
+Gathered and carried out by `reconciling.compactions`; the machine itself is in `machine`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, auto
+
+from lithify.controller.launching.driver import DriverState
+from lithify.resources.compaction import CompactionStatus, Reason
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.tables.observation import RunFound
+
+
+class Lock(Enum):
+    """The lock of the table, as this run sees it."""
+
+    FREE = auto()
+    OURS = auto()
+    OTHERS = auto()
+    UNKNOWN = auto()
+
+
+class Unknown(Enum):
+    """Stands for a fact that could not be found out now."""
+
+    UNKNOWN = auto()
+
+
+UNKNOWN = Unknown.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a run cannot go on, from what surrounds it: no table, no catalog, a Secret without the key...
+
+    Attributes:
+        reason: the final reason if it stays so.
+        message: for people.
+        may_pass: somebody may be about to mend it (a catalog that is not there yet): wait before giving up.
+    """
+
+    reason: Reason
+    message: str
+    may_pass: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known around a Compaction now.
+
+    Attributes:
+        policy: what its table's policy says; the defaults if there is none.
+        identifier: `database.table`, None if its LakeTable is missing.
+        table_uuid: the table that its LakeTable stands for now, None if it was never seen.
+        driver: its driver, None if there certainly is none.
+        lock: the table's lock.
+        lock_holder: who has it, for people.
+        admitted: whether limits and priorities let it start now.
+        hold: if not, why; for people.
+        problem: why it cannot start at all.
+        found: what it has committed, asked for with `Act.FIND_RUN`; None if nothing.
+        deleted: the object is being deleted, or gone.
+    """
+
+    policy: CompactionPolicySpec = field(default_factory=CompactionPolicySpec)
+    identifier: str | None = None
+    table_uuid: str | None = None
+    driver: DriverState | Unknown | None = None
+    lock: Lock = Lock.FREE
+    lock_holder: str = ""
+    admitted: bool = False
+    hold: str = ""
+    problem: Problem | None = None
+    found: RunFound | Unknown | None = UNKNOWN
+    deleted: bool = False
+
+
+class Act(Enum):
+    """What there is to do; every act may be done again without harm.
+
+    TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt that status says is
+    under way. STOP_DRIVER asks the driver to end. KEEP_DRIVER lets it go with its logs in place, REMOVE_DRIVER
+    without, so that the name is free for the next attempt. FIND_RUN looks for what the run has committed.
+    """
+
+    TAKE_LOCK = auto()
+    DROP_LOCK = auto()
+    START_DRIVER = auto()
+    STOP_DRIVER = auto()
+    KEEP_DRIVER = auto()
+    REMOVE_DRIVER = auto()
+    FIND_RUN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the machine answers.
+
+    The status is written first, the acts follow; if either fails, the machine is asked again.
+
+    Attributes:
+        status: what status should be now.
+        acts: what to do once it is written, in this order.
+        wake: when to ask again if nothing happens before; None for never.
+    """
+
+    status: CompactionStatus
+    acts: tuple[Act, ...] = ()
+    wake: datetime | None = None

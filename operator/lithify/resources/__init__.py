@@ -1,0 +1,1 @@
+"""The custom resources as typed models; `crds/` is generated from them."""

@@ -1,0 +1,148 @@
+"""The Catalog resource: how to reach the tables of a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from lithify.resources.modelling import NAME_LENGTH, Rule, part
+from lithify.resources.objects import OBJECT_NAME, Condition, Metadata, Reference
+
+OptionName = Annotated[str, Field(min_length=1, max_length=128)]
+OptionValue = Annotated[str, Field(max_length=1024)]
+TablePattern = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class Format(StrEnum):
+    """A table format."""
+
+    PAIMON = "Paimon"
+
+
+class Metastore(StrEnum):
+    """Where a catalog keeps what it knows of its tables."""
+
+    FILESYSTEM = "Filesystem"
+    REST = "Rest"
+    JDBC = "Jdbc"
+
+
+@part()
+class SecretReference:
+    """Takes catalog options, such as credentials, from a Secret in the same namespace."""
+
+    name: str = Field(
+        description="Name of the Secret.", min_length=1, max_length=NAME_LENGTH, pattern=OBJECT_NAME
+    )
+    options: Mapping[OptionName, Annotated[str, Field(min_length=1, max_length=253)]] = Field(
+        description="Which key of the Secret holds the value of which catalog option.",
+        examples=[{"s3.access-key": "access-key", "s3.secret-key": "secret-key"}],
+        min_length=1,
+        max_length=32,
+    )
+
+
+@part()
+class Discovery:
+    """Creates a LakeTable for each table of the catalog that is found.
+
+    Tables that disappear keep their LakeTable, which then says so; delete it when that is meant.
+    """
+
+    include: tuple[TablePattern, ...] = Field(
+        description="Which tables, as `database.table` with * and ?.", min_length=1, max_length=64
+    )
+    exclude: tuple[TablePattern, ...] = Field(
+        default=(), description="Which of them not; wins over `include`.", max_length=64
+    )
+    policy_ref: Reference = Field(
+        default=Reference(name="default"), description="The CompactionPolicy of the new LakeTables."
+    )
+    interval_seconds: int = Field(
+        default=3600, description="How often to look for new tables.", ge=60, le=604800
+    )
+
+
+@part(
+    Rule(
+        "self.metastore == 'Filesystem' ? !has(self.uri) : has(self.uri)",
+        "uri is required for the metastores Rest and Jdbc, and has no meaning for Filesystem",
+        ".uri",
+    ),
+    Rule(
+        "!has(self.uri) || self.metastore != 'Rest' || self.uri.matches('^https?://[^/ ]+.*$')",
+        "the uri of a Rest catalog begins with http:// or https://",
+        ".uri",
+    ),
+    Rule(
+        "!has(self.uri) || self.metastore != 'Jdbc' || self.uri.startsWith('jdbc:')",
+        "the uri of a Jdbc catalog begins with jdbc:",
+        ".uri",
+    ),
+    Rule(
+        "!has(self.options) || self.options.all(name, !(name in ['metastore', 'uri', 'warehouse']))",
+        "options must not hold metastore, uri or warehouse; they have fields of their own",
+        ".options",
+    ),
+    Rule(
+        "!has(self.options) || !has(self.secretRef) "
+        "|| self.options.all(name, !(name in self.secretRef.options))",
+        "an option stands either in options or in secretRef.options, not in both",
+        ".options",
+    ),
+    Rule("self.format == oldSelf.format", "the format of a catalog cannot be changed", ".format"),
+)
+class CatalogSpec:
+    """How to reach the catalog."""
+
+    format: Format = Field(default=Format.PAIMON, description="Format of its tables.")
+    metastore: Metastore = Field(
+        default=Metastore.FILESYSTEM, description="Where it keeps what it knows of its tables."
+    )
+    warehouse: str = Field(
+        description="Root directory of the warehouse; for a Rest catalog the name of the warehouse.",
+        min_length=1,
+        max_length=1024,
+    )
+    uri: str | None = Field(
+        default=None, description="Address of a Rest or Jdbc catalog.", min_length=1, max_length=1024
+    )
+    options: Mapping[OptionName, OptionValue] = Field(
+        default_factory=dict,
+        description="Catalog options by Paimon's names. Credentials belong into a Secret, see secretRef.",
+        max_length=64,
+    )
+    secret_ref: SecretReference | None = Field(
+        default=None, description="Catalog options that are kept in a Secret."
+    )
+    timeout_seconds: int = Field(
+        default=30,
+        description="How long one look at a table may take before it is given up.",
+        ge=1,
+        le=600,
+    )
+    discovery: Discovery | None = Field(default=None, description="Finds the tables by itself. Off if unset.")
+
+
+@part()
+class CatalogStatus:
+    """What the operator knows of the catalog."""
+
+    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
+    conditions: tuple[Condition, ...] = Field(
+        default=(), description="Ready: the catalog answers.", max_length=8
+    )
+    tables: int | None = Field(default=None, description="LakeTables that use it.")
+    discovered_tables: int | None = Field(default=None, description="Tables that discovery found.")
+
+
+@part()
+class Catalog:
+    """A warehouse of lakehouse tables, and how to reach it."""
+
+    metadata: Metadata
+    spec: CatalogSpec
+    status: CatalogStatus = CatalogStatus()

@@ -1,0 +1,278 @@
+"""The Compaction resource: one run, like a Job."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, part
+from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
+from lithify.resources.policy import Approval, PartitionValues
+from lithify.resources.table import SnapshotText
+
+
+class Strategy(StrEnum):
+    """How much a run takes."""
+
+    MINOR = "Minor"
+    FULL = "Full"
+
+
+class Reason(StrEnum):
+    """Where a run stands: the reason of its `Succeeded` condition, which `kubectl get` shows as STATUS."""
+
+    PENDING = "Pending"
+    QUEUED = "Queued"
+    SUSPENDED = "Suspended"
+    AWAITING_APPROVAL = "AwaitingApproval"
+    SUBMITTING = "Submitting"
+    PLANNING = "Planning"
+    RUNNING = "Running"
+    COMMITTING = "Committing"
+    BACKING_OFF = "BackingOff"
+
+    COMPACTED = "Compacted"
+    NOTHING_TO_DO = "NothingToDo"
+    PLANNED = "Planned"
+
+    INVALID_SPEC = "InvalidSpec"
+    UNSUPPORTED = "Unsupported"
+    ACCESS_DENIED = "AccessDenied"
+    STORAGE_UNAVAILABLE = "StorageUnavailable"
+    CORRUPT_TABLE = "CorruptTable"
+    IMAGE_ERROR = "ImageError"
+    SCHEDULING_TIMED_OUT = "SchedulingTimedOut"
+    DRIVER_FAILED = "DriverFailed"
+    OUT_OF_MEMORY = "OutOfMemory"
+    DRIVER_LOST = "DriverLost"
+    COMMIT_CONFLICT = "CommitConflict"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    CANCELLED = "Cancelled"
+
+    @property
+    def status(self) -> ConditionStatus:
+        """Whether a run that stands here has succeeded, has failed, or is not at its end."""
+        if self in _UNFINISHED:
+            return ConditionStatus.UNKNOWN
+        return ConditionStatus.TRUE if self in _SUCCESSES else ConditionStatus.FALSE
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a run that stands here stays so for ever."""
+        return self not in _UNFINISHED
+
+    @property
+    def has_driver(self) -> bool:
+        """Whether a run that stands here has, or may have, a driver."""
+        return self in _DRIVEN
+
+
+_DRIVEN = frozenset({Reason.SUBMITTING, Reason.PLANNING, Reason.RUNNING, Reason.COMMITTING})
+_UNFINISHED = _DRIVEN | {
+    Reason.PENDING,
+    Reason.QUEUED,
+    Reason.SUSPENDED,
+    Reason.AWAITING_APPROVAL,
+    Reason.BACKING_OFF,
+}
+_SUCCESSES = frozenset({Reason.COMPACTED, Reason.NOTHING_TO_DO, Reason.PLANNED})
+
+
+@part(
+    Rule(
+        "self.tableRef == oldSelf.tableRef && self.strategy == oldSelf.strategy "
+        "&& has(self.partitions) == has(oldSelf.partitions) "
+        "&& (!has(self.partitions) || self.partitions == oldSelf.partitions) "
+        "&& has(self.buckets) == has(oldSelf.buckets) "
+        "&& (!has(self.buckets) || self.buckets == oldSelf.buckets) "
+        "&& self.dryRun == oldSelf.dryRun && self.approval == oldSelf.approval "
+        "&& has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) "
+        "&& (!has(self.activeDeadlineSeconds) || self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds) "
+        "&& has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause)",
+        "a Compaction is one run: only suspend, cancel, approved and ttlSecondsAfterFinished can be changed",
+    ),
+    Rule("self.approved || !oldSelf.approved", "an approval cannot be taken back; set cancel", ".approved"),
+    Rule("self.cancel || !oldSelf.cancel", "a cancelled Compaction stays so; create another one", ".cancel"),
+    Rule(
+        "!self.dryRun || self.approval == 'Automatic'",
+        "a dry run changes nothing, so there is nothing to approve",
+        ".approval",
+    ),
+)
+class CompactionSpec:
+    """What to compact. Like a Job's, most of it cannot be changed."""
+
+    table_ref: Reference = Field(description="The LakeTable.")
+    strategy: Strategy = Field(
+        default=Strategy.MINOR,
+        description="Minor: one pick a bucket by the table's triggers. Full: everything to the top level.",
+    )
+    partitions: tuple[PartitionValues, ...] = Field(
+        default=(), description="Only partitions with the values of one of these. Empty: all.", max_length=256
+    )
+    buckets: tuple[Annotated[int, Field(ge=0, le=2147483647)], ...] = Field(
+        default=(), description="Only these buckets. Empty: all.", max_length=1024
+    )
+    dry_run: bool = Field(default=False, description="Plans only; the plan stands in status.")
+    approval: Approval = Field(
+        default=Approval.AUTOMATIC, description="Manual: waits, planned, for `approved: true`."
+    )
+    approved: bool = Field(default=False, description="Lets a run with manual approval go on.")
+    suspend: bool = Field(
+        default=False, description="Starts no driver. One that runs is stopped, and starts again later."
+    )
+    cancel: bool = Field(default=False, description="Ends the run.")
+    active_deadline_seconds: int | None = Field(
+        default=None,
+        description="How long the run may take in all, waits included but for suspension and approval.",
+        ge=10,
+        le=2592000,
+    )
+    ttl_seconds_after_finished: int | None = Field(
+        default=None,
+        description="Deletes the Compaction this long after its end. Default: the policy's.",
+        ge=0,
+        le=31536000,
+    )
+    cause: str | None = Field(
+        default=None,
+        description="Why it was asked for; the operator says here what it saw.",
+        max_length=MESSAGE_LENGTH,
+    )
+
+
+@part()
+class DriverStatus:
+    """The driver of the attempt that is under way."""
+
+    name: str = Field(description="Its pod, or its process.", max_length=NAME_LENGTH)
+    uid: str | None = Field(
+        default=None, description="Which pod of that name; unset until it is known.", max_length=64
+    )
+    start_time: datetime | None = Field(default=None, description="When it began to run.")
+    missing_since: datetime | None = Field(default=None, description="Since when it cannot be found.")
+
+
+@part()
+class AttemptSummary:
+    """One attempt that ended."""
+
+    attempt: int = Field(description="Its number, from 1.", ge=1)
+    reason: str = Field(description="How it ended.", max_length=63)
+    message: str = Field(default="", description="Why, for people.", max_length=MESSAGE_LENGTH)
+    start_time: datetime | None = Field(default=None, description="When it began.")
+    completion_time: datetime = Field(description="When it ended.")
+
+
+@part()
+class FailureCounts:
+    """Failed attempts by kind of failure."""
+
+    user: int = Field(default=0, description="Only a person can help.", ge=0)
+    infrastructure: int = Field(default=0, description="Drivers, nodes, storage.", ge=0)
+    scheduling: int = Field(default=0, description="No room, or no image.", ge=0)
+    conflict: int = Field(default=0, description="Other writers.", ge=0)
+    out_of_memory: int = Field(default=0, description="Memory.", ge=0)
+    bug: int = Field(default=0, description="Unexpected.", ge=0)
+
+
+@part()
+class PlanSummary:
+    """What a run does, or a dry run would do."""
+
+    buckets: int = Field(description="Buckets that are compacted.", ge=0)
+    tasks: int = Field(description="Spark tasks.", ge=0)
+    files: int = Field(description="Files that are rewritten.", ge=0)
+    bytes: int = Field(description="Bytes of them.", ge=0)
+    upgraded_files: int = Field(description="Files that only change their level.", ge=0)
+
+
+@part()
+class ResultSummary:
+    """What a run did."""
+
+    input_files: int = Field(default=0, description="Files that were rewritten.", ge=0)
+    output_files: int = Field(default=0, description="Files that they became.", ge=0)
+    input_bytes: int = Field(default=0, description="Bytes read.", ge=0)
+    output_bytes: int = Field(default=0, description="Bytes written.", ge=0)
+    input_rows: int = Field(default=0, description="Rows read.", ge=0)
+    output_rows: int = Field(default=0, description="Rows written.", ge=0)
+    upgraded_files: int = Field(default=0, description="Files that only changed their level.", ge=0)
+    buckets: int = Field(default=0, description="Buckets that were compacted.", ge=0)
+    skipped_buckets: int = Field(
+        default=0, description="Buckets that were left out because others changed them meanwhile.", ge=0
+    )
+    skipped_samples: tuple[Annotated[str, Field(max_length=512)], ...] = Field(
+        default=(), description="Some of the skipped buckets, with the reason.", max_length=5
+    )
+    tasks: int = Field(default=0, description="Spark tasks.", ge=0)
+    task_retries: int = Field(default=0, description="Tries of tasks beyond the first.", ge=0)
+    core_seconds: int = Field(default=0, description="Processor time of the tasks.", ge=0)
+    peak_task_bytes: int = Field(default=0, description="Most memory of a process that ran a task.", ge=0)
+    orphans_deleted: int = Field(
+        default=0, description="Files of earlier, dead attempts that were removed.", ge=0
+    )
+    recovered: bool = Field(
+        default=False, description="The driver was lost after its commit; this was read from the table."
+    )
+
+
+@part()
+class CompactionStatus:
+    """Where the run stands, and what it did."""
+
+    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
+    conditions: tuple[Condition, ...] = Field(
+        default=(), description="Succeeded sums the run up; its reason is the STATUS.", max_length=8
+    )
+    start_time: datetime | None = Field(default=None, description="When the first attempt began.")
+    completion_time: datetime | None = Field(default=None, description="When the run ended.")
+    duration: str | None = Field(
+        default=None, description="From the first attempt to the end.", max_length=16
+    )
+    stage_time: datetime | None = Field(default=None, description="Since when it stands where it stands.")
+    waited_seconds: int = Field(
+        default=0, description="How long it was suspended or awaited approval so far.", ge=0
+    )
+    attempts: int = Field(default=0, description="Attempts begun.", ge=0)
+    failures: FailureCounts = Field(default=FailureCounts(), description="Failed attempts by kind.")
+    attempt_history: tuple[AttemptSummary, ...] = Field(
+        default=(), description="The last attempts that ended.", max_length=5
+    )
+    next_attempt_time: datetime | None = Field(
+        default=None, description="While BackingOff: when the next attempt begins."
+    )
+    driver: DriverStatus | None = Field(default=None, description="The driver that is under way.")
+    progress: str | None = Field(default=None, description="Tasks done of tasks planned.", max_length=32)
+    plan: PlanSummary | None = Field(default=None, description="What it does.")
+    result: ResultSummary | None = Field(default=None, description="What it did.")
+    files: str | None = Field(
+        default=None, description="Files before and after, such as 412→9.", max_length=48
+    )
+    bytes: str | None = Field(
+        default=None, description="Bytes before and after, such as 6.1Gi→5.8Gi.", max_length=48
+    )
+    base_snapshot_id: SnapshotText | None = Field(
+        default=None, description="The snapshot that it was planned on."
+    )
+    committed_snapshot_id: SnapshotText | None = Field(
+        default=None, description="The snapshot that it committed."
+    )
+    identifier: str | None = Field(
+        default=None, description="The table, as `database.table`.", max_length=512
+    )
+    table_uuid: str | None = Field(
+        default=None, description="The table that was meant when the run began.", max_length=128
+    )
+
+
+@part()
+class Compaction:
+    """One compaction of one table."""
+
+    metadata: Metadata
+    spec: CompactionSpec
+    status: CompactionStatus = CompactionStatus()

@@ -1,0 +1,94 @@
+"""How a custom resource is written down: one frozen dataclass a part, one `field` a property.
+
+Used by the modules of this package only. The dataclasses are pydantic's, which reads objects from the API
+server into them, writes them back, and gives the JSON schema that `crd` turns into a structural one. What a
+schema cannot say stands beside a class as a `Rule`, in the Common Expression Language of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar, dataclass_transform
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+Part = TypeVar("Part")
+
+RULES = "x-kubernetes-validations"
+NAME_LENGTH = 253
+"""The longest name of an object in Kubernetes."""
+MESSAGE_LENGTH = 1024
+"""The longest message in a condition that we write; the API conventions allow more, people read less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One validation rule: an expression that must hold, and what to tell people when it does not."""
+
+    expression: str
+    message: str
+    field_path: str | None = None
+
+    def as_schema(self) -> dict[str, str]:
+        """The rule as it stands in a schema."""
+        path = {} if self.field_path is None else {"fieldPath": self.field_path}
+        return {"rule": self.expression, "message": self.message, **path}
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
+def part(*rules: Rule) -> Callable[[type[Part]], type[Part]]:
+    """Makes a class a part of a resource: frozen, slotted, camelCase on the wire, its docstring the description.
+
+    Unknown fields are dropped, as the API server drops them, so that an older operator reads newer objects.
+    """
+    extra: dict[str, Any] = {RULES: [rule.as_schema() for rule in rules]} if rules else {}
+    config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="ignore", json_schema_extra=extra or None
+    )
+
+    def decorate(kind: type[Part]) -> type[Part]:
+        return pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=config)(kind)
+
+    return decorate
+
+
+def rules(*found: Rule) -> dict[str, Any]:
+    """Rules of a single field, to be passed to `Field(json_schema_extra=...)`."""
+    return {RULES: [rule.as_schema() for rule in found]}
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def read(kind: type[Part], value: object) -> Part:
+    """Reads a part from plain data.
+
+    Raises:
+        pydantic.ValidationError: it does not fit; the API server would have refused it.
+    """
+    found: Part = _adapter(kind).validate_python(value)
+    return found
+
+
+def plain(value: object) -> dict[str, Any]:
+    """A part as plain data for JSON: camelCase, nothing that is unset, times in RFC 3339."""
+    found: dict[str, Any] = _adapter(type(value)).dump_python(
+        value, mode="json", by_alias=True, exclude_none=True
+    )
+    return found
+
+
+def json_schema(kind: type[Any]) -> dict[str, Any]:
+    """The JSON schema of a part, with references."""
+    return _adapter(kind).json_schema(by_alias=True, mode="validation")
+
+
+def without_empty(value: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The same without those of the named entries that are empty."""
+    return {name: entry for name, entry in value.items() if entry or name not in names}

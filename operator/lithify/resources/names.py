@@ -1,0 +1,68 @@
+"""The names that Lithify's objects have in Kubernetes: group, kinds, labels, annotations.
+
+Used by everything that talks to an API server. A name in here is an interface: people select by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GROUP = "lithify.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+CATEGORY = "lakehouse"
+
+LABEL_TABLE = f"{GROUP}/table"
+"""On a Compaction and its driver: the name of the LakeTable."""
+LABEL_COMPACTION = f"{GROUP}/compaction"
+"""On a driver pod: the name of the Compaction."""
+LABEL_ATTEMPT = f"{GROUP}/attempt"
+"""On a driver pod: which attempt of the Compaction it is, from 1."""
+LABEL_STATE = f"{GROUP}/state"
+"""On a Compaction: its STATUS, so that `kubectl get compactions -l lithify.dev/state=Running` works."""
+LABEL_CATALOG = f"{GROUP}/catalog"
+"""On a LakeTable that discovery has created: the name of the Catalog."""
+ANNOTATION_REQUESTED = f"{GROUP}/requested-at"
+"""On a LakeTable: any new value asks for a compaction now; status echoes it as `handledRequest`."""
+ANNOTATION_PROGRESS = f"{GROUP}/progress"
+"""On a driver pod: how far it is, as JSON."""
+FINALIZER_DRIVER = f"{GROUP}/result-recorded"
+"""On a driver pod: it stays until its result stands in the Compaction's status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of objects: its name, and how requests name its collection."""
+
+    name: str
+    plural: str
+    group: str = GROUP
+    version: str = VERSION
+
+    @property
+    def api_version(self) -> str:
+        """As objects name it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+CATALOG = Kind("Catalog", "catalogs")
+LAKE_TABLE = Kind("LakeTable", "laketables")
+POLICY = Kind("CompactionPolicy", "compactionpolicies")
+COMPACTION = Kind("Compaction", "compactions")
+OWN_KINDS = (CATALOG, LAKE_TABLE, POLICY, COMPACTION)
+
+POD = Kind("Pod", "pods", group="", version="v1")
+SECRET = Kind("Secret", "secrets", group="", version="v1")
+EVENT = Kind("Event", "events", group="", version="v1")
+LEASE = Kind("Lease", "leases", group="coordination.k8s.io", version="v1")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectKey:
+    """Which object of a kind."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,112 @@
+"""What all resources have: metadata, references to others, conditions.
+
+Used by the models of the four kinds and by the controller that writes their status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, part
+from lithify.resources.names import ObjectKey
+
+OBJECT_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+
+
+class ConditionStatus(StrEnum):
+    """Whether a condition holds."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@part()
+class Condition:
+    """One aspect of an object's state."""
+
+    type: str = Field(description="Which aspect.", min_length=1, max_length=63)
+    status: ConditionStatus = Field(description="Whether it holds.")
+    reason: str = Field(
+        description="Why, as one word from a closed list.", max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$"
+    )
+    message: str = Field(default="", description="Why, for people.", max_length=4096)
+    last_transition_time: datetime = Field(description="When the status last changed.")
+    observed_generation: int | None = Field(
+        default=None, description="The generation of the spec that this was said of."
+    )
+
+
+@part()
+class Reference:
+    """Names an object in the same namespace."""
+
+    name: str = Field(description="Its name.", min_length=1, max_length=NAME_LENGTH, pattern=OBJECT_NAME)
+
+
+@part()
+class Owner:
+    """One of an object's owners."""
+
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+@part()
+class Metadata:
+    """The part of an object's metadata that the controller heeds."""
+
+    name: str
+    namespace: str
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    owner_references: tuple[Owner, ...] = ()
+
+    @property
+    def key(self) -> ObjectKey:
+        """Which object it is."""
+        return ObjectKey(self.namespace, self.name)
+
+
+def condition_of(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
+    """The condition of a type."""
+    return next((condition for condition in conditions if condition.type == kind), None)
+
+
+def with_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
+    """The conditions with one of them set; the time only moves when its status does.
+
+    The message is cut to what `MESSAGE_LENGTH` allows.
+    """
+    old = condition_of(conditions, new.type)
+    since = old.last_transition_time if old and old.status == new.status else new.last_transition_time
+    message = new.message
+    if len(message) > MESSAGE_LENGTH:
+        message = message[: MESSAGE_LENGTH - 1] + "…"
+    kept = Condition(
+        type=new.type,
+        status=new.status,
+        reason=new.reason,
+        message=message,
+        last_transition_time=since,
+        observed_generation=new.observed_generation,
+    )
+    if old is None:
+        return (*conditions, kept)
+    return tuple(kept if condition.type == new.type else condition for condition in conditions)
+
+
+def without_condition(conditions: tuple[Condition, ...], kind: str) -> tuple[Condition, ...]:
+    """The conditions without that of a type."""
+    return tuple(condition for condition in conditions if condition.type != kind)

@@ -1,0 +1,365 @@
+"""The CompactionPolicy resource: when tables are compacted, how, and how much at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from lithify.resources.modelling import Rule, part
+from lithify.resources.objects import Condition, Metadata, Reference
+from lithify.resources.table import TimeZone
+
+TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+Quantity = Annotated[str, Field(max_length=16, pattern=r"^[1-9][0-9]*(Ki|Mi|Gi|Ti)?$")]
+"""Bytes, as Kubernetes writes them; no fractions."""
+PartitionValues = Annotated[
+    Mapping[Annotated[str, Field(min_length=1, max_length=128)], Annotated[str, Field(max_length=256)]],
+    Field(min_length=1, max_length=16),
+]
+"""Values of partition columns; columns that are not named may have any."""
+PodTemplate = Annotated[
+    Mapping[str, Any],
+    Field(json_schema_extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
+]
+
+
+class Day(StrEnum):
+    """A day of the week."""
+
+    MONDAY = "Mon"
+    TUESDAY = "Tue"
+    WEDNESDAY = "Wed"
+    THURSDAY = "Thu"
+    FRIDAY = "Fri"
+    SATURDAY = "Sat"
+    SUNDAY = "Sun"
+
+
+class Approval(StrEnum):
+    """Who lets a run go on after it has been planned."""
+
+    AUTOMATIC = "Automatic"
+    MANUAL = "Manual"
+
+
+@part()
+class PrimaryKeyTriggers:
+    """When a minor compaction of a primary-key table is due. What is unset, the table's own options say."""
+
+    sorted_runs: int | None = Field(
+        default=None,
+        description="More sorted runs than this in a bucket (num-sorted-run.compaction-trigger).",
+        ge=1,
+        le=1000,
+    )
+    size_amplification_percent: int | None = Field(
+        default=None,
+        description="How much newer data may weigh against the oldest run "
+        "(compaction.max-size-amplification-percent).",
+        ge=1,
+        le=100000,
+    )
+    size_ratio_percent: int | None = Field(
+        default=None,
+        description="By how much the next run may be larger and still be taken (compaction.size-ratio).",
+        ge=0,
+        le=10000,
+    )
+    optimization_interval_seconds: int | None = Field(
+        default=None,
+        description="A bucket is compacted fully when its top level is older (compaction.optimization-interval).",
+        ge=1,
+        le=31536000,
+    )
+    total_size_below: Quantity | None = Field(
+        default=None,
+        description="A bucket smaller than this is compacted fully (compaction.total-size-threshold).",
+    )
+    incremental_size_above: Quantity | None = Field(
+        default=None,
+        description="A bucket with more than this outside its top level is compacted fully "
+        "(compaction.incremental-size-threshold).",
+    )
+
+
+@part()
+class Triggers:
+    """When a minor compaction is due, by kind of table."""
+
+    primary_key: PrimaryKeyTriggers = Field(
+        default=PrimaryKeyTriggers(), description="Tables with a primary key."
+    )
+
+
+@part(
+    Rule(
+        "has(self.intervalSeconds) != has(self.schedule)",
+        "exactly one of intervalSeconds and schedule says when full compactions run",
+    ),
+    Rule(
+        "!has(self.schedule) || self.schedule.split(' ').size() == 5",
+        "schedule has five fields separated by single blanks: minute, hour, day of month, month, day of week",
+        ".schedule",
+    ),
+    Rule(
+        "!has(self.startingDeadlineSeconds) || has(self.schedule)",
+        "startingDeadlineSeconds belongs to a schedule",
+        ".startingDeadlineSeconds",
+    ),
+)
+class FullCompactions:
+    """When tables are compacted fully, whatever their triggers say."""
+
+    interval_seconds: int | None = Field(
+        default=None, description="At the latest this long after the last one.", ge=60, le=31536000
+    )
+    schedule: str | None = Field(
+        default=None,
+        description="At these times, as in cron, in the policy's time zone; for example `30 2 * * Sun`.",
+        min_length=9,
+        max_length=128,
+        pattern=r"^[0-9A-Za-z*/,\-?#LW ]+$",
+    )
+    starting_deadline_seconds: int | None = Field(
+        default=None,
+        description="A time that was missed by more than this is left out.",
+        ge=60,
+        le=604800,
+    )
+
+
+@part(Rule("self.start != self.end", "start and end of a window differ; for a whole day leave windows away"))
+class Window:
+    """A part of the day in which compactions may start."""
+
+    start: TimeOfDay = Field(description="From, as HH:MM in the policy's time zone.")
+    end: TimeOfDay = Field(description="Until; before `start` means the next day.")
+    days: tuple[Day, ...] = Field(
+        default=(),
+        description="The days on which it starts. Empty: every day.",
+        max_length=7,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+    )
+
+
+@part(Rule("self.startHour != self.endHour", "startHour and endHour differ"))
+class OffPeakHours:
+    """Hours in which larger compactions are welcome."""
+
+    start_hour: int = Field(description="From this hour on, in the table's time zone.", ge=0, le=23)
+    end_hour: int = Field(description="Up to this hour, exclusively.", ge=0, le=23)
+    size_ratio_percent: int = Field(
+        description="What is added to the size ratio (compaction.offpeak-ratio).", ge=1, le=10000
+    )
+
+
+@part()
+class Limits:
+    """How much at once."""
+
+    active_runs: int = Field(default=4, description="Runs at a time under this policy.", ge=1, le=1000)
+    bytes_per_hour: Quantity | None = Field(
+        default=None, description="Bytes that runs started within one hour may read together."
+    )
+
+
+@part()
+class Retries:
+    """How often a run is tried again after a failure, by what kind of failure it was."""
+
+    infrastructure: int = Field(
+        default=3, description="Lost drivers and nodes, storage that does not answer.", ge=0, le=10
+    )
+    scheduling: int = Field(default=2, description="No room in the cluster, or no image.", ge=0, le=10)
+    conflict: int = Field(default=3, description="Other writers changed every bucket.", ge=0, le=10)
+    out_of_memory: int = Field(
+        default=2, description="Each time with half as much memory again.", ge=0, le=10
+    )
+    bug: int = Field(default=1, description="Failures that nobody expected.", ge=0, le=10)
+    backoff_seconds: int = Field(
+        default=10, description="The first wait; it doubles each time, with jitter.", ge=1, le=3600
+    )
+    max_backoff_seconds: int = Field(default=600, description="The longest wait.", ge=1, le=86400)
+
+
+@part()
+class Deadlines:
+    """How long a run may stay in a stage."""
+
+    queued_seconds: int = Field(default=86400, description="Waiting for its turn.", ge=60, le=604800)
+    scheduling_seconds: int = Field(
+        default=600, description="From creating the driver to its start.", ge=10, le=86400
+    )
+    planning_seconds: int = Field(default=1800, description="Planning.", ge=10, le=86400)
+    running_seconds: int = Field(default=43200, description="Rewriting files.", ge=60, le=604800)
+    committing_seconds: int = Field(default=1800, description="Committing.", ge=10, le=86400)
+    lost_seconds: int = Field(
+        default=300,
+        description="How long a driver may be out of reach, or stuck on a lost node, before it counts as lost.",
+        ge=10,
+        le=86400,
+    )
+
+
+@part()
+class DriverPod:
+    """The pod that plans and commits."""
+
+    cores: int = Field(default=1, description="Its processor cores.", ge=1, le=64)
+    memory: Quantity = Field(default="1Gi", description="Its memory in all.")
+    pod_template: PodTemplate | None = Field(
+        default=None, description="A pod template to start from: volumes, tolerations, affinity, labels..."
+    )
+
+
+@part(
+    Rule("self.minInstances <= self.maxInstances", "minInstances is not above maxInstances", ".minInstances")
+)
+class ExecutorPods:
+    """The pods that rewrite files."""
+
+    min_instances: int = Field(default=1, description="At least so many.", ge=1, le=10000)
+    max_instances: int = Field(default=4, description="At most so many.", ge=1, le=10000)
+    cores: int = Field(
+        default=1, description="Processor cores of each; so many tasks at a time.", ge=1, le=64
+    )
+    memory: Quantity = Field(default="2Gi", description="Memory of each in all.")
+    pod_template: PodTemplate | None = Field(
+        default=None, description="A pod template to start from, as for the driver."
+    )
+
+
+@part()
+class SparkTemplate:
+    """The Spark application that compacts."""
+
+    image: str | None = Field(
+        default=None,
+        description="Image of driver and executors. Default: the one that the operator was started with.",
+        min_length=1,
+        max_length=512,
+    )
+    image_pull_policy: str | None = Field(
+        default=None,
+        description="When to pull it.",
+        json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]},
+        max_length=16,
+    )
+    image_pull_secrets: tuple[Reference, ...] = Field(
+        default=(), description="Secrets to pull it with.", max_length=8
+    )
+    service_account_name: str = Field(
+        default="lithify-driver", description="Service account of the driver.", min_length=1, max_length=253
+    )
+    driver: DriverPod = Field(default=DriverPod(), description="The driver.")
+    executor: ExecutorPods = Field(default=ExecutorPods(), description="The executors.")
+    conf: Mapping[
+        Annotated[str, Field(min_length=1, max_length=256, pattern=r"^spark\.")],
+        Annotated[str, Field(max_length=1024)],
+    ] = Field(default_factory=dict, description="Spark settings.", max_length=128)
+    task_memory: Quantity = Field(default="384Mi", description="Memory of one task's merge.")
+    task_size: Quantity | None = Field(
+        default=None, description="About how much one task reads. Default: four target file sizes."
+    )
+
+
+@part()
+class History:
+    """Which finished Compactions are kept. The last success always is."""
+
+    successful_runs: int = Field(default=3, description="Successful ones a table.", ge=1, le=100)
+    failed_runs: int = Field(default=3, description="Failed ones a table.", ge=0, le=100)
+
+
+@part(
+    Rule(
+        "!has(self.windows) || size(self.windows) == 0 || has(self.timeZone)",
+        "windows need a timeZone",
+        ".timeZone",
+    ),
+    Rule(
+        "!has(self.full) || !has(self.full.schedule) || has(self.timeZone)",
+        "a schedule needs a timeZone",
+        ".timeZone",
+    ),
+    Rule(
+        "self.retries.backoffSeconds <= self.retries.maxBackoffSeconds",
+        "backoffSeconds is not above maxBackoffSeconds",
+        ".retries",
+    ),
+)
+class CompactionPolicySpec:
+    """What to do for the tables that follow the policy."""
+
+    suspend: bool = Field(default=False, description="Starts no compactions under this policy.")
+    check_interval_seconds: int = Field(
+        default=60, description="How often to look for new snapshots of a table.", ge=1, le=86400
+    )
+    full_check_interval_seconds: int = Field(
+        default=3600,
+        description="How often to look at a table as if for the first time, which notices rollbacks.",
+        ge=60,
+        le=604800,
+    )
+    triggers: Triggers = Field(default=Triggers(), description="When minor compactions are due.")
+    full: FullCompactions | None = Field(
+        default=None, description="When full compactions are due. Never by themselves if unset."
+    )
+    time_zone: TimeZone | None = Field(
+        default=None, description="Time zone of windows and schedule, for example Europe/Berlin."
+    )
+    windows: tuple[Window, ...] = Field(
+        default=(), description="When compactions may start. Empty: at any time.", max_length=16
+    )
+    off_peak: OffPeakHours | None = Field(
+        default=None, description="Hours in which larger compactions are welcome."
+    )
+    partitions: tuple[PartitionValues, ...] = Field(
+        default=(), description="Only partitions with the values of one of these. Empty: all.", max_length=64
+    )
+    partition_idle_seconds: int | None = Field(
+        default=None,
+        description="Full compactions take only partitions that nobody has written to for this long.",
+        ge=60,
+        le=31536000,
+    )
+    limits: Limits = Field(default=Limits(), description="How much at once.")
+    priority: int = Field(
+        default=100, description="Who goes first when not all can. Higher goes first.", ge=0, le=1000
+    )
+    approval: Approval = Field(
+        default=Approval.AUTOMATIC, description="Manual: each run waits, planned, for `approved: true`."
+    )
+    retries: Retries = Field(default=Retries(), description="How often a failed run is tried again.")
+    deadlines: Deadlines = Field(default=Deadlines(), description="How long a run may stay in a stage.")
+    spark: SparkTemplate = Field(default=SparkTemplate(), description="The Spark application.")
+    history: History = Field(default=History(), description="Which finished Compactions are kept.")
+    ttl_seconds_after_finished: int | None = Field(
+        default=None,
+        description="Deletes finished Compactions after this long, but for the last success.",
+        ge=0,
+        le=31536000,
+    )
+
+
+@part()
+class CompactionPolicyStatus:
+    """What the operator makes of the policy."""
+
+    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
+    conditions: tuple[Condition, ...] = Field(
+        default=(), description="Ready: schedule and time zone can be understood.", max_length=8
+    )
+    tables: int | None = Field(default=None, description="LakeTables that follow it.")
+
+
+@part()
+class CompactionPolicy:
+    """When tables are compacted, how, and how much at once."""
+
+    metadata: Metadata
+    spec: CompactionPolicySpec
+    status: CompactionPolicyStatus = CompactionPolicyStatus()

@@ -1,0 +1,163 @@
+"""The LakeTable resource: one table under care."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from lithify.resources.catalog import OptionName, OptionValue
+from lithify.resources.modelling import NAME_LENGTH, Rule, part
+from lithify.resources.objects import Condition, Metadata, Reference
+
+IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+$"
+SnapshotText = Annotated[str, Field(max_length=20, pattern="^[0-9]+$")]
+TimeZone = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_+\-/]*$")]
+
+
+@part(
+    Rule(
+        "self.catalogRef == oldSelf.catalogRef && self.identifier == oldSelf.identifier",
+        "a LakeTable stands for one table: create another one instead of changing catalogRef or identifier",
+    ),
+)
+class LakeTableSpec:
+    """Which table, and what to do about it."""
+
+    catalog_ref: Reference = Field(description="The Catalog of the table.")
+    identifier: str = Field(
+        description="The table, as `database.table`.", min_length=3, max_length=512, pattern=IDENTIFIER
+    )
+    policy_ref: Reference = Field(
+        default=Reference(name="default"),
+        description="The CompactionPolicy to follow. Without it the table is watched but not compacted.",
+    )
+    suspend: bool = Field(
+        default=False, description="Starts no compactions for the table. It is still watched."
+    )
+    table_options: Mapping[OptionName, OptionValue] = Field(
+        default_factory=dict,
+        description="Table options for compactions only, those that tune compaction and file writing; "
+        "they win over the table's own and over the policy's triggers.",
+        max_length=32,
+    )
+    check_interval_seconds: int | None = Field(
+        default=None,
+        description="How often to look for new snapshots. Default: the policy's.",
+        ge=1,
+        le=86400,
+    )
+    priority: int | None = Field(
+        default=None,
+        description="Who goes first when not all can. Higher goes first. Default: the policy's.",
+        ge=0,
+        le=1000,
+    )
+    time_zone: TimeZone | None = Field(
+        default=None,
+        description="Time zone of the table's writers, which Paimon stores creation times in. Default: UTC.",
+    )
+
+
+@part()
+class SnapshotSummary:
+    """The snapshots that the table keeps."""
+
+    count: int = Field(description="How many there are.", ge=0)
+    oldest_time: datetime | None = Field(default=None, description="When the oldest one was committed.")
+    expired_bytes: int = Field(
+        default=0,
+        description="Bytes of data files that only older snapshots than the newest still need, as far as "
+        "compactions were seen.",
+        ge=0,
+    )
+
+
+@part()
+class ObservationSummary:
+    """What the table looks like, from its metadata alone."""
+
+    snapshot_id: SnapshotText | None = Field(default=None, description="The newest snapshot.")
+    schema_id: int | None = Field(default=None, description="The newest schema.")
+    partitions: int = Field(default=0, description="Partitions with files.", ge=0)
+    buckets: int = Field(default=0, description="Buckets with files.", ge=0)
+    files: int = Field(default=0, description="Data files.", ge=0)
+    bytes: int = Field(default=0, description="Bytes of them.", ge=0)
+    small_files: int = Field(default=0, description="Files that are too small to be left alone.", ge=0)
+    level0_files: int = Field(default=0, description="Files that no compaction has sorted in yet.", ge=0)
+    sorted_runs: int = Field(default=0, description="Most sorted runs in a bucket.", ge=0)
+    sorted_runs_bucket: str | None = Field(default=None, description="The bucket with most.", max_length=1024)
+    delete_percent: int | None = Field(
+        default=None,
+        description="Rows that delete their key, in per cent; unset where writers did not count them.",
+        ge=0,
+        le=100,
+    )
+    due_buckets: int = Field(default=0, description="Buckets in which a trigger fired.", ge=0)
+    due_bytes: int = Field(default=0, description="Bytes that a compaction would read.", ge=0)
+    snapshots: SnapshotSummary | None = Field(default=None, description="The snapshots that are kept.")
+
+
+@part()
+class RunSummary:
+    """A finished Compaction of the table."""
+
+    name: str = Field(description="Its name.", max_length=NAME_LENGTH)
+    strategy: str = Field(description="Its strategy.", max_length=16)
+    reason: str = Field(description="How it ended.", max_length=63)
+    completion_time: datetime = Field(description="When.")
+    snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
+
+
+@part()
+class LakeTableStatus:
+    """What the operator knows of the table."""
+
+    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
+    conditions: tuple[Condition, ...] = Field(
+        default=(),
+        description="Ready: it can be loaded and compacted. CompactionNeeded: a trigger fired. WriterCompacts: "
+        "its writers compact, too. SnapshotsExpire: something expires its snapshots.",
+        max_length=16,
+    )
+    table_uuid: str | None = Field(
+        default=None, description="Tells a table from another one of the same name.", max_length=128
+    )
+    observation: ObservationSummary | None = Field(default=None, description="What it looks like.")
+    due: str | None = Field(
+        default=None, description="Why it is compacted next, or why it is not.", max_length=1024
+    )
+    active_compaction: str | None = Field(
+        default=None, description="The Compaction that is under way.", max_length=NAME_LENGTH
+    )
+    last_compaction: RunSummary | None = Field(default=None, description="The last one that ended.")
+    last_success_time: datetime | None = Field(
+        default=None, description="When a compaction last succeeded, with or without work."
+    )
+    last_full_time: datetime | None = Field(
+        default=None, description="When a full compaction last succeeded."
+    )
+    next_full_time: datetime | None = Field(default=None, description="When the next full one is due.")
+    consecutive_failures: int = Field(
+        default=0, description="Compactions that failed since the last success.", ge=0
+    )
+    held_until: datetime | None = Field(
+        default=None, description="After a failure: when the next one may start by itself."
+    )
+    handled_request: str | None = Field(
+        default=None,
+        description="The last value of the annotation lithify.dev/requested-at that was acted upon.",
+        max_length=256,
+    )
+    runs: int = Field(default=0, description="Compactions created for it so far; numbers their names.", ge=0)
+
+
+@part()
+class LakeTable:
+    """A table that is kept compacted."""
+
+    metadata: Metadata
+    spec: LakeTableSpec
+    status: LakeTableStatus = LakeTableStatus()

@@ -1,0 +1,116 @@
+"""What the controller knows of a table without reading its data. Plain values, whatever the format.
+
+Made by the format adapters, read by `controller.deciding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a bucket is due.
+
+    Attributes:
+        trigger: the trigger that fired, by its name in `planning.triggers`.
+        bucket: path of the bucket for which it fired most clearly.
+        detail: the numbers behind it, as a sentence for people.
+        buckets: how many buckets it fired for.
+        bytes: what a compaction of these would read.
+    """
+
+    trigger: str
+    bucket: str
+    detail: str
+    buckets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSnapshots:
+    """The snapshots that the table keeps, and who expires them.
+
+    Attributes:
+        count: how many there are.
+        oldest: when the oldest was committed.
+        expired_bytes: bytes of data files that older snapshots hold and the newest does not, at least.
+        writers_expire: whether the table's writers expire snapshots (those of write-only tables do not).
+    """
+
+    count: int
+    oldest: datetime | None
+    expired_bytes: int
+    writers_expire: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One look at a table.
+
+    Attributes:
+        table_uuid: tells the table from another one of the same name.
+        snapshot: the newest snapshot, None if there is none.
+        snapshot_time: when it was committed.
+        schema_id: the newest schema.
+        refusals: why this release cannot compact the table; empty if it can.
+        write_only: whether writers leave compaction to others.
+        partitions: partitions with files.
+        buckets: buckets with files.
+        files: data files.
+        bytes: bytes of them.
+        small_files: files below the size from which a file is left alone.
+        level0_files: files of level 0.
+        sorted_runs: most sorted runs in a bucket.
+        sorted_runs_bucket: the bucket with most.
+        delete_percent: rows that retract their key, None if a writer did not count them.
+        findings: why a minor compaction is due; empty if it is not. The strongest first.
+        partitions_due: the partitions that a minor compaction should take, where a filter is set.
+        full_partitions: the partitions that a full one should take, where a filter or idle time is set.
+        full_bytes: bytes that a full compaction would read.
+        snapshots: the snapshots that are kept.
+    """
+
+    table_uuid: str
+    snapshot: int | None
+    snapshot_time: datetime | None
+    schema_id: int
+    refusals: tuple[str, ...]
+    write_only: bool
+    partitions: int
+    buckets: int
+    files: int
+    bytes: int
+    small_files: int
+    level0_files: int
+    sorted_runs: int
+    sorted_runs_bucket: str | None
+    delete_percent: int | None
+    findings: tuple[Finding, ...]
+    full_bytes: int
+    snapshots: KeptSnapshots
+    partitions_due: tuple[Mapping[str, str], ...] = ()
+    full_partitions: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFound:
+    """What a run has committed, as its snapshots say.
+
+    Attributes:
+        snapshot: the last one.
+        base: the one before its first.
+        input_files: files that it removed.
+        output_files: files that it added.
+        input_bytes: bytes of the first.
+        output_bytes: bytes of the second.
+    """
+
+    snapshot: int
+    base: int
+    input_files: int
+    output_files: int
+    input_bytes: int
+    output_bytes: int
