@@ -90,7 +90,8 @@ _SUCCESSES = frozenset({Reason.COMPACTED, Reason.NOTHING_TO_DO, Reason.PLANNED})
         "&& (!has(self.buckets) || self.buckets == oldSelf.buckets) "
         "&& self.dryRun == oldSelf.dryRun && self.approval == oldSelf.approval "
         "&& has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) "
-        "&& (!has(self.activeDeadlineSeconds) || self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds) "
+        "&& (!has(self.activeDeadlineSeconds) "
+        "|| self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds) "
         "&& has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause)",
         "a Compaction is one run: only suspend, cancel, approved and ttlSecondsAfterFinished can be changed",
     ),

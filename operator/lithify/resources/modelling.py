@@ -7,10 +7,10 @@ schema cannot say stands beside a class as a `Rule`, in the Common Expression La
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
@@ -41,7 +41,7 @@ class Rule:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
 def part(*rules: Rule) -> Callable[[type[Part]], type[Part]]:
-    """Makes a class a part of a resource: frozen, slotted, camelCase on the wire, its docstring the description.
+    """Makes a class a part of a resource: frozen, slotted, camelCase on the wire.
 
     Unknown fields are dropped, as the API server drops them, so that an older operator reads newer objects.
     """
@@ -51,7 +51,8 @@ def part(*rules: Rule) -> Callable[[type[Part]], type[Part]]:
     )
 
     def decorate(kind: type[Part]) -> type[Part]:
-        return pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=config)(kind)
+        made: Any = pydantic_dataclass(frozen=True, slots=True, kw_only=True, config=config)(kind)
+        return cast(type[Part], made)
 
     return decorate
 
@@ -62,7 +63,7 @@ def rules(*found: Rule) -> dict[str, Any]:
 
 
 @cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
@@ -72,23 +73,17 @@ def read(kind: type[Part], value: object) -> Part:
     Raises:
         pydantic.ValidationError: it does not fit; the API server would have refused it.
     """
-    found: Part = _adapter(kind).validate_python(value)
+    found: Part = _adapter(cast("Hashable", kind)).validate_python(value)
     return found
 
 
 def plain(value: object) -> dict[str, Any]:
     """A part as plain data for JSON: camelCase, nothing that is unset, times in RFC 3339."""
-    found: dict[str, Any] = _adapter(type(value)).dump_python(
-        value, mode="json", by_alias=True, exclude_none=True
-    )
+    adapter = _adapter(cast("Hashable", type(value)))
+    found: dict[str, Any] = adapter.dump_python(value, mode="json", by_alias=True, exclude_none=True)
     return found
 
 
 def json_schema(kind: type[Any]) -> dict[str, Any]:
     """The JSON schema of a part, with references."""
-    return _adapter(kind).json_schema(by_alias=True, mode="validation")
-
-
-def without_empty(value: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The same without those of the named entries that are empty."""
-    return {name: entry for name, entry in value.items() if entry or name not in names}
+    return _adapter(cast("Hashable", kind)).json_schema(by_alias=True, mode="validation")

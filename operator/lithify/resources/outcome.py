@@ -1,8 +1,8 @@
 """What a driver tells the operator: how far it is, and how its attempt ended.
 
-Written by the driver (`lithify drive`), read by the launchers. The outcome of a pod travels in its termination
-message, which holds 4,096 bytes, so there are counts and a few samples only. Both sides may be of different
-releases: unknown fields are dropped, missing ones have defaults.
+Written by the driver (`lithify drive`), read by the launchers. The outcome of a pod travels in its
+termination message, which holds 4,096 bytes, so there are counts and a few samples only. Both sides may be of
+different releases: unknown fields are dropped, missing ones have defaults.
 """
 
 from __future__ import annotations

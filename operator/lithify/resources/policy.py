@@ -70,7 +70,8 @@ class PrimaryKeyTriggers:
     )
     optimization_interval_seconds: int | None = Field(
         default=None,
-        description="A bucket is compacted fully when its top level is older (compaction.optimization-interval).",
+        description="A bucket is compacted fully when its top level is older "
+        "(compaction.optimization-interval).",
         ge=1,
         le=31536000,
     )
@@ -198,7 +199,7 @@ class Deadlines:
     committing_seconds: int = Field(default=1800, description="Committing.", ge=10, le=86400)
     lost_seconds: int = Field(
         default=300,
-        description="How long a driver may be out of reach, or stuck on a lost node, before it counts as lost.",
+        description="How long a driver may be out of reach, or on a lost node, before it counts as lost.",
         ge=10,
         le=86400,
     )

@@ -118,8 +118,8 @@ class LakeTableStatus:
     observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
     conditions: tuple[Condition, ...] = Field(
         default=(),
-        description="Ready: it can be loaded and compacted. CompactionNeeded: a trigger fired. WriterCompacts: "
-        "its writers compact, too. SnapshotsExpire: something expires its snapshots.",
+        description="Ready: it can be loaded and compacted. CompactionNeeded: a trigger fired. "
+        "WriterCompacts: its writers compact, too. SnapshotsExpire: something expires its snapshots.",
         max_length=16,
     )
     table_uuid: str | None = Field(

@@ -82,9 +82,10 @@ class Facts:
 class Act(Enum):
     """What there is to do; every act may be done again without harm.
 
-    TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt that status says is
-    under way. STOP_DRIVER asks the driver to end. KEEP_DRIVER lets it go with its logs in place, REMOVE_DRIVER
-    without, so that the name is free for the next attempt. FIND_RUN looks for what the run has committed.
+    TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt that status says
+    is under way. STOP_DRIVER asks the driver to end. KEEP_DRIVER lets it go with its logs in place,
+    REMOVE_DRIVER without, so that the name is free for the next attempt. FIND_RUN looks for what the run has
+    committed.
     """
 
     TAKE_LOCK = auto()
