@@ -21,6 +21,7 @@ from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import file_problems, type_changes
+from lithify.tables.paimon.identity import table_uuid
 from lithify.tables.paimon.journal import Journal
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
@@ -97,6 +98,15 @@ class PaimonTable:
         self.snapshots = Snapshots(table, storage)
         self.journal = Journal(self.root, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
+
+    @property
+    def uuid(self) -> str:
+        """Tells the table from another one of the same name; costs a request unless a catalog knows it.
+
+        Raises:
+            MissingFile: the first version of its schema is gone.
+        """
+        return table_uuid(self._table)
 
     def check_supported(self) -> None:
         """Makes sure that this release can compact the table.
