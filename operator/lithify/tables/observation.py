@@ -69,6 +69,7 @@ class Observation:
         findings: why a minor compaction is due; empty if it is not. The strongest first.
         partitions_due: the partitions that a minor compaction should take, where a filter is set.
         full_partitions: the partitions that a full one should take, where a filter or idle time is set.
+        run_trigger: how many sorted runs a bucket may have before a trigger fires, None if nobody said.
         full_bytes: bytes that a full compaction would read.
         snapshots: the snapshots that are kept.
     """
@@ -93,6 +94,7 @@ class Observation:
     snapshots: KeptSnapshots
     partitions_due: tuple[Mapping[str, str], ...] = ()
     full_partitions: tuple[Mapping[str, str], ...] = ()
+    run_trigger: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

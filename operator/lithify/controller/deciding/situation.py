@@ -45,6 +45,7 @@ class Situation:
         admitted: whether limits and priorities let one more start now.
         limit: if not, which limit; for people.
         requested: the value of the annotation `lithify.dev/requested-at`.
+        requested_strategy: the value of the annotation `lithify.dev/requested-strategy`.
     """
 
     table: LakeTable
@@ -57,6 +58,7 @@ class Situation:
     admitted: bool = True
     limit: str = ""
     requested: str | None = None
+    requested_strategy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
