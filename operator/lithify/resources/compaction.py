@@ -9,9 +9,13 @@ from typing import Annotated
 from pydantic import Field
 
 from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, part
-from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
+from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference, condition_of
 from lithify.resources.policy import Approval, PartitionValues
 from lithify.resources.table import SnapshotText
+
+
+SUCCEEDED = "Succeeded"
+"""The type of the condition that sums a Compaction up."""
 
 
 class Strategy(StrEnum):
@@ -277,3 +281,14 @@ class Compaction:
     metadata: Metadata
     spec: CompactionSpec
     status: CompactionStatus = CompactionStatus()
+
+    @property
+    def reason(self) -> Reason:
+        """Where it stands; Pending before anybody has looked at it."""
+        condition = condition_of(self.status.conditions, SUCCEEDED)
+        return Reason.PENDING if condition is None else Reason(condition.reason)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.reason.is_final

@@ -1,0 +1,188 @@
+"""Requests to a real API server, by the `kubernetes` package's asyncio client.
+
+Made by the operator's assembly and by tests; everything else sees the `Api` Protocol. Objects stay plain data:
+the typed models of the package cost memory and know nothing of our kinds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from time import monotonic
+from typing import Any
+
+import aiohttp
+from kubernetes.aio.client.api_client import ApiClient
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.config.config_exception import ConfigException
+from kubernetes.aio.config.incluster_config import load_incluster_config
+from kubernetes.aio.config.kube_config import load_kube_config
+
+from lithify.controller.api import Object
+from lithify.errors import (
+    ClusterConflict,
+    ClusterExists,
+    ClusterRefused,
+    ClusterUnavailable,
+    InvalidOption,
+)
+from lithify.resources.names import Kind, ObjectKey
+
+_PAGE = 500
+_TIMEOUT = 30.0
+"""Seconds; longer than the API server takes to give up on etcd, shorter than a lease."""
+
+Observe = Callable[[str, Kind, int, float], None]
+"""Is told of each request: verb, kind, HTTP status (0 for none), seconds."""
+
+
+async def load_configuration(kubeconfig: str | None, context: str | None) -> Configuration:
+    """How to reach the API server: by a kubeconfig file, or as a pod.
+
+    Raises:
+        InvalidOption: the file or its context cannot be used.
+    """
+    configuration = Configuration()
+    try:
+        if kubeconfig is None:
+            load_incluster_config(client_configuration=configuration)
+        else:
+            await load_kube_config(kubeconfig, context, configuration, persist_config=False)
+    except (ConfigException, OSError, ValueError, TypeError) as error:
+        where = "--kubeconfig" if kubeconfig else "service account"
+        raise InvalidOption(where, f"{error}; outside of a pod give --kubeconfig") from error
+    return configuration
+
+
+@asynccontextmanager
+async def connect(
+    configuration: Configuration, observe: Observe | None = None
+) -> AsyncIterator[ClusterClient]:
+    """A client that is closed in the end."""
+    async with ApiClient(configuration) as client:
+        yield ClusterClient(client, observe)
+
+
+class ClusterClient:
+    """An `Api` over HTTP."""
+
+    def __init__(self, client: ApiClient, observe: Observe | None = None) -> None:
+        self._client = client
+        self._observe = observe or (lambda *_: None)
+
+    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+        """An object, None if there is none."""
+        found: Object | None = await self._request("GET", kind, _path(kind, key.namespace, key.name))
+        return found
+
+    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+        """All pages of a list."""
+        found: list[Object] = []
+        query: dict[str, Any] = {"limit": _PAGE, **({"labelSelector": labels} if labels else {})}
+        while True:
+            page = await self._request("GET", kind, _path(kind, namespace), query=query)
+            if page is None:
+                raise ClusterRefused(f"list {kind.plural}", "there is no such kind; apply the CRDs first")
+            found.extend(page["items"])
+            proceed = page["metadata"].get("continue")
+            if not proceed:
+                return found
+            query["continue"] = proceed
+
+    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+        """Creates an object; one that exists is a `ClusterExists`."""
+        created: Object | None = await self._request("POST", kind, _path(kind, namespace), body=body)
+        if created is None:
+            raise ClusterRefused(f"create {kind.name}", f"namespace {namespace} does not exist")
+        return created
+
+    async def patch(
+        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+    ) -> Object | None:
+        """Merges a patch into an object, None if there is none."""
+        path = _path(kind, key.namespace, key.name, subresource)
+        patched: Object | None = await self._request("PATCH", kind, path, body=patch)
+        return patched
+
+    async def delete(
+        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+    ) -> None:
+        """Deletes an object if it is there; one of another uid is left alone."""
+        options: dict[str, Any] = {"propagationPolicy": "Background"}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        try:
+            await self._request("DELETE", kind, _path(kind, key.namespace, key.name), body=options)
+        except ClusterConflict:
+            return
+
+    async def _request(
+        self,
+        verb: str,
+        kind: Kind,
+        path: str,
+        body: Object | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> Any:
+        started, status = monotonic(), 0
+        what = f"{verb.lower()} {path}"
+        content = "application/merge-patch+json" if verb == "PATCH" else "application/json"
+        try:
+            request = await self._client.param_serialize(
+                verb,
+                path,
+                query_params=[*(query or {}).items()],
+                header_params={"Accept": "application/json", "Content-Type": content},
+                body=body,
+                auth_settings=["BearerToken"],
+            )
+            response = await self._client.call_api(*request, _request_timeout=_TIMEOUT)
+            text = await response.read()
+            status = response.status
+        except ApiException as error:
+            status, text = int(error.status or 0), str(error.body or error.reason or "").encode()
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            raise ClusterUnavailable(what, f"no answer ({type(error).__name__}: {error})") from error
+        finally:
+            self._observe(verb, kind, status, monotonic() - started)
+        return _answer(verb, what, status, text)
+
+
+def _answer(verb: str, what: str, status: int, text: bytes) -> Any:
+    """The body of a good response, None for a missing object, or the error that the status stands for."""
+    if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        return json.loads(text)
+    problem = _problem(status, text)
+    if status == HTTPStatus.NOT_FOUND:
+        return None
+    if status == HTTPStatus.CONFLICT:
+        raise (ClusterExists if verb == "POST" and problem[0] == "AlreadyExists" else ClusterConflict)(
+            what, problem[1]
+        )
+    if status in {0, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.GONE}:
+        raise ClusterUnavailable(what, problem[1])
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.UNAUTHORIZED:
+        # 401 is what an API server answers while a token is being renewed; it heals or stays visible.
+        raise ClusterUnavailable(what, problem[1])
+    raise ClusterRefused(what, problem[1])
+
+
+def _problem(status: int, text: bytes) -> tuple[str, str]:
+    """Reason and message of a Status object, as far as there is one."""
+    try:
+        answer = json.loads(text)
+        return str(answer.get("reason", "")), str(answer.get("message", "")) or f"HTTP {status}"
+    except (ValueError, AttributeError):
+        return "", f"HTTP {status}"
+
+
+def _path(kind: Kind, namespace: str | None, name: str = "", subresource: str = "") -> str:
+    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    return "/".join(part for part in (f"{root}{scope}/{kind.plural}", name, subresource) if part)

@@ -1,0 +1,198 @@
+"""Which of several operators works: the one that holds a Lease.
+
+The holder renews it; who fails to do so stops writing well before others may take over. `Fenced` sees to
+that: it refuses every write once the time is up, whatever the rest of the process believes. The clock for it is
+this process's monotonic one, so a jump of the wall clock ends no reign early and lengthens none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from time import monotonic
+from typing import Any
+
+from lithify.clock import Clock
+from lithify.controller.api import Api, Object
+from lithify.errors import ClusterConflict, ClusterError, ClusterExists, ClusterUnavailable
+from lithify.resources.names import LEASE, Kind, ObjectKey
+
+_log = logging.getLogger(__name__)
+_MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long a reign lasts, in seconds.
+
+    Attributes:
+        lease: others take over when the Lease was not renewed for so long.
+        renewal: the holder stops working when it could not renew for so long; less than `lease`.
+        retry: between two tries.
+    """
+
+    lease: float = 15.0
+    renewal: float = 10.0
+    retry: float = 2.0
+
+
+class Election:
+    """One candidate.
+
+    Args:
+        api: the API server.
+        key: the Lease.
+        identity: this candidate, unlike all others.
+        clock: for the times that stand in the Lease.
+        terms: how long a reign lasts.
+        ticks: seconds that only ever grow.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        key: ObjectKey,
+        identity: str,
+        clock: Clock,
+        terms: Terms | None = None,
+        ticks: Callable[[], float] = monotonic,
+    ) -> None:
+        self._api = api
+        self._key = key
+        self._identity = identity
+        self._clock = clock
+        self._terms = terms or Terms()
+        self._ticks = ticks
+        self._renewed: float | None = None
+        self._seen: tuple[object, float] | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether this candidate may write now."""
+        return self._renewed is not None and self._ticks() < self._renewed + self._terms.renewal
+
+    async def win(self) -> None:
+        """Waits until the Lease is ours."""
+        while not await self._try():
+            await asyncio.sleep(self._terms.retry)
+        _log.info("this operator leads now", extra={"lease": str(self._key)})
+
+    async def keep(self) -> None:
+        """Renews the Lease for as long as that works; returns when the reign is over."""
+        while self.holds:
+            await asyncio.sleep(self._terms.retry)
+            await self._try()
+        _log.warning("the lease is lost; this operator stops", extra={"lease": str(self._key)})
+
+    async def resign(self) -> None:
+        """Gives the Lease up, so that another candidate need not wait."""
+        if not self.holds:
+            return
+        self._renewed = None
+        try:
+            lease = await self._api.get(LEASE, self._key)
+            if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
+                version = lease["metadata"]["resourceVersion"]
+                patch = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": None}}
+                await self._api.patch(LEASE, self._key, patch)
+        except ClusterError as error:
+            _log.warning("the lease could not be given up: %s", error)
+
+    async def _try(self) -> bool:
+        """Takes or renews the Lease if it may; a reign counts from before the request was sent."""
+        started = self._ticks()
+        try:
+            won = await self._take()
+        except ClusterError as error:
+            _log.warning("the lease could not be renewed: %s", error)
+            return False
+        if won:
+            self._renewed = started
+        elif self._renewed is not None:
+            self._renewed = None  # somebody else has it, so our time is up at once
+        return won
+
+    async def _take(self) -> bool:
+        now = self._clock.now()
+        lease = await self._api.get(LEASE, self._key)
+        if lease is None:
+            body = {"metadata": {"name": self._key.name}, "spec": self._spec(now, acquired=now, changes=0)}
+            try:
+                await self._api.create(LEASE, self._key.namespace, body)
+            except ClusterExists:
+                return False
+            return True
+        spec = lease["spec"]
+        holder = spec.get("holderIdentity")
+        if holder and holder != self._identity and not self._is_over(spec):
+            return False
+        changes = int(spec.get("leaseTransitions") or 0)
+        if holder == self._identity:
+            patch = {"renewTime": now.strftime(_MICROSECONDS)}
+        else:
+            patch = self._spec(now, acquired=now, changes=changes + 1)
+        version = lease["metadata"]["resourceVersion"]
+        try:
+            body = {"metadata": {"resourceVersion": version}, "spec": patch}
+            return await self._api.patch(LEASE, self._key, body) is not None
+        except ClusterConflict:
+            return False
+
+    def _is_over(self, spec: Object) -> bool:
+        """Whether another's reign is over: its Lease stood still for its duration, by our own clock."""
+        mark = (spec.get("holderIdentity"), spec.get("renewTime"))
+        if self._seen is None or self._seen[0] != mark:
+            self._seen = (mark, self._ticks())
+        seconds = float(spec.get("leaseDurationSeconds") or self._terms.lease)
+        return self._ticks() >= self._seen[1] + seconds
+
+    def _spec(self, now: datetime, acquired: datetime, changes: int) -> dict[str, Any]:
+        return {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": max(1, round(self._terms.lease)),
+            "acquireTime": acquired.strftime(_MICROSECONDS),
+            "renewTime": now.strftime(_MICROSECONDS),
+            "leaseTransitions": changes,
+        }
+
+
+class Fenced:
+    """An `Api` that only writes while the Lease is held."""
+
+    def __init__(self, api: Api, election: Election) -> None:
+        self._api = api
+        self._election = election
+
+    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+        """As the `Api` beneath."""
+        return await self._api.get(kind, key)
+
+    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+        """As the `Api` beneath."""
+        return await self._api.list(kind, namespace, labels)
+
+    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+        """As the `Api` beneath, while this operator leads."""
+        self._check(f"create {kind.name}")
+        return await self._api.create(kind, namespace, body)
+
+    async def patch(
+        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+    ) -> Object | None:
+        """As the `Api` beneath, while this operator leads."""
+        self._check(f"patch {kind.name} {key}")
+        return await self._api.patch(kind, key, patch, subresource=subresource)
+
+    async def delete(
+        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+    ) -> None:
+        """As the `Api` beneath, while this operator leads."""
+        self._check(f"delete {kind.name} {key}")
+        await self._api.delete(kind, key, uid=uid, grace_seconds=grace_seconds)
+
+    def _check(self, request: str) -> None:
+        if not self._election.holds:
+            raise ClusterUnavailable(request, "this operator does not hold the lease any more")

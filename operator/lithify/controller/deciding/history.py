@@ -1,0 +1,98 @@
+"""What a table's finished Compactions mean for its status: the last one, successes, failures in a row. Pure.
+
+Called by `reconciling.tables`. Compactions are deleted some day, so each is counted when it is first seen over,
+and `status.last_compaction` is the mark up to which that has been done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from lithify.controller.deciding.decide import held_until
+from lithify.resources.compaction import Compaction, Reason, Strategy
+from lithify.resources.names import ANNOTATION_REQUESTED
+from lithify.resources.objects import ConditionStatus, condition_of
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
+
+_NO_FAILURES = frozenset({Reason.CANCELLED})
+"""Ends that somebody wanted: they hold nothing back."""
+
+
+def active_of(runs: Sequence[Compaction]) -> Compaction | None:
+    """The run that is under way: the oldest that is not over."""
+    open_runs = [run for run in runs if not _reason(run).is_final]
+    return min(open_runs, key=lambda run: (_created(run), run.metadata.name), default=None)
+
+
+def after_runs(
+    table: LakeTable, runs: Sequence[Compaction], policy: CompactionPolicySpec, now: datetime
+) -> LakeTableStatus:
+    """The table's status with everything counted in that has ended since it was last written."""
+    status = table.status
+    mark = (status.last_compaction.completion_time, status.last_compaction.name) if status.last_compaction else None
+    ended = [run for run in runs if _reason(run).is_final and run.status.completion_time is not None]
+    for run in sorted(ended, key=_mark):
+        if mark is None or _mark(run) > mark:
+            status = _counted(status, run, table.metadata.uid, policy, now)
+    active = active_of(runs)
+    return replace(
+        status,
+        active_compaction=active.metadata.name if active else None,
+        handled_request=_handled(table, runs),
+    )
+
+
+def _counted(
+    status: LakeTableStatus, run: Compaction, seed: str, policy: CompactionPolicySpec, now: datetime
+) -> LakeTableStatus:
+    reason = _reason(run)
+    completed = run.status.completion_time or now
+    summary = RunSummary(
+        name=run.metadata.name,
+        strategy=run.spec.strategy.value,
+        reason=reason.value,
+        completion_time=completed,
+        snapshot_id=run.status.committed_snapshot_id,
+    )
+    status = replace(status, last_compaction=summary)
+    if reason in _NO_FAILURES or reason is Reason.PLANNED:
+        return status
+    if reason.status is ConditionStatus.TRUE:
+        is_full = run.spec.strategy is Strategy.FULL and not (run.spec.partitions or run.spec.buckets)
+        full_time = completed if is_full else status.last_full_time
+        return replace(
+            status,
+            last_success_time=completed,
+            last_full_time=full_time,
+            consecutive_failures=0,
+            held_until=None,
+        )
+    failures = status.consecutive_failures + 1
+    return replace(
+        status, consecutive_failures=failures, held_until=held_until(failures, policy, seed, completed)
+    )
+
+
+def _handled(table: LakeTable, runs: Sequence[Compaction]) -> str | None:
+    """The request that was acted upon last: a run that answers it says so."""
+    requested = table.metadata.annotations.get(ANNOTATION_REQUESTED)
+    answers = {run.metadata.annotations.get(ANNOTATION_REQUESTED) for run in runs}
+    return requested if requested and requested[:256] in answers else table.status.handled_request
+
+
+def _reason(run: Compaction) -> Reason:
+    condition = condition_of(run.status.conditions, "Succeeded")
+    return Reason.PENDING if condition is None else Reason(condition.reason)
+
+
+def _mark(run: Compaction) -> tuple[datetime, str]:
+    assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are asked
+    return run.status.completion_time, run.metadata.name
+
+
+def _created(run: Compaction) -> str:
+    created = run.metadata.creation_timestamp
+    return created.isoformat() if created else ""

@@ -1,0 +1,304 @@
+"""Reconciles one Compaction: gathers facts, asks the state machine, writes status, acts.
+
+Called by `loop`. Nothing in here decides; what must survive a crash stands in status before anything is done.
+What is kept in memory is only ever something that can be found out again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from lithify.controller.cluster.table_lock import Holder, lock_name
+from lithify.controller.deciding.overrides import table_overrides
+from lithify.controller.launching.driver import DriverOrder, DriverPhase, DriverState
+from lithify.controller.reconciling.secrets import catalog_options
+from lithify.controller.reconciling.status import write_status
+from lithify.controller.reconciling.targets import target_of
+from lithify.controller.reconciling.world import World
+from lithify.controller.running.events import events_between
+from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
+from lithify.controller.running.machine import is_plan_only, memory_factor, step
+from lithify.errors import ClusterRefused, ClusterUnavailable, LithifyError, NotFound
+from lithify.resources.catalog import Catalog
+from lithify.resources.compaction import Compaction, Reason, Strategy
+from lithify.resources.modelling import read
+from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
+from lithify.resources.objects import condition_of
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.table import LakeTable
+from lithify.tables.observation import RunFound
+
+_log = logging.getLogger(__name__)
+_AGAIN = 1.0
+"""Seconds until acts that have not shown their effect yet are repeated."""
+_SEARCH_TIMEOUT = 120.0
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What this process has found out about a run.
+
+    Attributes:
+        acts: what was done last.
+        lock: the name of its table's lock.
+        former: who had the lock, and is over.
+        found: what it has committed.
+        search: the search for that.
+        refusal: why its driver was refused.
+    """
+
+    acts: tuple[Act, ...] = ()
+    lock: str | None = None
+    former: Holder | None = None
+    found: RunFound | None | Unknown = UNKNOWN
+    search: asyncio.Task[None] | None = None
+    refusal: tuple[int, str] | None = None
+
+
+@dataclass(slots=True)
+class Compactions:
+    """Reconciles Compactions.
+
+    Attributes:
+        world: what it works with.
+        unreleased: Compactions that have a driver whose result may not be recorded; all others that are over
+            need no second look.
+    """
+
+    world: World
+    unreleased: set[ObjectKey] = field(default_factory=set)
+    _memories: dict[str, _Memory] = field(default_factory=dict)
+
+    async def reconcile(self, key: ObjectKey) -> float | None:
+        """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
+        run = self.world.store.compactions.get(key)
+        if run is None:
+            return await self._clear(key)
+        if is_over(run) and key not in self.unreleased:
+            return None
+        memory = self._memories.setdefault(run.metadata.uid, _Memory())
+        facts = await self._facts(run, memory)
+        now = self.world.now()
+        answer = step(run, facts, now)
+        written = await write_status(self.world.api, COMPACTION, run, answer.status)
+        if written is None:
+            self.world.store.compactions.drop(key)
+            return 0.0
+        if written is not run:
+            self.world.store.compactions.put(written)
+            await self._tell(run, written)
+        for act in answer.acts:
+            await self._act(act, written, facts, memory)
+        again, memory.acts = (_AGAIN if answer.acts == memory.acts else 0.0), answer.acts
+        if answer.acts:
+            return again
+        if is_over(written):
+            self._forget(written)
+            return None
+        return None if answer.wake is None else (answer.wake - now).total_seconds()
+
+    async def _clear(self, key: ObjectKey) -> float | None:
+        """Ends what is left of a Compaction that was deleted."""
+        driver = await self.world.launcher.look(key)
+        if driver is None:
+            self.unreleased.discard(key)
+            return None
+        if driver.phase is DriverPhase.ENDED:
+            await self.world.launcher.release(key, driver.uid, remove=True)
+        else:
+            await self.world.launcher.stop(key, driver.uid)
+        return _AGAIN
+
+    async def _facts(self, run: Compaction, memory: _Memory) -> Facts:
+        world, store = self.world, self.world.store
+        table = store.table_of(run)
+        catalog = store.catalog_of(table) if table else None
+        policy = store.policy_of(table) if table else None
+        is_waiting = not (reason_of(run).has_driver or is_over(run))
+        problem = await self._problem(run, table, catalog) if is_waiting else None
+        if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
+            problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
+        lock, holder = await self._lock(run, memory, table, catalog)
+        hold = world.room.hold_of_run(run, self.world.now()) if is_waiting else ""
+        return Facts(
+            policy=policy.spec if policy else CompactionPolicySpec(),
+            identifier=table.spec.identifier if table else None,
+            table_uuid=table.status.table_uuid if table else None,
+            driver=await self._driver(run),
+            lock=lock,
+            lock_holder=holder,
+            admitted=not hold,
+            hold=hold,
+            problem=problem,
+            found=memory.found,
+            deleted=run.metadata.deletion_timestamp is not None,
+        )
+
+    async def _driver(self, run: Compaction) -> DriverState | None | Unknown:
+        try:
+            return await self.world.launcher.look(run.metadata.key)
+        except ClusterUnavailable:
+            return UNKNOWN
+
+    async def _problem(
+        self, run: Compaction, table: LakeTable | None, catalog: Catalog | None
+    ) -> Problem | None:
+        """What is missing around a run that has no driver yet."""
+        namespace = run.metadata.namespace
+        if table is None:
+            missing = f"there is no LakeTable {run.spec.table_ref.name} in namespace {namespace}"
+            return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
+        if catalog is None:
+            missing = f"there is no Catalog {table.spec.catalog_ref.name} in namespace {namespace}"
+            return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
+        if catalog.spec.secret_ref is not None:
+            try:
+                await self.world.secrets.options(namespace, catalog.spec.secret_ref)
+            except NotFound as error:
+                return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
+            except ClusterRefused as error:
+                return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
+        return None
+
+    async def _lock(
+        self, run: Compaction, memory: _Memory, table: LakeTable | None, catalog: Catalog | None
+    ) -> tuple[Lock, str]:
+        if table is not None and catalog is not None and memory.lock is None:
+            memory.lock = lock_name(catalog.spec, table.spec.identifier)
+        if memory.lock is None:
+            return Lock.FREE, ""
+        try:
+            holder = await self.world.locks.holder(memory.lock)
+            if holder is None or holder == holder_of(run):
+                return (Lock.FREE, "") if holder is None else (Lock.OURS, "")
+            memory.former = holder if await self._is_over(holder) else None
+        except ClusterUnavailable:
+            return Lock.UNKNOWN, ""
+        return (Lock.FREE, "") if memory.former else (Lock.OTHERS, str(holder.key))
+
+    async def _is_over(self, holder: Holder) -> bool:
+        """Whether a run that holds a lock can have no driver any more; asked live, not of what is known."""
+        found = await self.world.api.get(COMPACTION, holder.key)
+        other = None if found is None else read(Compaction, found)
+        if other is not None and other.metadata.uid == holder.uid and not is_over(other):
+            return False
+        driver = await self.world.launcher.look(holder.key)
+        return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
+
+    async def _act(self, act: Act, run: Compaction, facts: Facts, memory: _Memory) -> None:
+        world, key = self.world, run.metadata.key
+        driver = facts.driver if isinstance(facts.driver, DriverState) else None
+        if act is Act.TAKE_LOCK and memory.lock:
+            await world.locks.take(memory.lock, holder_of(run), after=memory.former)
+        elif act is Act.DROP_LOCK and memory.lock:
+            await world.locks.drop(memory.lock, holder_of(run))
+        elif act is Act.START_DRIVER:
+            await self._start(run, memory)
+        elif act is Act.STOP_DRIVER and driver:
+            await world.launcher.stop(key, driver.uid)
+        elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver:
+            await world.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
+        elif act is Act.FIND_RUN:
+            self._search(run, memory)
+
+    async def _start(self, run: Compaction, memory: _Memory) -> None:
+        order = self._order(run)
+        if order is None:
+            return
+        self.unreleased.add(run.metadata.key)
+        memory.found = UNKNOWN
+        try:
+            await self.world.launcher.start(order)
+        except ClusterRefused as error:
+            memory.refusal = (run.status.attempts, str(error))
+
+    def _order(self, run: Compaction) -> DriverOrder | None:
+        store = self.world.store
+        table = store.table_of(run)
+        catalog = store.catalog_of(table) if table else None
+        if table is None or catalog is None:
+            return None
+        policy = store.policy_of(table)
+        spec = policy.spec if policy else CompactionPolicySpec()
+        seen = self.world.looks.seen(table.metadata.key).observation
+        if seen is None:
+            planned = 0
+        elif run.spec.strategy is Strategy.FULL:
+            planned = seen.full_bytes
+        else:
+            planned = sum(finding.bytes for finding in seen.findings)
+        return DriverOrder(
+            key=run.metadata.key,
+            uid=run.metadata.uid,
+            attempt=run.status.attempts,
+            plan_only=is_plan_only(run),
+            lake_table=table.metadata.name,
+            identifier=table.spec.identifier,
+            table_uuid=run.status.table_uuid,
+            catalog=catalog.spec,
+            overrides=table_overrides(spec, table),
+            time_zone=table.spec.time_zone,
+            strategy=run.spec.strategy,
+            partitions=run.spec.partitions,
+            buckets=run.spec.buckets,
+            spark=spec.spark,
+            memory_factor=memory_factor(run),
+            planned_bytes=planned,
+        )
+
+    def _search(self, run: Compaction, memory: _Memory) -> None:
+        """Looks for what a run has committed, beside everything else: catalogs may be slow to answer."""
+        if memory.search is None or memory.search.done():
+            memory.search = asyncio.create_task(self._find(run, memory))
+
+    async def _find(self, run: Compaction, memory: _Memory) -> None:
+        world = self.world
+        try:
+            table = world.store.table_of(run)
+            catalog = world.store.catalog_of(table) if table else None
+            if table is None or catalog is None:
+                return
+            secret = catalog.spec.secret_ref
+            values = await world.secrets.options(run.metadata.namespace, secret) if secret else {}
+            target = target_of(table, None, catalog_options(catalog.spec, values), catalog.spec.warehouse)
+            memory.found = await world.observer.find_run(target, run.metadata.uid, _SEARCH_TIMEOUT)
+        except LithifyError as error:
+            _log.warning("whether the run has committed is not known yet: %s", error)
+        finally:
+            world.queue.add(COMPACTION, run.metadata.key)
+
+    async def _tell(self, old: Compaction, new: Compaction) -> None:
+        """Tells everybody whom a change of a run concerns."""
+        world, table = self.world, ObjectKey(new.metadata.namespace, new.spec.table_ref.name)
+        for severity, reason, message in events_between(old.status, new.status):
+            await world.recorder.post(COMPACTION, new.metadata, severity, reason, message)
+        before, after = reason_of(old), reason_of(new)
+        if before is not after:
+            world.metrics.run_moved(old, new, world.now())
+            world.queue.add(LAKE_TABLE, table)
+        if after.is_final and not before.is_final:
+            world.looks.want(table)
+            for waiting in world.room.next_in_line():
+                world.queue.add(*waiting)
+
+    def _forget(self, run: Compaction) -> None:
+        self._memories.pop(run.metadata.uid, None)
+        self.unreleased.discard(run.metadata.key)
+
+
+def reason_of(run: Compaction) -> Reason:
+    """Where a run stands; Pending before anybody has looked at it."""
+    condition = condition_of(run.status.conditions, "Succeeded")
+    return Reason.PENDING if condition is None else Reason(condition.reason)
+
+
+def is_over(run: Compaction) -> bool:
+    """Whether a run has ended."""
+    return reason_of(run).is_final
+
+
+def holder_of(run: Compaction) -> Holder:
+    """The run as the holder of a lock."""
+    return Holder(run.metadata.key, run.metadata.uid)

@@ -1,0 +1,182 @@
+"""Looking at tables: when, how many at a time, and what the last look at each one found.
+
+Asked by `tables`, which never waits for a look: it asks for one and is told, through the queue, when there is
+something to see. A table that does not answer costs its own place among the looks and nobody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from time import monotonic
+
+from lithify.controller.observing.request import ObservationRequest, TableObserver
+from lithify.errors import LithifyError, TimedOut
+from lithify.resources.names import ObjectKey
+from lithify.tables.observation import Observation
+
+_log = logging.getLogger(__name__)
+JITTER = 0.1
+"""Looks are spread by this share of their interval, so that tables made together are not looked at together."""
+
+Told = Callable[[str, float], None]
+"""Is told of each look: how it ended (changed, unchanged, failed, timed-out), and its seconds."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is known of a table in this process.
+
+    Attributes:
+        observation: what the last good look found; None before it.
+        error: why the last look failed; None if it did not.
+        looked: when the last look ended, in ticks; None before the first.
+        whole: when the last look at the whole table ended, in ticks.
+        request: what was asked last; another question makes a look due at once.
+        wanted: a look is due whatever the time.
+        underway: a look is waiting or running.
+    """
+
+    observation: Observation | None = None
+    error: LithifyError | None = None
+    looked: float | None = None
+    whole: float | None = None
+    request: ObservationRequest | None = None
+    wanted: bool = False
+    underway: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often to look at a table, in seconds.
+
+    Attributes:
+        every: between two looks.
+        whole: between two looks at the whole table.
+        timeout: how long one look may take.
+        retry: between two looks that fail.
+    """
+
+    every: float
+    whole: float
+    timeout: float
+    retry: float
+
+
+@dataclass(slots=True)
+class Looks:
+    """All looks.
+
+    Attributes:
+        observer: looks at tables.
+        tell: is told of a table that was looked at.
+        measure: is told of each look.
+        places: how many looks run at a time.
+        ticks: seconds that only ever grow.
+    """
+
+    observer: TableObserver
+    tell: Callable[[ObjectKey], None]
+    measure: Told
+    places: int = 2
+    ticks: Callable[[], float] = monotonic
+    _seen: dict[ObjectKey, Seen] = field(default_factory=dict)
+    _waiting: list[tuple[float, int, ObjectKey, ObservationRequest, float]] = field(default_factory=list)
+    _numbers: count[int] = field(default_factory=count)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def seen(self, key: ObjectKey) -> Seen:
+        """What is known of a table."""
+        return self._seen.setdefault(key, Seen())
+
+    def want(self, key: ObjectKey) -> None:
+        """Has a table looked at as soon as it is asked for again: something has surely changed."""
+        self.seen(key).wanted = True
+
+    def forget(self, key: ObjectKey) -> None:
+        """The LakeTable is gone."""
+        self._seen.pop(key, None)
+
+    def ask(self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm) -> float:
+        """Asks for a look if one is due; returns the seconds until the next one is."""
+        seen = self.seen(key)
+        if seen.underway:
+            return rhythm.every
+        wait = self._wait(key, seen, request, rhythm)
+        if wait > 0:
+            return wait
+        asked = self._question(seen, request, rhythm)
+        seen.underway, seen.wanted, seen.request = True, False, request
+        heapq.heappush(self._waiting, (self.ticks(), next(self._numbers), key, asked, rhythm.timeout))
+        self._changed.set()
+        return rhythm.every
+
+    async def work(self) -> None:
+        """Looks at tables for ever, so many at a time."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self.places):
+                group.create_task(self._work())
+
+    @property
+    def oldest_seconds(self) -> float:
+        """The age of the oldest observation."""
+        now = self.ticks()
+        return max((now - seen.looked for seen in self._seen.values() if seen.looked is not None), default=0.0)
+
+    def _wait(self, key: ObjectKey, seen: Seen, request: ObservationRequest, rhythm: Rhythm) -> float:
+        if seen.looked is None or seen.wanted or seen.request != request:
+            return 0.0
+        every = rhythm.retry if seen.error is not None else rhythm.every
+        spread = 1.0 + JITTER * (random.Random(str(key)).random() * 2 - 1)  # noqa: S311  # spreads load
+        return seen.looked + every * spread - self.ticks()
+
+    def _question(self, seen: Seen, request: ObservationRequest, rhythm: Rhythm) -> ObservationRequest:
+        known = seen.observation
+        is_new = known is None or seen.whole is None or seen.request != request
+        if known is None or is_new or self.ticks() >= (seen.whole or 0.0) + rhythm.whole:
+            return replace(request, is_full=True)
+        return replace(request, known_uuid=known.table_uuid, known_snapshot=known.snapshot)
+
+    async def _work(self) -> None:
+        while True:
+            while not self._waiting:
+                self._changed.clear()
+                await self._changed.wait()
+            _, _, key, request, timeout = heapq.heappop(self._waiting)
+            if key in self._seen:
+                await self._look(key, request, timeout)
+
+    async def _look(self, key: ObjectKey, request: ObservationRequest, timeout: float) -> None:
+        started = self.ticks()
+        found: Observation | None = None
+        error: LithifyError | None = None
+        try:
+            found = await self.observer.observe(request, timeout)
+        except LithifyError as failure:
+            error = failure
+        except Exception as failure:
+            _log.exception("looking at a table failed unexpectedly", extra={"table": str(key)})
+            error = LithifyError(f"unexpected {type(failure).__name__} while looking at the table")
+        self.measure(_ending(found, error), self.ticks() - started)
+        seen = self._seen.get(key)
+        if seen is None:
+            return
+        seen.underway, seen.looked, seen.error = False, self.ticks(), error
+        if error is None and request.is_full:
+            seen.whole = seen.looked
+        if found is not None:
+            seen.observation = found
+        self.tell(key)
+
+
+def _ending(found: Observation | None, error: LithifyError | None) -> str:
+    if isinstance(error, TimedOut):
+        return "timed-out"
+    if error is not None:
+        return "failed"
+    return "unchanged" if found is None else "changed"

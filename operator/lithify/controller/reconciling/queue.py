@@ -1,0 +1,150 @@
+"""The one queue of the controller: keys of objects to look at, each at most once, the urgent ones first.
+
+Filled by events, deadlines and failures; emptied by the workers of `loop`. A key that is added while it is
+being looked at is looked at again afterwards. Everything that waits for a time stands in one heap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
+
+from lithify.resources.names import Kind, ObjectKey
+
+FIRST_RETRY = 0.5
+LAST_RETRY = 60.0
+_LONGEST_SLEEP = 3600.0
+"""Seconds; deadlines are asked again at least this often, which heals jumps of the wall clock."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Item:
+    """An object to look at."""
+
+    kind: str
+    key: ObjectKey
+
+
+@dataclass(slots=True)
+class _Waiting:
+    priority: int
+    since: float
+    number: int
+
+
+@dataclass(slots=True)
+class Queue:
+    """Keys to look at.
+
+    Attributes:
+        priorities: by kind; lower goes first. Runs under way come before new ones, whatever arrives.
+        ticks: seconds that only ever grow.
+    """
+
+    priorities: dict[str, int]
+    ticks: Callable[[], float] = monotonic
+    _ready: list[tuple[int, int, Item]] = field(default_factory=list)
+    _waiting: dict[Item, _Waiting] = field(default_factory=dict)
+    _active: set[Item] = field(default_factory=set)
+    _again: set[Item] = field(default_factory=set)
+    _timed: list[tuple[float, int, Item]] = field(default_factory=list)
+    _due: dict[Item, float] = field(default_factory=dict)
+    _failures: dict[Item, int] = field(default_factory=dict)
+    _numbers: count[int] = field(default_factory=count)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, kind: Kind, key: ObjectKey) -> None:
+        """Has an object looked at soon."""
+        self._add(Item(kind.name, key))
+
+    def add_after(self, item: Item, seconds: float) -> None:
+        """Has an object looked at after a while; the earliest of several such wishes counts."""
+        at = self.ticks() + min(max(0.0, seconds), _LONGEST_SLEEP)
+        known = self._due.get(item)
+        if known is None or at < known:
+            self._due[item] = at
+            heapq.heappush(self._timed, (at, next(self._numbers), item))
+            self._changed.set()
+
+    async def get(self) -> Item:
+        """The next object to look at; whoever takes it says `done` or `failed` afterwards."""
+        while True:
+            self._move_due()
+            while self._ready:
+                _, number, item = heapq.heappop(self._ready)
+                waiting = self._waiting.get(item)
+                if waiting is not None and waiting.number == number:
+                    del self._waiting[item]
+                    self._active.add(item)
+                    self._due.pop(item, None)
+                    return item
+            self._changed.clear()
+            await self._sleep()
+
+    def done(self, item: Item, again_after: float | None = None) -> None:
+        """The object was looked at; `again_after` seconds it wants to be looked at again."""
+        self._failures.pop(item, None)
+        self._finish(item)
+        if again_after is not None:
+            self.add_after(item, again_after)
+
+    def failed(self, item: Item) -> float:
+        """Looking at the object failed: it is tried again after the returned number of seconds."""
+        failures = self._failures[item] = self._failures.get(item, 0) + 1
+        seconds = min(LAST_RETRY, FIRST_RETRY * 2.0 ** min(failures - 1, 10))
+        self._finish(item)
+        self.add_after(item, seconds)
+        return seconds
+
+    def forget(self, item: Item) -> None:
+        """The object is gone: nothing of it is remembered."""
+        self._failures.pop(item, None)
+        self._due.pop(item, None)
+
+    @property
+    def depth(self) -> int:
+        """How many objects wait to be looked at."""
+        return len(self._waiting)
+
+    @property
+    def oldest_seconds(self) -> float:
+        """For how long the first of them has waited."""
+        return max((self.ticks() - waiting.since for waiting in self._waiting.values()), default=0.0)
+
+    def _finish(self, item: Item) -> None:
+        self._active.discard(item)
+        if item in self._again:
+            self._again.discard(item)
+            self._add(item)
+
+    def _add(self, item: Item) -> None:
+        if item in self._active:
+            self._again.add(item)
+            return
+        if item in self._waiting:
+            return
+        number = next(self._numbers)
+        priority = self.priorities.get(item.kind, 0)
+        self._waiting[item] = _Waiting(priority, self.ticks(), number)
+        heapq.heappush(self._ready, (priority, number, item))
+        self._changed.set()
+
+    def _move_due(self) -> None:
+        now = self.ticks()
+        while self._timed and self._timed[0][0] <= now:
+            at, _, item = heapq.heappop(self._timed)
+            if self._due.get(item) == at:
+                del self._due[item]
+                self._add(item)
+
+    async def _sleep(self) -> None:
+        seconds = max(0.0, self._timed[0][0] - self.ticks()) if self._timed else _LONGEST_SLEEP
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,59 @@
+"""Posts Kubernetes Events about objects: once for each transition, and never in the way of the work itself."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from uuid import uuid4
+
+from lithify.clock import Clock
+from lithify.controller.api import Api
+from lithify.errors import ClusterError
+from lithify.resources.modelling import MESSAGE_LENGTH
+from lithify.resources.names import EVENT, Kind
+from lithify.resources.objects import Metadata
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Posts Events as one component.
+
+    Attributes:
+        api: the API server.
+        clock: for their times.
+        identity: which operator it is.
+    """
+
+    api: Api
+    clock: Clock
+    identity: str
+
+    async def post(self, kind: Kind, about: Metadata, severity: str, reason: str, message: str) -> None:
+        """Posts an Event; `severity` is Normal or Warning. A failure is logged and forgotten."""
+        now = self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        body = {
+            "metadata": {"name": f"{about.name[:200]}.{uuid4().hex[:16]}", "namespace": about.namespace},
+            "involvedObject": {
+                "apiVersion": kind.api_version,
+                "kind": kind.name,
+                "name": about.name,
+                "namespace": about.namespace,
+                "uid": about.uid,
+                "resourceVersion": about.resource_version,
+            },
+            "type": severity,
+            "reason": reason,
+            "message": message[:MESSAGE_LENGTH],
+            "source": {"component": "lithify"},
+            "reportingComponent": "lithify.dev/operator",
+            "reportingInstance": self.identity[:128],
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            await self.api.create(EVENT, about.namespace, body)
+        except ClusterError as error:
+            _log.warning("an Event could not be posted: %s", error)

@@ -1,0 +1,121 @@
+"""What the controller knows of the cluster's objects: typed, indexed, as new as the newest event.
+
+Filled by events and by the controller's own writes; read by the reconcilers. Holds no bodies: parts that
+nobody reads are gone once an object has been read into its model.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from lithify.resources.catalog import Catalog
+from lithify.resources.compaction import Compaction
+from lithify.resources.names import ObjectKey
+from lithify.resources.policy import CompactionPolicy
+from lithify.resources.table import LakeTable
+
+Resource = TypeVar("Resource", Catalog, LakeTable, CompactionPolicy, Compaction)
+
+
+class Shelf(Generic[Resource]):
+    """The objects of one kind, with those that refer to each object of another kind."""
+
+    def __init__(self) -> None:
+        self._objects: dict[ObjectKey, Resource] = {}
+        self._users: dict[tuple[str, ObjectKey], set[ObjectKey]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(list(self._objects.values()))
+
+    def keys(self) -> set[ObjectKey]:
+        """All keys."""
+        return set(self._objects)
+
+    def get(self, key: ObjectKey) -> Resource | None:
+        """An object, None if there is none."""
+        return self._objects.get(key)
+
+    def using(self, relation: str, key: ObjectKey) -> list[Resource]:
+        """The objects that refer to `key` as their `catalog`, `policy` or `table`."""
+        return [self._objects[user] for user in self._users.get((relation, key), ())]
+
+    def put(self, found: Resource) -> bool:
+        """Takes an object in; False if it is known already, or is older than what is known."""
+        key = found.metadata.key
+        known = self._objects.get(key)
+        if known is not None and not _is_newer(known, found):
+            return False
+        self.drop(key)
+        self._objects[key] = found
+        for relation in _relations(found):
+            self._users[relation].add(key)
+        return True
+
+    def drop(self, key: ObjectKey, uid: str | None = None) -> bool:
+        """Forgets an object; one of another uid is kept."""
+        known = self._objects.get(key)
+        if known is None or (uid and known.metadata.uid != uid):
+            return False
+        del self._objects[key]
+        for relation in _relations(known):
+            self._users[relation].discard(key)
+            if not self._users[relation]:
+                del self._users[relation]
+        return True
+
+
+@dataclass(slots=True)
+class Store:
+    """All kinds."""
+
+    catalogs: Shelf[Catalog] = field(default_factory=Shelf[Catalog])
+    tables: Shelf[LakeTable] = field(default_factory=Shelf[LakeTable])
+    policies: Shelf[CompactionPolicy] = field(default_factory=Shelf[CompactionPolicy])
+    compactions: Shelf[Compaction] = field(default_factory=Shelf[Compaction])
+
+    def table_of(self, run: Compaction) -> LakeTable | None:
+        """The LakeTable of a Compaction."""
+        return self.tables.get(ObjectKey(run.metadata.namespace, run.spec.table_ref.name))
+
+    def policy_of(self, table: LakeTable) -> CompactionPolicy | None:
+        """The policy of a LakeTable."""
+        return self.policies.get(ObjectKey(table.metadata.namespace, table.spec.policy_ref.name))
+
+    def catalog_of(self, table: LakeTable) -> Catalog | None:
+        """The catalog of a LakeTable."""
+        return self.catalogs.get(ObjectKey(table.metadata.namespace, table.spec.catalog_ref.name))
+
+    def runs_of(self, table: ObjectKey) -> list[Compaction]:
+        """The Compactions of a LakeTable."""
+        return self.compactions.using("table", table)
+
+
+def _relations(found: Catalog | LakeTable | CompactionPolicy | Compaction) -> list[tuple[str, ObjectKey]]:
+    namespace = found.metadata.namespace
+    if isinstance(found, LakeTable):
+        return [
+            ("catalog", ObjectKey(namespace, found.spec.catalog_ref.name)),
+            ("policy", ObjectKey(namespace, found.spec.policy_ref.name)),
+        ]
+    if isinstance(found, Compaction):
+        return [("table", ObjectKey(namespace, found.spec.table_ref.name))]
+    return []
+
+
+def _is_newer(
+    known: Catalog | LakeTable | CompactionPolicy | Compaction,
+    found: Catalog | LakeTable | CompactionPolicy | Compaction,
+) -> bool:
+    """Whether an object is newer than the known one: an event may come after the answer to our own write."""
+    old, new = known.metadata, found.metadata
+    if old.uid != new.uid:
+        return True
+    if not (old.resource_version.isdigit() and new.resource_version.isdigit()):
+        return old.resource_version != new.resource_version
+    return int(new.resource_version) > int(old.resource_version)
