@@ -13,7 +13,7 @@ from datetime import datetime
 from lithify.controller.deciding.decide import held_until
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.names import ANNOTATION_REQUESTED
-from lithify.resources.objects import ConditionStatus, condition_of
+from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
 
@@ -23,7 +23,7 @@ _NO_FAILURES = frozenset({Reason.CANCELLED})
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:
     """The run that is under way: the oldest that is not over."""
-    open_runs = [run for run in runs if not _reason(run).is_final]
+    open_runs = [run for run in runs if not run.is_over]
     return min(open_runs, key=lambda run: (_created(run), run.metadata.name), default=None)
 
 
@@ -32,8 +32,9 @@ def after_runs(
 ) -> LakeTableStatus:
     """The table's status with everything counted in that has ended since it was last written."""
     status = table.status
-    mark = (status.last_compaction.completion_time, status.last_compaction.name) if status.last_compaction else None
-    ended = [run for run in runs if _reason(run).is_final and run.status.completion_time is not None]
+    last = status.last_compaction
+    mark = (last.completion_time, last.name) if last else None
+    ended = [run for run in runs if run.is_over and run.status.completion_time is not None]
     for run in sorted(ended, key=_mark):
         if mark is None or _mark(run) > mark:
             status = _counted(status, run, table.metadata.uid, policy, now)
@@ -48,7 +49,7 @@ def after_runs(
 def _counted(
     status: LakeTableStatus, run: Compaction, seed: str, policy: CompactionPolicySpec, now: datetime
 ) -> LakeTableStatus:
-    reason = _reason(run)
+    reason = run.reason
     completed = run.status.completion_time or now
     summary = RunSummary(
         name=run.metadata.name,
@@ -81,11 +82,6 @@ def _handled(table: LakeTable, runs: Sequence[Compaction]) -> str | None:
     requested = table.metadata.annotations.get(ANNOTATION_REQUESTED)
     answers = {run.metadata.annotations.get(ANNOTATION_REQUESTED) for run in runs}
     return requested if requested and requested[:256] in answers else table.status.handled_request
-
-
-def _reason(run: Compaction) -> Reason:
-    condition = condition_of(run.status.conditions, "Succeeded")
-    return Reason.PENDING if condition is None else Reason(condition.reason)
 
 
 def _mark(run: Compaction) -> tuple[datetime, str]:

@@ -25,7 +25,6 @@ from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.modelling import read
 from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
-from lithify.resources.objects import condition_of
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 from lithify.tables.observation import RunFound
@@ -76,7 +75,7 @@ class Compactions:
         run = self.world.store.compactions.get(key)
         if run is None:
             return await self._clear(key)
-        if is_over(run) and key not in self.unreleased:
+        if run.is_over and key not in self.unreleased:
             return None
         memory = self._memories.setdefault(run.metadata.uid, _Memory())
         facts = await self._facts(run, memory)
@@ -94,7 +93,7 @@ class Compactions:
         again, memory.acts = (_AGAIN if answer.acts == memory.acts else 0.0), answer.acts
         if answer.acts:
             return again
-        if is_over(written):
+        if written.is_over:
             self._forget(written)
             return None
         return None if answer.wake is None else (answer.wake - now).total_seconds()
@@ -116,7 +115,7 @@ class Compactions:
         table = store.table_of(run)
         catalog = store.catalog_of(table) if table else None
         policy = store.policy_of(table) if table else None
-        is_waiting = not (reason_of(run).has_driver or is_over(run))
+        is_waiting = not (run.reason.has_driver or run.is_over)
         problem = await self._problem(run, table, catalog) if is_waiting else None
         if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
             problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
@@ -182,7 +181,7 @@ class Compactions:
         """Whether a run that holds a lock can have no driver any more; asked live, not of what is known."""
         found = await self.world.api.get(COMPACTION, holder.key)
         other = None if found is None else read(Compaction, found)
-        if other is not None and other.metadata.uid == holder.uid and not is_over(other):
+        if other is not None and other.metadata.uid == holder.uid and not other.is_over:
             return False
         driver = await self.world.launcher.look(holder.key)
         return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
@@ -274,7 +273,7 @@ class Compactions:
         world, table = self.world, ObjectKey(new.metadata.namespace, new.spec.table_ref.name)
         for severity, reason, message in events_between(old.status, new.status):
             await world.recorder.post(COMPACTION, new.metadata, severity, reason, message)
-        before, after = reason_of(old), reason_of(new)
+        before, after = old.reason, new.reason
         if before is not after:
             world.metrics.run_moved(old, new, world.now())
             world.queue.add(LAKE_TABLE, table)
@@ -286,17 +285,6 @@ class Compactions:
     def _forget(self, run: Compaction) -> None:
         self._memories.pop(run.metadata.uid, None)
         self.unreleased.discard(run.metadata.key)
-
-
-def reason_of(run: Compaction) -> Reason:
-    """Where a run stands; Pending before anybody has looked at it."""
-    condition = condition_of(run.status.conditions, "Succeeded")
-    return Reason.PENDING if condition is None else Reason(condition.reason)
-
-
-def is_over(run: Compaction) -> bool:
-    """Whether a run has ended."""
-    return reason_of(run).is_final
 
 
 def holder_of(run: Compaction) -> Holder:
