@@ -13,7 +13,6 @@ from lithify.resources.objects import Condition, ConditionStatus, Metadata, Refe
 from lithify.resources.policy import Approval, PartitionValues
 from lithify.resources.table import SnapshotText
 
-
 SUCCEEDED = "Succeeded"
 """The type of the condition that sums a Compaction up."""
 
@@ -150,6 +149,17 @@ class CompactionSpec:
 
 
 @part()
+class StopStatus:
+    """Why the driver was asked to end."""
+
+    reason: str = Field(
+        description="Why, as the reason that the run gets if nothing else comes out.", max_length=63
+    )
+    message: str = Field(default="", description="Why, for people.", max_length=MESSAGE_LENGTH)
+    time: datetime = Field(description="When it was asked.")
+
+
+@part()
 class DriverStatus:
     """The driver of the attempt that is under way."""
 
@@ -159,6 +169,7 @@ class DriverStatus:
     )
     start_time: datetime | None = Field(default=None, description="When it began to run.")
     missing_since: datetime | None = Field(default=None, description="Since when it cannot be found.")
+    stopping: StopStatus | None = Field(default=None, description="Set once it has been asked to end.")
 
 
 @part()
@@ -251,6 +262,10 @@ class CompactionStatus:
         default=None, description="While BackingOff: when the next attempt begins."
     )
     driver: DriverStatus | None = Field(default=None, description="The driver that is under way.")
+    search_time: datetime | None = Field(
+        default=None,
+        description="Since when the table is searched for what a driver committed that left no result.",
+    )
     progress: str | None = Field(default=None, description="Tasks done of tasks planned.", max_length=32)
     plan: PlanSummary | None = Field(default=None, description="What it does.")
     result: ResultSummary | None = Field(default=None, description="What it did.")

@@ -92,6 +92,7 @@ class DriverState:
         trouble: what is wrong with it, seen from outside.
         message: the same for people.
         terminating: it has been asked to end.
+        released: it has been let go, so that it may vanish at any time.
         started: when it began to run.
         progress: what it says of itself.
         outcome: how it ended; None if it has not, or died before it could say.
@@ -106,6 +107,7 @@ class DriverState:
     trouble: Trouble | None = None
     message: str = ""
     terminating: bool = False
+    released: bool = False
     started: datetime | None = None
     progress: Progress | None = None
     outcome: Outcome | None = field(default=None)

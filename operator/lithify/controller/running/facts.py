@@ -62,7 +62,9 @@ class Facts:
         admitted: whether limits and priorities let it start now.
         hold: if not, why; for people.
         problem: why it cannot start at all.
-        found: what it has committed, asked for with `Act.FIND_RUN`; None if nothing.
+        found: what it has committed, as the answer to the `Act.FIND_RUN` of the step before; None if nothing.
+            Unknown while there is no answer, and again after any step that did not ask: a driver may have
+            been alive since.
         deleted: the object is being deleted, or gone.
     """
 
