@@ -43,8 +43,11 @@ format: $(READY) ## Format and fix what can be fixed
 oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Maven)
 	cd tests && $(CURDIR)/$(BIN)/python -c "from oracle.client import build; build()"
 
-test: check ## Everything: `check`, then the tests against Java Paimon, Spark, crashes and conflicts
-	$(MAKE) oracle
+cluster: $(READY) ## Build the Kubernetes control plane that the tests use, once per machine (needs Go)
+	cd tests && $(CURDIR)/$(BIN)/python -m cluster build
+
+test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
+	$(MAKE) oracle cluster
 	$(BIN)/pytest --quiet -n $(WORKERS) tests
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
@@ -53,7 +56,10 @@ bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithi
 docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
 
+crds: $(READY) ## Make the CustomResourceDefinitions of crds/ anew from the models
+	$(BIN)/python -m lithify.resources.crd
+
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle test bench docs lock
+.PHONY: help demo setup check format oracle cluster test bench docs crds lock

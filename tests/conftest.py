@@ -8,6 +8,8 @@ import pytest
 
 from oracle.client import Oracle
 
+pytest_plugins = ["cluster.fixtures"]
+
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:

@@ -1,0 +1,229 @@
+"""Generates `crds/`: the CustomResourceDefinitions of the four kinds, from their models.
+
+`python -m lithify.resources.crd` writes them (`make crds`); a unit test compares what is written with what
+would be. `validating` checks objects against them where there is no API server.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lithify.resources.catalog import Catalog
+from lithify.resources.compaction import Compaction
+from lithify.resources.modelling import RULES, json_schema
+from lithify.resources.names import CATALOG, CATEGORY, COMPACTION, GROUP, LAKE_TABLE, POLICY, VERSION, Kind
+from lithify.resources.policy import CompactionPolicy
+from lithify.resources.structural import structural
+from lithify.resources.table import LakeTable
+
+FOLDER = Path(__file__).resolve().parents[3] / "crds"
+HEADER = "# Generated from operator/lithify/resources by `make crds`; changes belong there.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`; wide ones are shown by `-o wide` only."""
+
+    name: str
+    path: str
+    type: str = "string"
+    wide: bool = False
+
+    def as_plain(self) -> dict[str, Any]:
+        """The column as a CRD has it."""
+        priority = {"priority": 1} if self.wide else {}
+        return {"name": self.name, "type": self.type, "jsonPath": self.path, **priority}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a CRD says beyond the model of its kind."""
+
+    kind: Kind
+    model: type[Any]
+    singular: str
+    short_names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    selectable: tuple[str, ...]
+
+
+def _of_condition(kind: str, field: str) -> str:
+    return f'.status.conditions[?(@.type=="{kind}")].{field}'
+
+
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+DEFINITIONS = (
+    Definition(
+        kind=CATALOG,
+        model=Catalog,
+        singular="catalog",
+        short_names=("lcat",),
+        columns=(
+            Column("Format", ".spec.format"),
+            Column("Metastore", ".spec.metastore"),
+            Column("Warehouse", ".spec.warehouse"),
+            Column("Ready", _of_condition("Ready", "status")),
+            Column("Tables", ".status.tables", "integer"),
+            AGE,
+            Column("URI", ".spec.uri", wide=True),
+            Column("Discovered", ".status.discoveredTables", "integer", wide=True),
+            Column("Message", _of_condition("Ready", "message"), wide=True),
+        ),
+        selectable=(".spec.format", ".spec.metastore"),
+    ),
+    Definition(
+        kind=LAKE_TABLE,
+        model=LakeTable,
+        singular="laketable",
+        short_names=("lt",),
+        columns=(
+            Column("Table", ".spec.identifier"),
+            Column("Ready", _of_condition("Ready", "status")),
+            Column("Due", _of_condition("CompactionNeeded", "reason")),
+            Column("Files", ".status.observation.files", "integer"),
+            Column("Small", ".status.observation.smallFiles", "integer"),
+            Column("Level0", ".status.observation.level0Files", "integer"),
+            Column("Runs", ".status.observation.sortedRuns", "integer"),
+            Column("Last", ".status.lastSuccessTime", "date"),
+            AGE,
+            Column("Catalog", ".spec.catalogRef.name", wide=True),
+            Column("Policy", ".spec.policyRef.name", wide=True),
+            Column("Snapshot", ".status.observation.snapshotId", wide=True),
+            Column("Active", ".status.activeCompaction", wide=True),
+            Column("Why", ".status.due", wide=True),
+            Column("Message", _of_condition("Ready", "message"), wide=True),
+        ),
+        selectable=(".spec.catalogRef.name", ".spec.policyRef.name", ".spec.identifier", ".spec.suspend"),
+    ),
+    Definition(
+        kind=POLICY,
+        model=CompactionPolicy,
+        singular="compactionpolicy",
+        short_names=("cpol",),
+        columns=(
+            Column("Check", ".spec.checkIntervalSeconds", "integer"),
+            Column("Full-Every", ".spec.full.intervalSeconds", "integer"),
+            Column("Full-At", ".spec.full.schedule"),
+            Column("Suspend", ".spec.suspend", "boolean"),
+            Column("Ready", _of_condition("Ready", "status")),
+            Column("Tables", ".status.tables", "integer"),
+            AGE,
+            Column("Time-Zone", ".spec.timeZone", wide=True),
+            Column("Active-Runs", ".spec.limits.activeRuns", "integer", wide=True),
+            Column("Priority", ".spec.priority", "integer", wide=True),
+            Column("Message", _of_condition("Ready", "message"), wide=True),
+        ),
+        selectable=(".spec.suspend",),
+    ),
+    Definition(
+        kind=COMPACTION,
+        model=Compaction,
+        singular="compaction",
+        short_names=("cmp",),
+        columns=(
+            Column("Table", ".status.identifier"),
+            Column("Strategy", ".spec.strategy"),
+            Column("Status", _of_condition("Succeeded", "reason")),
+            Column("Files", ".status.files"),
+            Column("Bytes", ".status.bytes"),
+            Column("Attempts", ".status.attempts", "integer"),
+            Column("Duration", ".status.duration"),
+            AGE,
+            Column("LakeTable", ".spec.tableRef.name", wide=True),
+            Column("Progress", ".status.progress", wide=True),
+            Column("Snapshot", ".status.committedSnapshotId", wide=True),
+            Column("Driver", ".status.driver.name", wide=True),
+            Column("Message", _of_condition("Succeeded", "message"), wide=True),
+        ),
+        selectable=(".spec.tableRef.name", ".spec.strategy"),
+    ),
+)
+
+
+def schema_of(model: type[Any]) -> dict[str, Any]:
+    """The structural schema of a kind; of metadata only rules speak, Kubernetes knows the rest."""
+    whole = json_schema(model)
+    parts, fields = whole["$defs"], whole["properties"]
+    spec = structural(fields["spec"], parts, defaults=True)
+    # What the operator has not said yet is left away, and read as the model's default.
+    status = structural(fields["status"], parts, defaults=False)
+    status["default"] = {"observedGeneration": -1}
+    return {
+        "type": "object",
+        "description": " ".join(whole["description"].split()),
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
+            "kind": {"type": "string", "description": "The kind of the object."},
+            "metadata": {"type": "object"},
+            "spec": spec,
+            "status": status,
+        },
+        **({RULES: whole[RULES]} if RULES in whole else {}),
+    }
+
+
+def manifest(definition: Definition) -> dict[str, Any]:
+    """The CustomResourceDefinition of a kind."""
+    kind = definition.kind
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": kind.plural,
+                "singular": definition.singular,
+                "shortNames": list(definition.short_names),
+                "categories": [CATEGORY],
+            },
+            "versions": [
+                {
+                    "name": kind.version,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [column.as_plain() for column in definition.columns],
+                    "selectableFields": [{"jsonPath": path} for path in definition.selectable],
+                    "schema": {"openAPIV3Schema": schema_of(definition.model)},
+                }
+            ],
+        },
+    }
+
+
+def files() -> dict[str, str]:
+    """The content of each file of `crds/` by its name."""
+    return {
+        f"{definition.kind.plural}.yaml": HEADER
+        + yaml.dump(manifest(definition), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+        for definition in DEFINITIONS
+    }
+
+
+def write(folder: Path) -> None:
+    """Writes the files into a folder."""
+    folder.mkdir(exist_ok=True)
+    for name, content in files().items():
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Repeats what occurs twice, instead of referring to it."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the signature is PyYAML's
+        return True
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,74 @@
+"""The test cluster by hand, from the folder tests/: `python -m cluster build|start|stop|env`.
+
+eval "$(python -m cluster env)"      # sets KUBECONFIG, and puts the cluster's own kubectl on the PATH
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from cluster import supervisor
+from cluster.binaries import NotBuilt, build, built, cache_home
+from cluster.processes import StartFailed
+
+CRDS = Path(__file__).resolve().parents[2] / "crds"
+
+
+def main() -> int:
+    """Runs one command and returns the exit code."""
+    arguments = _parse()
+    try:
+        arguments.command(arguments)
+    except (NotBuilt, supervisor.NotStarted, StartFailed, RuntimeError) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parse() -> Namespace:
+    parser = ArgumentParser(prog="python -m cluster")
+    commands = parser.add_subparsers(required=True)
+    commands.add_parser("build", help="build the programs unless they are there").set_defaults(command=_build)
+    for name, action, text in (
+        ("start", _start, "start a control plane that runs until `stop`"),
+        ("stop", _stop, "stop it, and forget everything in it"),
+        ("env", _env, "print settings for a shell"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--state", type=Path, default=cache_home() / "run")
+        command.set_defaults(command=action)
+    supervise = commands.add_parser("supervise")
+    supervise.add_argument("state", type=Path)
+    supervise.add_argument("--crds", type=Path)
+    supervise.add_argument("--while-held", action="store_true")
+    supervise.set_defaults(command=_supervise)
+    return parser.parse_args()
+
+
+def _build(arguments: Namespace) -> None:
+    print(build())
+
+
+def _start(arguments: Namespace) -> None:
+    supervisor.start(arguments.state, CRDS)
+    _env(arguments)
+
+
+def _stop(arguments: Namespace) -> None:
+    print("stopped" if supervisor.stop(arguments.state) else "nothing runs there", file=sys.stderr)
+
+
+def _env(arguments: Namespace) -> None:
+    print(f"export KUBECONFIG={arguments.state / 'kubeconfig'}")
+    print(f"export KUBECACHEDIR={arguments.state / 'kubectl-cache'}")
+    print(f'export PATH="{built()}:$PATH"')
+
+
+def _supervise(arguments: Namespace) -> None:
+    supervisor.supervise(arguments.state, arguments.crds, while_held=arguments.while_held)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

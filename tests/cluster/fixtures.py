@@ -1,0 +1,68 @@
+"""Fixtures for tests that need a real API server; a test that uses one is marked `cluster` by itself."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cluster import supervisor
+from cluster.binaries import built
+from cluster.choice import chosen
+from cluster.kubectl import Kubectl
+
+CRDS = Path(__file__).resolve().parents[2] / "crds"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that the tests may use, with our CRDs in it."""
+
+    kubeconfig: Path
+    kubectl: Kubectl
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that need the cluster, so that `-m "not cluster"` leaves them out."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Cluster]:
+    """One control plane for all workers of the session, or the cluster that the environment points at."""
+    programs = built()
+    base = tmp_path_factory.getbasetemp()
+    shared = (base if worker_id == "master" else base.parent) / "cluster"
+    given = chosen()
+    if given is not None:
+        kubectl = Kubectl(programs / "kubectl", given, shared / "kubectl-cache")
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
+        kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRDS))
+        yield Cluster(given, kubectl)
+        return
+    with supervisor.held(shared, CRDS) as kubeconfig:
+        yield Cluster(kubeconfig, Kubectl(programs / "kubectl", kubeconfig, shared / "kubectl-cache"))
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh namespace, in which pods can be created at once; it is deleted after the test."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+    name = f"{words[:40].strip('-')}-{secrets.token_hex(4)}"
+    cluster.kubectl("create", "namespace", name)
+    cluster.kubectl("-n", name, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
+    """kubectl in the test's namespace."""
+    return cluster.kubectl.within(namespace)

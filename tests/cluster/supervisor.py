@@ -1,0 +1,170 @@
+"""Keeps one control plane for all who hold it, in however many processes, and ends it after the last one.
+
+Who uses the control plane holds a shared lock on a file, which the kernel lets go when a process ends,
+however it ends. The supervisor waits for the exclusive lock on the same file: when it gets it, nobody is
+left. So nothing is counted, nothing has to be cleaned up, and nothing leaks when a session is killed.
+
+    user.lock        users: shared; the supervisor: exclusive, from when it finds nobody left
+    start.lock       exclusive, by the user that is about to start a supervisor
+    supervisor.lock  exclusive, by the supervisor as long as it lives
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from cluster.binaries import built
+from cluster.control_plane import ControlPlane
+
+TESTS = Path(__file__).resolve().parents[1]
+CHECK_SECONDS = 0.1
+
+
+class NotStarted(Exception):
+    """The control plane could not be started; the message quotes why."""
+
+
+@contextmanager
+def held(state: Path, crds: Path | None = None) -> Iterator[Path]:
+    """Holds the control plane of a folder, started if nobody else has; gives its kubeconfig.
+
+    Raises:
+        NotBuilt: its programs are missing.
+        NotStarted: it did not come up.
+    """
+    built()
+    state.mkdir(parents=True, exist_ok=True)
+    with _opened(state / "start.lock") as starting, _opened(state / "user.lock") as using:
+        fcntl.lockf(starting, fcntl.LOCK_EX)
+        _lock_shared(using)
+        if not is_running(state):
+            _spawn(state, crds, "--while-held")
+        fcntl.lockf(starting, fcntl.LOCK_UN)
+        yield state / "kubeconfig"
+
+
+def start(state: Path, crds: Path | None = None) -> Path:
+    """Starts a control plane that runs until `stop`; gives its kubeconfig.
+
+    Raises:
+        NotBuilt: its programs are missing.
+        NotStarted: it did not come up.
+    """
+    built()
+    state.mkdir(parents=True, exist_ok=True)
+    with _opened(state / "start.lock") as starting:
+        fcntl.lockf(starting, fcntl.LOCK_EX)
+        if not is_running(state):
+            _spawn(state, crds)
+    return state / "kubeconfig"
+
+
+def stop(state: Path) -> bool:
+    """Ends the control plane of a folder and waits for its end; False if there is none."""
+    if not is_running(state):
+        return False
+    os.kill(int(json.loads((state / "pids.json").read_text())["supervisor"]), signal.SIGTERM)
+    with _opened(state / "supervisor.lock") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+    return True
+
+
+def is_running(state: Path) -> bool:
+    """Whether a supervisor lives in a folder."""
+    if not (state / "supervisor.lock").exists():
+        return False
+    with _opened(state / "supervisor.lock") as lock:
+        return not _try_exclusive(lock)
+
+
+def _spawn(state: Path, crds: Path | None, *options: str) -> None:
+    command = [sys.executable, "-m", "cluster", "supervise", str(state), *options]
+    if crds is not None:
+        command += ["--crds", str(crds)]
+    result = subprocess.run(command, cwd=TESTS, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if result.returncode != 0:
+        raise NotStarted(f"the test cluster did not start, see {state}:\n{result.stderr.decode()}")
+
+
+def supervise(state: Path, crds: Path | None, *, while_held: bool) -> None:
+    """Starts a control plane in a process of its own, and returns when it can be used.
+
+    Raises:
+        NotStarted: it did not come up; its log is quoted.
+    """
+    ready, telling = os.pipe()
+    if os.fork() == 0:
+        os.close(ready)
+        _leave_parent(state / "supervisor.log")
+        _supervise(state, crds, telling, while_held=while_held)
+        os._exit(0)
+    os.close(telling)
+    with os.fdopen(ready, encoding="utf-8") as pipe:
+        answer = pipe.read()
+    if answer != "ready":
+        raise NotStarted(answer or (state / "supervisor.log").read_text())
+
+
+def _leave_parent(log: Path) -> None:
+    """Survives the end of the session's terminal, and keeps no pipe of the parent open."""
+    os.setsid()
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+
+
+def _supervise(state: Path, crds: Path | None, telling: int, *, while_held: bool) -> None:
+    signal.signal(signal.SIGTERM, _end)
+    # The order matters: who waits for the users' lock must find the supervisor's free after it.
+    with _opened(state / "user.lock") as users, _opened(state / "supervisor.lock") as alive:
+        fcntl.lockf(alive, fcntl.LOCK_EX)
+        plane = ControlPlane(built(), state)
+        try:
+            plane.start(crds)
+            (state / "pids.json").write_text(json.dumps({"supervisor": os.getpid(), **plane.pids}))
+            os.write(telling, b"ready")
+            os.close(telling)
+            while not (while_held and _try_exclusive(users)):
+                time.sleep(CHECK_SECONDS)
+                if (ended := plane.first_ended()) is not None:
+                    print(f"{ended} has ended; see its log", flush=True)
+                    break
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the starter must hear of it
+            os.write(telling, str(problem).encode())
+        finally:
+            plane.stop()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    # lockf's locks belong to a process, so a forked child does not hold them; but they go when the process
+    # closes *any* descriptor of the file: each lock file is open once in a process.
+    with path.open("a+") as file:
+        yield file
+
+
+def _try_exclusive(file: IO[str]) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _lock_shared(file: IO[str]) -> None:
+    fcntl.lockf(file, fcntl.LOCK_SH)
