@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lithify.controller.deciding.decide import held_until
+from lithify.controller.deciding.holds import held_until
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.names import ANNOTATION_REQUESTED
 from lithify.resources.objects import ConditionStatus

@@ -1,0 +1,237 @@
+"""The operator: puts the parts together, lets them run while this process leads, and takes them down again.
+
+Called by `lithify operator` (a real API server, kopf's events) and `lithify watch` (a folder). Everything that
+differs between the two comes in as a Protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from lithify.clock import Clock
+from lithify.controller.api import Api, Object
+from lithify.controller.cluster.election import Election, Fenced, Terms
+from lithify.controller.cluster.table_lock import TableLocks
+from lithify.controller.deciding.admission import Caps
+from lithify.controller.launching.driver import Launcher
+from lithify.controller.observing.request import TableObserver
+from lithify.controller.reconciling.catalogs import Catalogs
+from lithify.controller.reconciling.compactions import Compactions
+from lithify.controller.reconciling.intake import Intake
+from lithify.controller.reconciling.looks import Looks
+from lithify.controller.reconciling.loop import work
+from lithify.controller.reconciling.policies import Policies
+from lithify.controller.reconciling.queue import Queue
+from lithify.controller.reconciling.recorder import Recorder
+from lithify.controller.reconciling.room import Room
+from lithify.controller.reconciling.secrets import Secrets
+from lithify.controller.reconciling.store import Store
+from lithify.controller.reconciling.tables import Tables
+from lithify.controller.reconciling.world import World
+from lithify.controller.telemetry.metrics import Metrics
+from lithify.errors import ClusterUnavailable
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
+from lithify.resources.policy import SparkTemplate
+
+_log = logging.getLogger(__name__)
+_PRIORITIES = {COMPACTION.name: 0, CATALOG.name: 1, POLICY.name: 1, LAKE_TABLE.name: 2}
+"""Runs under way go first: results are recorded before new work is begun, however much there is."""
+
+Tell = Callable[[Kind, Object, bool], None]
+Answer = TypeVar("Answer")
+
+
+class EventSource(Protocol):
+    """Where events come from."""
+
+    async def run(self, tell: Tell, stop: asyncio.Event) -> None:
+        """Tells of every object, and of every change, until `stop` is set."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How this operator works.
+
+    Attributes:
+        identity: tells it from other operators.
+        namespaces: what it watches; empty for all.
+        home: the namespace of its Leases.
+        lease: the name of the Lease that it leads by.
+        terms: how long a reign lasts.
+        caps: how much runs at once.
+        workers: objects that are reconciled at a time.
+        places: tables that are looked at at a time.
+        resync_seconds: how often everything is listed anew.
+    """
+
+    identity: str
+    namespaces: tuple[str, ...] = ()
+    home: str = "default"
+    lease: str = "lithify-operator"
+    terms: Terms = field(default_factory=Terms)
+    caps: Caps = field(default_factory=Caps)
+    workers: int = 16
+    places: int = 2
+    resync_seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What the operator talks to.
+
+    Attributes:
+        api: the API server.
+        events: tells of its objects.
+        launcher: makes the launcher of drivers, from the API as this operator may use it and its Secrets.
+        observer: looks at tables.
+        clock: tells the time.
+        metrics: counts.
+        hide: is told of values that logs must leave out.
+        conf_problem: why Spark settings are refused.
+    """
+
+    api: Api
+    events: EventSource
+    launcher: Callable[[Api, Secrets], Launcher]
+    observer: TableObserver
+    clock: Clock
+    metrics: Metrics
+    hide: Callable[[Iterable[str]], None]
+    conf_problem: Callable[[SparkTemplate], str | None]
+
+
+class Operator:
+    """One operator process.
+
+    Attributes:
+        queue: what is to be looked at.
+        looks: looks at tables.
+        election: whether it leads.
+        is_synced: whether it has seen all objects since it leads.
+    """
+
+    def __init__(self, settings: Settings, edges: Edges) -> None:
+        self._settings = settings
+        self._edges = edges
+        self._stop = asyncio.Event()
+        home = ObjectKey(settings.home, settings.lease)
+        self.election = Election(edges.api, home, settings.identity, edges.clock, settings.terms)
+        self.queue = Queue(_PRIORITIES)
+        self.is_synced = False
+        api = Fenced(edges.api, self.election)
+        store = Store()
+        secrets = Secrets(api, edges.hide)
+        self.looks = Looks(
+            edges.observer,
+            lambda key: self.queue.add(LAKE_TABLE, key),
+            edges.metrics.observed,
+            settings.places,
+        )
+        self._world = World(
+            api=api,
+            store=store,
+            queue=self.queue,
+            launcher=edges.launcher(api, secrets),
+            observer=edges.observer,
+            looks=self.looks,
+            secrets=secrets,
+            locks=TableLocks(api, settings.home),
+            room=Room(store, settings.caps),
+            recorder=Recorder(api, edges.clock, settings.identity),
+            metrics=edges.metrics,
+            clock=edges.clock,
+            conf_problem=edges.conf_problem,
+        )
+        self._compactions = Compactions(self._world)
+        self._intake = Intake(store, self.queue, self._driver_changed)
+
+    def stop(self) -> None:
+        """Ends it soon; drivers go on without it."""
+        self._stop.set()
+
+    async def run(self) -> bool:
+        """Works until it is stopped (True), or may not lead any more (False).
+
+        Raises:
+            ClusterRefused: it may not do what it has to, or the CRDs are missing.
+        """
+        await _first_of(self._stop.wait(), self.election.win())
+        if self._stop.is_set():
+            return True
+        self._edges.metrics.leads(True)  # noqa: FBT003  # a gauge's value
+        try:
+            await self._lead()
+        finally:
+            self._edges.metrics.leads(False)  # noqa: FBT003  # a gauge's value
+            await self.election.resign()
+        return self._stop.is_set()
+
+    async def _lead(self) -> None:
+        """Works for as long as the Lease is held."""
+        reconcilers = {
+            COMPACTION.name: self._compactions.reconcile,
+            LAKE_TABLE.name: Tables(self._world).reconcile,
+            POLICY.name: Policies(self._world).reconcile,
+            CATALOG.name: Catalogs(self._world).reconcile,
+        }
+        keep = asyncio.create_task(self.election.keep())
+        try:
+            await _first_of(keep, self._sync())
+            if keep.done():
+                return
+            await _first_of(
+                keep,
+                self._stop.wait(),
+                self._edges.events.run(self._intake.take, self._stop),
+                self._resync(),
+                self.looks.work(),
+                work(self.queue, reconcilers, self._edges.metrics.reconciled, self._settings.workers),
+            )
+        finally:
+            keep.cancel()
+
+    async def _sync(self) -> None:
+        """Finds out all there is: drivers first, so that no run is believed to be without one."""
+        self._world.launcher.on_change(self._driver_changed)
+        for key, _ in await self._retried(self._world.launcher.all):
+            self._compactions.unreleased.add(key)
+            self.queue.add(COMPACTION, key)
+        await self._retried(lambda: self._intake.resync(self._world.api, self._settings.namespaces))
+        self.is_synced = True
+        _log.info("synced", extra={"tables": len(self._world.store.tables)})
+
+    async def _resync(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.resync_seconds)
+            await self._retried(lambda: self._intake.resync(self._world.api, self._settings.namespaces))
+
+    async def _retried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer to a request that must not fail for good; a reign ends before it is tried for ever."""
+        while True:
+            try:
+                return await request()
+            except ClusterUnavailable as error:
+                _log.warning("%s; tried again", error)
+                await asyncio.sleep(1.0)
+
+    def _driver_changed(self, key: ObjectKey) -> None:
+        self.queue.add(COMPACTION, key)
+
+
+async def _first_of(*works: Awaitable[object]) -> None:
+    """Waits until the first is done, ends those that were begun in here, and raises what the first raised."""
+    tasks = [asyncio.ensure_future(each) for each in works]
+    begun = [task for task, each in zip(tasks, works, strict=True) if task is not each]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
+    for task in done:
+        task.result()

@@ -1,0 +1,136 @@
+"""Takes in what events say: updates the store, and adds to the queue whom a change concerns.
+
+Called by the event stream, and by the resync that heals lost events. An object that cannot be read is left out
+and logged: the API server has checked it, so it is of a newer release.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from lithify.controller.api import Api, Object
+from lithify.controller.reconciling.queue import Queue
+from lithify.controller.reconciling.store import Shelf, Store
+from lithify.resources.catalog import Catalog
+from lithify.resources.compaction import Compaction
+from lithify.resources.modelling import read
+from lithify.resources.names import (
+    CATALOG,
+    COMPACTION,
+    LABEL_COMPACTION,
+    LAKE_TABLE,
+    OWN_KINDS,
+    POD,
+    POLICY,
+    Kind,
+    ObjectKey,
+)
+from lithify.resources.policy import CompactionPolicy
+from lithify.resources.table import LakeTable
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Takes in objects.
+
+    Attributes:
+        store: what is known.
+        queue: what is to be looked at.
+        pod_changed: is told of pods of drivers.
+    """
+
+    store: Store
+    queue: Queue
+    pod_changed: Callable[[ObjectKey], None] = lambda _: None
+
+    def take(self, kind: Kind, body: Object, gone: bool) -> None:  # noqa: FBT001  # the events' signature
+        """Takes one event in."""
+        if kind is POD:
+            labels = body["metadata"].get("labels") or {}
+            self.pod_changed(ObjectKey(body["metadata"]["namespace"], labels.get(LABEL_COMPACTION, "")))
+            return
+        model, shelf = self._shelf(kind)
+        if gone:
+            key = ObjectKey(body["metadata"]["namespace"], body["metadata"]["name"])
+            known = shelf.get(key)
+            if known is not None and shelf.drop(key, body["metadata"].get("uid")):
+                self._changed(kind, known, None)
+            return
+        try:
+            found = read(model, body)
+        except ValidationError as error:
+            _log.error("%s %s cannot be read: %s", kind.name, body["metadata"].get("name"), error)
+            return
+        before = shelf.get(found.metadata.key)
+        if shelf.put(found):
+            self._changed(kind, before, found)
+
+    async def resync(self, api: Api, namespaces: Iterable[str]) -> None:
+        """Lists everything anew: what events were lost for is found and looked at."""
+        scopes: list[str | None] = [*namespaces] or [None]
+        for kind in OWN_KINDS:
+            listed = [body for scope in scopes for body in await api.list(kind, scope)]
+            _, shelf = self._shelf(kind)
+            for body in listed:
+                self.take(kind, body, gone=False)
+            uids = {body["metadata"]["uid"] for body in listed}
+            for known in shelf:
+                if known.metadata.uid not in uids and await api.get(kind, known.metadata.key) is None:
+                    shelf.drop(known.metadata.key, known.metadata.uid)
+                    self._changed(kind, known, None)
+
+    def _shelf(self, kind: Kind) -> tuple[type[Any], Shelf[Any]]:
+        shelves: dict[str, tuple[type[Any], Shelf[Any]]] = {
+            CATALOG.name: (Catalog, self.store.catalogs),
+            LAKE_TABLE.name: (LakeTable, self.store.tables),
+            POLICY.name: (CompactionPolicy, self.store.policies),
+            COMPACTION.name: (Compaction, self.store.compactions),
+        }
+        return shelves[kind.name]
+
+    def _changed(self, kind: Kind, before: Any, after: Any) -> None:
+        """Adds an object that changed, and those that depend on what of it changed, to the queue."""
+        found = after or before
+        key: ObjectKey = found.metadata.key
+        if not _is_own_write(before, after):
+            self.queue.add(kind, key)
+        if kind is COMPACTION:
+            if before is None or after is None:
+                self.queue.add(LAKE_TABLE, ObjectKey(key.namespace, found.spec.table_ref.name))
+            return
+        if before is not None and after is not None and before.spec == after.spec:
+            return
+        if kind in {POLICY, CATALOG}:
+            for table in self.store.tables.using("policy" if kind is POLICY else "catalog", key):
+                self._table(table)
+        if kind is LAKE_TABLE:
+            self.queue.add(POLICY, ObjectKey(key.namespace, found.spec.policy_ref.name))
+            self.queue.add(CATALOG, ObjectKey(key.namespace, found.spec.catalog_ref.name))
+            for run in self.store.runs_of(key):
+                self.queue.add(COMPACTION, run.metadata.key)
+
+    def _table(self, table: LakeTable) -> None:
+        self.queue.add(LAKE_TABLE, table.metadata.key)
+        for run in self.store.runs_of(table.metadata.key):
+            if not run.is_over:
+                self.queue.add(COMPACTION, run.metadata.key)
+
+
+def _is_own_write(before: Any, after: Any) -> bool:
+    """Whether only status changed, which nobody but the operator writes."""
+    return (
+        before is not None
+        and after is not None
+        and before.metadata.uid == after.metadata.uid
+        and before.spec == after.spec
+        and before.status == after.status
+        and before.metadata.annotations == after.metadata.annotations
+        and before.metadata.deletion_timestamp == after.metadata.deletion_timestamp
+    )

@@ -1,0 +1,52 @@
+"""From resources to what an observer is asked: which table, with which options, how often. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lithify.controller.deciding.overrides import table_overrides
+from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.reconciling.looks import Rhythm
+from lithify.resources.catalog import CatalogSpec
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.table import LakeTable
+
+_RETRIES = 4
+"""A table that cannot be looked at is tried again after this many intervals: whoever has to mend it is slower."""
+
+
+def target_of(
+    table: LakeTable, policy: CompactionPolicySpec | None, options: Mapping[str, str], warehouse: str
+) -> TableTarget:
+    """The table that a LakeTable stands for."""
+    return TableTarget(
+        warehouse=warehouse,
+        identifier=table.spec.identifier,
+        catalog_options=options,
+        overrides=table_overrides(policy or CompactionPolicySpec(), table),
+        time_zone=table.spec.time_zone,
+    )
+
+
+def request_of(
+    table: LakeTable, policy: CompactionPolicySpec | None, target: TableTarget
+) -> ObservationRequest:
+    """What to ask of it."""
+    return ObservationRequest(
+        target=target,
+        cache_key=table.metadata.uid,
+        partitions=policy.partitions if policy else (),
+        idle_seconds=policy.partition_idle_seconds if policy else None,
+    )
+
+
+def rhythm_of(table: LakeTable, policy: CompactionPolicySpec | None, catalog: CatalogSpec) -> Rhythm:
+    """How often to ask."""
+    found = policy or CompactionPolicySpec()
+    every = float(table.spec.check_interval_seconds or found.check_interval_seconds)
+    return Rhythm(
+        every=every,
+        whole=float(found.full_check_interval_seconds),
+        timeout=float(catalog.timeout_seconds),
+        retry=min(_RETRIES * every, max(every, 300.0)),
+    )

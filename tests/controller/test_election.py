@@ -1,0 +1,109 @@
+"""Election over a real Lease: one leader at a time, handed over as it ends, and a fence that closes in time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from lithify.clock import SystemClock
+from lithify.controller.cluster.client import ClusterClient
+from lithify.controller.cluster.election import Election, Fenced, Terms
+from lithify.errors import ClusterUnavailable
+from lithify.resources.names import CATALOG, LEASE, ObjectKey
+
+TERMS = Terms(lease=1.5, renewal=1.0, retry=0.1)
+
+
+@dataclass
+class Ticks:
+    """Seconds as the test wants them."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def candidate(api: ClusterClient, namespace: str, name: str, **options: object) -> Election:
+    key = ObjectKey(namespace, "lithify-operator")
+    return Election(api, key, name, SystemClock(), TERMS, **options)
+
+
+@pytest.mark.asyncio
+async def test_the_second_waits_and_takes_over_within_the_lease(api: ClusterClient, namespace: str) -> None:
+    first, second = candidate(api, namespace, "first"), candidate(api, namespace, "second")
+    await first.win()
+    keep = asyncio.create_task(first.keep())
+    win = asyncio.create_task(second.win())
+    await asyncio.sleep(TERMS.lease * 1.5)
+    assert first.holds
+    assert not win.done()
+    keep.cancel()  # as if the process were gone
+    async with asyncio.timeout(TERMS.lease + 5):
+        await win
+    assert second.holds
+    assert not first.holds
+
+
+@pytest.mark.asyncio
+async def test_who_resigns_is_followed_at_once(api: ClusterClient, namespace: str) -> None:
+    first, second = candidate(api, namespace, "first"), candidate(api, namespace, "second")
+    await first.win()
+    await first.resign()
+    assert not first.holds
+    async with asyncio.timeout(TERMS.lease):
+        await second.win()
+    lease = await api.get(LEASE, ObjectKey(namespace, "lithify-operator"))
+    assert lease is not None
+    assert lease["spec"]["holderIdentity"] == "second"
+
+
+@pytest.mark.asyncio
+async def test_of_many_candidates_one_wins(api: ClusterClient, namespace: str) -> None:
+    candidates = [candidate(api, namespace, f"candidate-{number}") for number in range(8)]
+    tasks = [asyncio.create_task(each.win()) for each in candidates]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.sleep(3 * TERMS.retry)
+    assert sum(each.holds for each in candidates) == 1
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.asyncio
+async def test_the_fence_closes_before_others_may_take_over(api: ClusterClient, namespace: str) -> None:
+    ticks = Ticks()
+    leader = candidate(api, namespace, "leader", ticks=ticks)
+    fenced = Fenced(api, leader)
+    body = {"metadata": {"name": "lake"}, "spec": {"warehouse": "/w"}, "kind": "Catalog"}
+    body |= {"apiVersion": CATALOG.api_version}
+    with pytest.raises(ClusterUnavailable):
+        await fenced.create(CATALOG, namespace, body)
+    await leader.win()
+    await fenced.create(CATALOG, namespace, body)
+    ticks.now = TERMS.renewal
+    assert TERMS.renewal < TERMS.lease
+    key = ObjectKey(namespace, "lake")
+    for write in (
+        fenced.create(CATALOG, namespace, body),
+        fenced.patch(CATALOG, key, {"spec": {"timeoutSeconds": 5}}),
+        fenced.delete(CATALOG, key),
+    ):
+        with pytest.raises(ClusterUnavailable):
+            await write
+    assert await fenced.get(CATALOG, key) is not None
+    assert len(await fenced.list(CATALOG, namespace)) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_wall_clock_that_jumps_ends_no_reign(api: ClusterClient, namespace: str) -> None:
+    first, second = candidate(api, namespace, "first"), candidate(api, namespace, "second")
+    await first.win()
+    lease = {"spec": {"renewTime": "2001-01-01T00:00:00.000000Z"}}
+    await api.patch(LEASE, ObjectKey(namespace, "lithify-operator"), lease)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(TERMS.lease / 3):
+            await second.win()
+    assert first.holds
