@@ -72,6 +72,8 @@ class Observation:
         run_trigger: how many sorted runs a bucket may have before a trigger fires, None if nobody said.
         full_bytes: bytes that a full compaction would read.
         snapshots: the snapshots that are kept.
+        next_trigger: when something of this changes although nobody writes (an interval ends, off-peak hours
+            begin, a partition becomes idle); None for never.
     """
 
     table_uuid: str
@@ -95,6 +97,7 @@ class Observation:
     partitions_due: tuple[Mapping[str, str], ...] = ()
     full_partitions: tuple[Mapping[str, str], ...] = ()
     run_trigger: int | None = None
+    next_trigger: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

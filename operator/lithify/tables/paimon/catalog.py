@@ -82,6 +82,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         options=read_options(schema.options, address.rule),
         storage=Storage(table.file_io),
         refusals=tuple(_refusals(table)),
+        stored_options=_options(loaded.table_schema),
     )
 
 

@@ -1,13 +1,14 @@
 """Reaches catalogs through pypaimon, and turns whatever they answer into our errors.
 
-Called by `catalog`, which loads tables, and `catalog_server`, which reads and commits their snapshots.
+Called by `catalog`, which loads tables, `catalog_server`, which reads and commits their snapshots, and
+`observation`, which lists them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pypaimon import CatalogFactory
@@ -51,6 +52,7 @@ _FORBIDDEN = (
     DatabaseNoPermissionException,
 )
 _REFUSED = (BadRequestException, NoSuchResourceException, NotImplementedException)
+_SYSTEM_DATABASES = frozenset({Catalog.SYSTEM_DATABASE_NAME})
 _SECRETS = re.compile(r"\?.*|(?<=//)[^/@]*@")
 _SQLITE = re.compile(r"jdbc:sqlite:(?!file:|:memory:)(?P<file>.+)")
 
@@ -66,6 +68,37 @@ def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) ->
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
     identifier = _identifier(name)
+    with _connected(warehouse, catalog_options) as catalog:
+        try:
+            table = catalog.get_table(identifier)
+        except (ValueError, RuntimeError) as error:
+            where = _shown(catalog_options.get("uri", warehouse))
+            raise CorruptTable(f"{where}: {name}", f"cannot be loaded ({error})") from error
+    if not isinstance(table, FileStoreTable):
+        raise UnsupportedTable(name, (f"it is a {type(table).__name__}, which has no levels",))
+    return table
+
+
+def list_tables(warehouse: str, catalog_options: Mapping[str, str]) -> tuple[str, ...]:
+    """All tables of a catalog, of whatever kind, as `database.table`; not those of its system databases.
+
+    Raises:
+        InvalidOption: the catalog's settings make no sense.
+        NotFound: the warehouse does not exist.
+        NotAllowed, StorageError, CatalogUnavailable: see `answering`.
+    """
+    names: list[str] = []
+    with _connected(warehouse, catalog_options) as catalog:
+        for database in catalog.list_databases():
+            if database not in _SYSTEM_DATABASES:
+                with suppress(DatabaseNotExistException):  # dropped meanwhile
+                    names += (f"{database}.{table}" for table in catalog.list_tables(database))
+    return tuple(sorted(names))
+
+
+@contextmanager
+def _connected(warehouse: str, catalog_options: Mapping[str, str]) -> Iterator[Catalog]:
+    """A catalog, whose answers are turned into our errors."""
     options = {"warehouse": warehouse, **catalog_options}
     metastore, uri = options.get("metastore"), options.get("uri", warehouse)
     if metastore != "rest":
@@ -73,14 +106,7 @@ def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) ->
     if metastore == "jdbc":
         _check_sqlite(uri)
     with reporting(warehouse), answering(uri), _database_answering(uri, metastore):
-        catalog = _connect(warehouse, uri, options)
-        try:
-            table = catalog.get_table(identifier)
-        except (ValueError, RuntimeError) as error:
-            raise CorruptTable(f"{_shown(uri)}: {name}", f"cannot be loaded ({error})") from error
-    if not isinstance(table, FileStoreTable):
-        raise UnsupportedTable(name, (f"it is a {type(table).__name__}, which has no levels",))
-    return table
+        yield _connect(warehouse, uri, options)
 
 
 @contextmanager

@@ -24,7 +24,10 @@ T = TypeVar("T")
 _TARGET_SIZE = 128 << 20
 _ZSTD_LEVELS = 22
 
+_TIME_RETAINED = 3_600_000
+
 # The first of these that is set decides.
+_WRITE_ONLY = ("write-only", "write.compaction-skip")
 _IGNORE_DELETE = (
     "ignore-delete",
     "first-row.ignore-delete",
@@ -76,6 +79,14 @@ class TableOptions:
     ignore_deletes: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long snapshots are kept at least: so many milliseconds, unless there are more than `count`."""
+
+    millis: int
+    count: int | None
+
+
 def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOptions:
     """Reads the options of a primary-key table.
 
@@ -95,6 +106,30 @@ def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOpt
         ignore_deletes=reader.boolean(
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
         ),
+    )
+
+
+def is_write_only(options: Mapping[str, str]) -> bool:
+    """Whether writers of the table leave compaction to others.
+
+    Raises:
+        InvalidOption: the option is neither true nor false.
+    """
+    reader = _Reader(options)
+    key = next((key for key in _WRITE_ONLY if key in options), _WRITE_ONLY[0])
+    return reader.boolean(key, default=False)
+
+
+def retention(options: Mapping[str, str]) -> Retention:
+    """How long a table's writers keep snapshots.
+
+    Raises:
+        InvalidOption: a value cannot be parsed.
+    """
+    reader = _Reader(options)
+    return Retention(
+        millis=reader.duration("snapshot.time-retained", _TIME_RETAINED),
+        count=reader.optional("snapshot.num-retained.max", int),
     )
 
 

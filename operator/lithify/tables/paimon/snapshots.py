@@ -1,9 +1,9 @@
 """Snapshots: reading them, and writing the next one so that exactly one writer wins.
 
-Called by `commit`, `orphans` and `table`. On a local file system a snapshot is written beside its place and
-linked into it, which the kernel does atomically or not at all (pypaimon checks and then renames, which two
-processes can do at the same time). A REST catalog commits on its server. Anything else is refused by
-`catalog`: no write there is known to be atomic yet.
+Called by `commit`, `orphans`, `table` and those that observe tables. On a local file system a snapshot is
+written beside its place and linked into it, which the kernel does atomically or not at all (pypaimon checks
+and then renames, which two processes can do at the same time). A REST catalog commits on its server. Anything
+else is refused by `catalog`: no write there is known to be atomic yet.
 
 Whatever a write returns or raises, the snapshot is then read back, and only what is found there counts. Of a
 server the newest snapshot is asked for; older ones are files, as they are for all of Paimon's clients.
@@ -81,6 +81,11 @@ class Snapshots:
         self._writer: SnapshotWriter = self._server or _LinkWriter(self._files.snapshot_dir, storage)
 
     @property
+    def has_server(self) -> bool:
+        """Whether a server knows the newest snapshot."""
+        return self._server is not None
+
+    @property
     def can_write_again(self) -> bool:
         """Whether a snapshot of unknown outcome may be written again: servers accept it on its base only."""
         return self._server is not None
@@ -125,6 +130,15 @@ class Snapshots:
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptTable(path, f"the snapshot cannot be read ({error})") from error
 
+    def exists(self, snapshot_id: int) -> bool:
+        """Whether there is a file of this snapshot; one request."""
+        return self._storage.exists(self.path(snapshot_id))
+
+    def numbers(self) -> list[int]:
+        """The numbers of all snapshots that have files, ascending."""
+        names = [file.name for file in self._storage.list(self._files.snapshot_dir)]
+        return sorted(int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name))
+
     def since(self, snapshot_id: int) -> Iterator[Snapshot | None]:
         """The snapshots after the given one up to the newest; None stands for each that is gone."""
         newest = self.latest()
@@ -134,9 +148,7 @@ class Snapshots:
 
     def committed_by_run(self, run: str) -> Snapshot | None:
         """The newest snapshot that a run of this id committed, if it is still there."""
-        names = [file.name for file in self._storage.list(self._files.snapshot_dir)]
-        numbers = [int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name)]
-        found = chain([self.latest()], (self.get(number) for number in sorted(numbers, reverse=True)))
+        found = chain([self.latest()], (self.get(number) for number in reversed(self.numbers())))
         return next((s for s in found if s and (s.properties or {}).get(RUN_PROPERTY) == run), None)
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:

@@ -111,9 +111,10 @@ class Storage:
     def exist(self, paths: Sequence[str]) -> Iterator[bool]:
         """Whether each of some files exists."""
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-            yield from pool.map(self._exists, paths)
+            yield from pool.map(self.exists, paths)
 
-    def _exists(self, path: str) -> bool:
+    def exists(self, path: str) -> bool:
+        """Whether a file exists; one request."""
         with reporting(path):
             return bool(self._file_io.exists(path))
 

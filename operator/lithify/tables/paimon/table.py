@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from typing import TypeVar
 from urllib.parse import unquote
 
@@ -16,7 +17,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.table.row.generic_row import GenericRowDeserializer
 
-from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
+from lithify.errors import CorruptTable, InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.entries import ADD, Entry
@@ -32,6 +33,7 @@ from lithify.tables.paimon.storage import Storage
 Found = TypeVar("Found")
 
 _LOOKS = 10
+_UUID_LENGTH = 32
 _CARRIED_INDEXES = frozenset({"HASH"})
 """Index files that stay right whatever is compacted: rows keep their bucket."""
 
@@ -71,6 +73,7 @@ class PaimonTable:
         options: what a compaction reads of its options.
         storage: its files.
         refusals: why this release cannot compact it.
+        stored_options: its options without those of this run.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class PaimonTable:
         options: TableOptions,
         storage: Storage,
         refusals: tuple[str, ...] = (),
+        stored_options: Mapping[str, str] | None = None,
     ) -> None:
         self._table = table
         self._paths = table.path_factory()
@@ -94,6 +98,7 @@ class PaimonTable:
         self.options = options
         self.storage = storage
         self.refusals = refusals
+        self.stored_options = schema.options if stored_options is None else stored_options
         self.manifests = Manifests(table)
         self.snapshots = Snapshots(table, storage)
         self.journal = Journal(self.root, storage)
@@ -132,15 +137,57 @@ class PaimonTable:
             self._check_found(selection, live)
             return self._view(snapshot, live)
 
-        return self._on_newest(look)
+        return self.on_newest(look)
 
     def view_of(self, buckets: Collection[BucketId]) -> View | None:
         """Pins the newest snapshot and lists the live files of exactly these buckets."""
-        return self._on_newest(lambda snapshot: self._view(snapshot, self.live_in(buckets, snapshot)))
+        return self.on_newest(lambda snapshot: self._view(snapshot, self.live_in(buckets, snapshot)))
+
+    def on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
+        """What a look at the newest snapshot finds; if that one is expired meanwhile, at the next one."""
+        for looks_left in reversed(range(_LOOKS)):
+            snapshot = self.snapshots.latest()
+            if snapshot is None:
+                return None
+            try:
+                return look(snapshot)
+            except MissingFile:
+                if not looks_left or self.snapshots.get(snapshot.id) is not None:
+                    raise
+        return None
+
+    def read_uuid(self) -> str:
+        """What tells the table from another one that had its name before or will have it.
+
+        Catalogs with a server give each table an id. Elsewhere the first schema, which nobody ever changes,
+        says at what millisecond the table was made.
+
+        Raises:
+            CorruptTable: the table has no first schema.
+        """
+        given = self._table.catalog_environment.uuid
+        if given:
+            return str(given)
+        path = self._schema_path(0)
+        text = self.storage.read_text(path)
+        if text is None:
+            raise CorruptTable(path, "the first schema of the table does not exist")
+        return f"schema-{sha256(text.encode()).hexdigest()[:_UUID_LENGTH]}"
+
+    def has_newer_schema(self) -> bool:
+        """Whether the table got another schema since it was opened."""
+        return self.storage.exists(self._schema_path(self.schema.id + 1))
+
+    def spec(self, bucket: BucketId) -> dict[str, str]:
+        """The values of the partition columns of a bucket, as paths have them."""
+        return _spec(bucket.path)
+
+    def _schema_path(self, schema_id: int) -> str:
+        return f"{self.root}/schema/schema-{schema_id}"
 
     def live_now(self, buckets: Collection[BucketId]) -> dict[BucketId, list[Entry]] | None:
         """The live entries of some buckets in the newest snapshot, None if there is none."""
-        return self._on_newest(lambda snapshot: self.live_in(buckets, snapshot))
+        return self.on_newest(lambda snapshot: self.live_in(buckets, snapshot))
 
     def live_in(self, buckets: Collection[BucketId], snapshot: Snapshot) -> dict[BucketId, list[Entry]]:
         """The live entries of some buckets in a snapshot."""
@@ -235,19 +282,6 @@ class PaimonTable:
             buckets=tuple(buckets),
             entries=entries,
         )
-
-    def _on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
-        """What a look at the newest snapshot finds; if that one is expired meanwhile, at the next one."""
-        for looks_left in reversed(range(_LOOKS)):
-            snapshot = self.snapshots.latest()
-            if snapshot is None:
-                return None
-            try:
-                return look(snapshot)
-            except MissingFile:
-                if not looks_left or self.snapshots.get(snapshot.id) is not None:
-                    raise
-        return None
 
     def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:
         grouped: dict[BucketId, list[Entry]] = {}

@@ -1,0 +1,168 @@
+"""Looks at tables without reading their data: what there is, what is due, what has changed since.
+
+Called by the workers of the controller's observer pool, one `TableWatch` a process. A table that has not
+changed costs one small request: is there a file of the next snapshot, or, where a catalog's server commits,
+which snapshot is the newest? Writes nothing but what is kept of each table in a local folder.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+
+from lithify.clock import Clock
+from lithify.tables.observation import Observation, RunFound
+from lithify.tables.paimon import connecting, found_runs
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.figures import Filter
+from lithify.tables.paimon.kept import KeptTable, KeptTables, SnapshotMark
+from lithify.tables.paimon.live import is_still_there, mark_of, read, update
+from lithify.tables.paimon.options import retention
+from lithify.tables.paimon.summary import summarise
+from lithify.tables.paimon.table import PaimonTable
+
+_FEW_SNAPSHOTS = 100
+"""A table that keeps fewer may have expired the next snapshot before anybody asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look at a table.
+
+    Attributes:
+        address: which table.
+        key: names what is kept of it between two looks.
+        zone: time zone of the table's writers.
+        known_uuid: the table that was seen last.
+        known_snapshot: its newest snapshot then, None if it had none.
+        is_full: look as if for the first time.
+        reconsider: tell what there is also if nothing has changed.
+        wanted: which partitions count as due.
+    """
+
+    address: TableAddress
+    key: str
+    zone: tzinfo
+    known_uuid: str | None = None
+    known_snapshot: int | None = None
+    is_full: bool = False
+    reconsider: bool = False
+    wanted: Filter = field(default_factory=Filter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A table that stays open between looks, and the snapshot that was its newest."""
+
+    address: TableAddress
+    table: PaimonTable
+    uuid: str
+    newest: SnapshotMark | None = None
+
+
+class TableWatch:
+    """Looks at tables, and keeps of them what makes the next look cheap.
+
+    Args:
+        kept: where more is kept than fits into memory.
+        clock: what the time is.
+        most_open: how many tables stay open.
+    """
+
+    def __init__(self, kept: KeptTables, clock: Clock, most_open: int = 1024) -> None:
+        self._kept = kept
+        self._clock = clock
+        self._most_open = most_open
+        self._opened: OrderedDict[str, _Opened] = OrderedDict()
+
+    def observe(self, look: Look) -> Observation | None:
+        """Looks at a table; None if it still has the snapshot that is known.
+
+        Raises:
+            InvalidOption: the filter names a column that is none of the partition's.
+            LithifyError: see `open_table`, `live.read` and `live.update`.
+        """
+        opened = self._opened.pop(look.key, None)
+        if look.is_full or (opened is not None and opened.address != look.address):
+            opened = None
+        stays = opened or _open(look.address)
+        found: KeptTable | None = None
+        if self._is_unchanged(look, stays):
+            found = self._as_kept(look, stays) if look.reconsider else None
+            if not look.reconsider:
+                self._keep_open(look.key, stays)
+                return None
+        if found is None:
+            stays, found = self._newest(look, stays, is_fresh=opened is None)
+            self._kept.save(look.key, found)
+        self._keep_open(look.key, replace(stays, newest=found.newest))
+        return summarise(stays.table, found, look.wanted, self._clock.now().astimezone(look.zone))
+
+    def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
+        """What a run has committed; see `found_runs.find_run`."""
+        return found_runs.find_run(open_table(address), run, since)
+
+    def list_tables(self, address: TableAddress) -> tuple[str, ...]:
+        """All tables of a catalog; see `connecting.list_tables`."""
+        return connecting.list_tables(address.warehouse, address.catalog_options)
+
+    def _keep_open(self, key: str, opened: _Opened) -> None:
+        self._opened[key] = opened
+        if len(self._opened) > self._most_open:
+            self._opened.popitem(last=False)
+        self._kept.use(key, self._clock.now().timestamp())
+
+    def _is_unchanged(self, look: Look, opened: _Opened) -> bool:
+        if look.is_full or look.known_uuid != opened.uuid:
+            return False
+        snapshots, known = opened.table.snapshots, look.known_snapshot
+        is_marked = opened.newest is not None and opened.newest.id == known
+        if snapshots.has_server:
+            newest = snapshots.latest()
+            if newest is None or newest.id != known:
+                return newest is None and known is None
+            return not is_marked or mark_of(newest) == opened.newest
+        if snapshots.exists((known or 0) + 1):
+            return False
+        if not self._may_have_skipped(look, opened):
+            return True
+        if known is None:
+            return not snapshots.numbers()
+        if opened.newest is not None and is_marked:
+            return is_still_there(opened.table, opened.newest)
+        return snapshots.exists(known)
+
+    def _may_have_skipped(self, look: Look, opened: _Opened) -> bool:
+        """Whether so many snapshots may have come and gone that the next one is not there any more."""
+        last = self._kept.used_at(look.key)
+        keeps = retention(opened.table.stored_options)
+        if last is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
+            return True
+        return (self._clock.now().timestamp() - last) * 1000 > keeps.millis / 2
+
+    def _as_kept(self, look: Look, opened: _Opened) -> KeptTable | None:
+        """What is kept of the snapshot that is known."""
+        kept = self._kept.load(look.key)
+        if kept is None or (kept.uuid, kept.schema_id) != (opened.uuid, opened.table.schema.id):
+            return None
+        number = kept.newest.id if kept.newest else None
+        return kept if number == look.known_snapshot else None
+
+    def _newest(self, look: Look, opened: _Opened, *, is_fresh: bool) -> tuple[_Opened, KeptTable]:
+        """What there is now; opens the table anew where what is open may be out of date."""
+        if not is_fresh and opened.table.has_newer_schema():
+            opened, is_fresh = _open(look.address), True
+        kept = self._kept.load(look.key)
+        if kept is not None and not look.is_full:
+            found = update(opened.table, opened.uuid, kept)
+            if found is not None:
+                return opened, found
+        if not is_fresh:
+            opened = _open(look.address)
+        return opened, read(opened.table, opened.uuid, kept)
+
+
+def _open(address: TableAddress) -> _Opened:
+    table = open_table(address)
+    return _Opened(address, table, table.read_uuid())
