@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from lithify.controller.deciding.problems import TableProblem
 from lithify.resources.compaction import Strategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
@@ -40,7 +41,7 @@ class Situation:
         policy_name: the name that the table gives.
         policy_problem: why the policy cannot be followed (a schedule that nobody understands).
         observation: the last look at the table, None before the first.
-        problem: why the table cannot be looked at now; for people.
+        problem: why the table cannot be looked at now.
         active: the unfinished Compaction of the table.
         admitted: whether limits and priorities let one more start now.
         limit: if not, which limit; for people.
@@ -53,7 +54,7 @@ class Situation:
     policy_name: str
     observation: Observation | None
     policy_problem: str | None = None
-    problem: str | None = None
+    problem: TableProblem | None = None
     active: str | None = None
     admitted: bool = True
     limit: str = ""

@@ -1,0 +1,186 @@
+"""The status of a LakeTable, from what is known of it and what was decided. Pure.
+
+Called by `reconciling.tables`. The same situation gives the same status, to the letter, so that nothing is
+written when nothing has changed: messages name numbers and dates, never ages. After a restart of the operator
+there is no observation until the first look; until then status stays as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from lithify.controller.deciding.holds import policy_hold
+from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.setting import ConditionSetter
+from lithify.controller.deciding.situation import Decision, Situation
+from lithify.controller.deciding.wording import bytes_text, count_of
+from lithify.resources.modelling import MESSAGE_LENGTH
+from lithify.resources.objects import Condition, condition_of
+from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
+from lithify.tables.observation import KeptSnapshots, Observation
+
+READY = "Ready"
+COMPACTION_NEEDED = "CompactionNeeded"
+POLICY_READY = "PolicyReady"
+WRITER_COMPACTS = "WriterCompacts"
+SNAPSHOTS_EXPIRE = "SnapshotsExpire"
+RECONCILING = "Reconciling"
+STALLED = "Stalled"
+
+_PATH_LENGTH = 1024
+_UUID_LENGTH = 128
+_ALL_PERCENT = 100
+
+
+def table_status(situation: Situation, decision: Decision, now: datetime) -> LakeTableStatus:
+    """The table's status as it should be at `now`; what runs have come to is taken over from the old one."""
+    status = situation.table.status
+    found = replace(
+        status,
+        observed_generation=situation.table.metadata.generation,
+        conditions=_conditions(situation, decision, now),
+        active_compaction=situation.active,
+    )
+    problem = _problem(situation)
+    if problem is None and situation.observation is None and _was_seen(status):
+        return found
+    seen = situation.observation
+    if seen is not None:
+        found = replace(found, table_uuid=seen.table_uuid[:_UUID_LENGTH], observation=summary_of(seen))
+    return replace(found, due=_cut(decision.message), next_full_time=decision.next_full)
+
+
+def summary_of(seen: Observation) -> ObservationSummary:
+    """A look at a table as it stands in status."""
+    percent = seen.delete_percent
+    bucket = seen.sorted_runs_bucket
+    return ObservationSummary(
+        snapshot_id=None if seen.snapshot is None else str(seen.snapshot),
+        schema_id=seen.schema_id,
+        partitions=seen.partitions,
+        buckets=seen.buckets,
+        files=seen.files,
+        bytes=seen.bytes,
+        small_files=seen.small_files,
+        level0_files=seen.level0_files,
+        sorted_runs=seen.sorted_runs,
+        sorted_runs_bucket=None if bucket is None else bucket[:_PATH_LENGTH],
+        delete_percent=None if percent is None else max(0, min(_ALL_PERCENT, percent)),
+        due_buckets=sum(finding.buckets for finding in seen.findings),
+        due_bytes=sum(finding.bytes for finding in seen.findings),
+        snapshots=SnapshotSummary(
+            count=seen.snapshots.count,
+            oldest_time=seen.snapshots.oldest,
+            expired_bytes=seen.snapshots.expired_bytes,
+        ),
+    )
+
+
+def _conditions(situation: Situation, decision: Decision, now: datetime) -> tuple[Condition, ...]:
+    table = situation.table
+    conditions = ConditionSetter(table.status.conditions, table.metadata.generation, now)
+    problem = _problem(situation)
+    seen = situation.observation
+    _say_policy(conditions, situation)
+    if problem is None and seen is None and _was_seen(table.status):
+        _await_look(conditions, table.status, table.metadata.generation)
+        return conditions.conditions
+    _say_ready(conditions, problem, seen)
+    _say_needed(conditions, problem, seen, decision)
+    if seen is not None:
+        _say_writers(conditions, seen)
+        _say_snapshots(conditions, seen.snapshots)
+    return conditions.conditions
+
+
+def _problem(situation: Situation) -> TableProblem | None:
+    if situation.problem is not None:
+        return situation.problem
+    if situation.observation is not None and situation.observation.refusals:
+        return TableProblem.unsupported(situation.observation.refusals)
+    return None
+
+
+def _was_seen(status: LakeTableStatus) -> bool:
+    ready = condition_of(status.conditions, READY)
+    return ready is not None and ready.reason != TableReason.NEVER_OBSERVED
+
+
+def _await_look(conditions: ConditionSetter, status: LakeTableStatus, generation: int) -> None:
+    """What an earlier operator said stays; if it was said of another spec, that is said, too."""
+    if status.observed_generation != generation:
+        conditions.true(RECONCILING, "Progressing", "the spec has changed and the table is looked at again")
+
+
+def _say_ready(conditions: ConditionSetter, problem: TableProblem | None, seen: Observation | None) -> None:
+    if problem is not None:
+        conditions.false(READY, problem.reason, problem.message)
+        conditions.false(RECONCILING, problem.reason)
+        if problem.reason.needs_person:
+            conditions.true(STALLED, problem.reason, problem.message)
+        else:
+            conditions.false(STALLED, problem.reason, "it is tried again")
+        return
+    conditions.false(STALLED, "NotStalled")
+    if seen is None:
+        message = "the table has not been looked at yet"
+        conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
+        conditions.true(RECONCILING, "Progressing", message)
+    else:
+        conditions.true(READY, TableReason.READY, "the table can be loaded and compacted")
+        conditions.false(RECONCILING, "Observed")
+
+
+def _say_needed(
+    conditions: ConditionSetter, problem: TableProblem | None, seen: Observation | None, decision: Decision
+) -> None:
+    if problem is not None:
+        message = f"nobody can tell while the table is not ready: {problem.message}"
+        conditions.unknown(COMPACTION_NEEDED, problem.reason, message)
+    elif seen is None:
+        message = "the table has not been looked at yet"
+        conditions.unknown(COMPACTION_NEEDED, TableReason.NEVER_OBSERVED, message)
+    elif decision.due is not None:
+        conditions.true(COMPACTION_NEEDED, decision.due.trigger, decision.message)
+    else:
+        reason = "UpToDate" if seen.full_bytes == 0 else "NotDue"
+        conditions.false(COMPACTION_NEEDED, reason, decision.message)
+
+
+def _say_policy(conditions: ConditionSetter, situation: Situation) -> None:
+    held = policy_hold(situation)
+    if held.hold is None:
+        conditions.true(POLICY_READY, "Followed", f"CompactionPolicy {situation.policy_name} is followed")
+    else:
+        conditions.false(POLICY_READY, held.hold, held.message)
+
+
+def _say_writers(conditions: ConditionSetter, seen: Observation) -> None:
+    if seen.write_only:
+        conditions.false(WRITER_COMPACTS, "WriteOnly", "the table's writers leave compaction to others")
+        return
+    conditions.true(
+        WRITER_COMPACTS,
+        "NotWriteOnly",
+        "the table's writers compact, too: whoever commits second has worked in vain, and writers may fail "
+        "for it. Set write-only=true on the table",
+    )
+
+
+def _say_snapshots(conditions: ConditionSetter, kept: KeptSnapshots) -> None:
+    if kept.writers_expire:
+        conditions.true(SNAPSHOTS_EXPIRE, "WritersExpire", "the table's writers expire old snapshots")
+        return
+    oldest = "" if kept.oldest is None else f", the oldest of {kept.oldest:%Y-%m-%d}"
+    conditions.false(
+        SNAPSHOTS_EXPIRE,
+        "NobodyExpires",
+        f"writers of write-only tables expire no snapshots, so compaction only adds files: "
+        f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
+        "that the newest does not need. Call expire_snapshots from time to time",
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"

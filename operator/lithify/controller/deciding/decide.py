@@ -1,0 +1,48 @@
+"""Decides whether a table is compacted now, and says why.
+
+Called by `reconciling.tables` whenever something around a table has changed, and when `Decision.wake` says
+so. Pure: the same situation at the same moment gives the same decision.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lithify.controller.deciding.dues import Dues, find_dues
+from lithify.controller.deciding.holds import Held, find_hold
+from lithify.controller.deciding.situation import Decision, Hold, Situation
+
+
+def decide(situation: Situation, now: datetime) -> Decision:
+    """What is to be done about a table at `now` (aware).
+
+    Due is, in this order: what somebody asked for by annotation; a full compaction by the policy's interval
+    or schedule, if it would gain anything; a minor one if a trigger fired.
+
+    Somebody who asks for a compaction wants it now: a request needs no trigger, and waits neither for a
+    window nor for the end of a back-off. It does wait for everything that a person has set or must mend
+    (suspension, a table that cannot be read, a policy that is missing, invalid or suspended), for the run
+    that is active, which may have begun before the data that is meant, and for limits, which protect others.
+    It stays asked for until then.
+
+    Full compactions by schedule rely on `next_full` being written to status, see `schedule`. Nothing in the
+    answer changes before `wake` unless the situation does; at `wake` it may.
+    """
+    dues = find_dues(situation, now)
+    held = find_hold(situation, dues.due, now)
+    return Decision(
+        due=dues.due,
+        hold=held.hold,
+        message=_message(dues, held),
+        waits_for_slot=held.hold is Hold.CONCURRENCY_LIMIT,
+        next_full=dues.next_full,
+        wake=min((moment for moment in (dues.changes, held.changes) if moment is not None), default=None),
+    )
+
+
+def _message(dues: Dues, held: Held) -> str:
+    if dues.due is not None:
+        return f"{dues.due.message}; held back: {held.message}" if held.hold else dues.due.message
+    if held.hold is None:
+        return dues.reason
+    return held.message if held.hold is Hold.NOT_READY else f"{held.message}; {dues.reason}"

@@ -1,0 +1,151 @@
+"""What is due for a table: a compaction that somebody asked for, a full one by the clock, or a minor one.
+
+Used by `decide`. Says nothing of whether it may start now; that is for `holds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from lithify.controller.deciding.schedule import FullTime, full_time
+from lithify.controller.deciding.situation import Due, Situation
+from lithify.controller.deciding.wording import count_of, finding_text, moment_text, seconds_text
+from lithify.resources.compaction import Strategy
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.table import LakeTable
+from lithify.tables.observation import Observation
+
+MOST_PARTITIONS = 256
+"""So many partitions a Compaction may name; the others have their turn with the next one."""
+
+_HANDLED_LENGTH = 256
+_SHOWN_LENGTH = 64
+
+
+class Occasion(StrEnum):
+    """Why a compaction is due whatever the triggers say."""
+
+    REQUESTED = "Requested"
+    SCHEDULE = "Schedule"
+    INTERVAL = "Interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Dues:
+    """What is due.
+
+    Attributes:
+        due: the compaction that goes first, None if none is due.
+        reason: in words, why none is due; empty if one is.
+        next_full: when the next full one is due, in the past if it has been for a while.
+        changes: when this answer changes by itself, None for never.
+    """
+
+    due: Due | None
+    reason: str
+    next_full: datetime | None
+    changes: datetime | None
+
+
+def find_dues(situation: Situation, now: datetime) -> Dues:
+    """What is due now: a request goes first, then a full compaction, then a minor one."""
+    policy = situation.policy if situation.policy_problem is None else None
+    # What was seen before a table became unreachable does not count: after a restart nobody would know it.
+    seen = situation.observation if situation.problem is None else None
+    clock = FullTime() if policy is None else full_time(situation.table, policy, now)
+    gains = seen is None or policy is None or _full_gains(seen, policy)
+    next_full = clock.due if clock.due is not None and gains else clock.next
+    due = _requested(situation, seen, policy)
+    if due is None and policy is not None and clock.due is not None and gains:
+        due = _full(clock.due, situation.table, policy, seen)
+    if due is None and seen is not None and seen.findings:
+        due = _minor(seen, policy)
+    reason = "" if due is not None else _why_not(seen, next_full, gains=gains)
+    return Dues(due, reason, next_full, clock.changes)
+
+
+def handled_request(requested: str) -> str:
+    """The value of the annotation as status echoes it once it is acted upon."""
+    return requested[:_HANDLED_LENGTH]
+
+
+def _requested(
+    situation: Situation, seen: Observation | None, policy: CompactionPolicySpec | None
+) -> Due | None:
+    """What somebody asked for. A full one takes partitions that are not idle, too: it was meant now."""
+    value = situation.requested
+    if not value or handled_request(value) == situation.table.status.handled_request:
+        return None
+    asked = (situation.requested_strategy or Strategy.MINOR).strip().capitalize()
+    strategy = Strategy.FULL if asked == Strategy.FULL else Strategy.MINOR
+    message = f"{Occasion.REQUESTED}: the annotation requested-at is {value[:_SHOWN_LENGTH]}"
+    if asked != strategy:
+        message += (
+            f", requested-strategy is neither {Strategy.MINOR} nor {Strategy.FULL}: {strategy} is taken"
+        )
+    partitions = () if policy is None else policy.partitions
+    size = 0
+    if seen is not None:
+        size = seen.bytes if strategy is Strategy.FULL else _found_bytes(seen)
+        if strategy is Strategy.MINOR:
+            partitions = seen.partitions_due or partitions
+    return Due(strategy, Occasion.REQUESTED, message, _named(partitions), size)
+
+
+def _full(since: datetime, table: LakeTable, policy: CompactionPolicySpec, seen: Observation | None) -> Due:
+    assert policy.full is not None  # noqa: S101  # it is what is due
+    if policy.full.schedule is None:
+        last = table.status.last_full_time
+        was = "there was none yet" if last is None else f"the last one was at {moment_text(last)}"
+        interval = seconds_text(policy.full.interval_seconds or 0)
+        message = f"{Occasion.INTERVAL}: a full compaction is due every {interval}, {was}"
+        occasion = Occasion.INTERVAL
+    else:
+        message = f"{Occasion.SCHEDULE}: a full compaction was due at {moment_text(since)}"
+        occasion = Occasion.SCHEDULE
+    partitions = policy.partitions if seen is None else seen.full_partitions or policy.partitions
+    size = 0 if seen is None else seen.full_bytes
+    return Due(Strategy.FULL, occasion, message, _named(partitions), size)
+
+
+def _minor(seen: Observation, policy: CompactionPolicySpec | None) -> Due:
+    strongest = seen.findings[0]
+    partitions = seen.partitions_due or (() if policy is None else policy.partitions)
+    return Due(
+        Strategy.MINOR, strongest.trigger, finding_text(strongest), _named(partitions), _found_bytes(seen)
+    )
+
+
+def _full_gains(seen: Observation, policy: CompactionPolicySpec) -> bool:
+    """Whether there is anything for a full compaction to do; no idle partition must not mean all of them."""
+    return seen.full_bytes > 0 and (policy.partition_idle_seconds is None or bool(seen.full_partitions))
+
+
+def _found_bytes(seen: Observation) -> int:
+    return min(seen.bytes, sum(finding.bytes for finding in seen.findings))
+
+
+def _named(partitions: tuple[Mapping[str, str], ...]) -> tuple[Mapping[str, str], ...]:
+    return partitions[:MOST_PARTITIONS]
+
+
+def _why_not(seen: Observation | None, next_full: datetime | None, *, gains: bool) -> str:
+    if seen is None:
+        return "nothing is known to be due"
+    text = _no_trigger(seen)
+    if not gains:
+        text += "; a full compaction would gain nothing"
+    return (
+        text if next_full is None else f"{text}; the next full compaction is due at {moment_text(next_full)}"
+    )
+
+
+def _no_trigger(seen: Observation) -> str:
+    if seen.files == 0:
+        return "the table has no files"
+    runs = count_of(seen.sorted_runs, "sorted run")
+    trigger = "no trigger fires" if seen.run_trigger is None else f"the trigger is {seen.run_trigger}"
+    return f"no bucket has more than {runs}, {trigger}"

@@ -1,0 +1,133 @@
+"""What holds a compaction back, and how long a table waits after a failure.
+
+Used by `decide` and, for `held_until`, by `reconciling` when a Compaction has failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from lithify.controller.deciding.dues import Occasion
+from lithify.controller.deciding.problems import TableProblem
+from lithify.controller.deciding.situation import Due, Hold, Situation
+from lithify.controller.deciding.windows import describe_window, opening
+from lithify.controller.deciding.wording import count_of, moment_text
+from lithify.controller.deciding.zones import find_zone
+from lithify.resources.policy import CompactionPolicySpec
+
+_MOST_DOUBLINGS = 20
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What holds a table back.
+
+    Attributes:
+        hold: what, None if nothing does.
+        message: the same for people.
+        changes: when this answer changes by itself, None for never.
+    """
+
+    hold: Hold | None = None
+    message: str = ""
+    changes: datetime | None = None
+
+
+def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
+    """The first thing that holds the table back.
+
+    What concerns the table whether or not it is due comes first and is found in any case; back-off, windows
+    and limits hold back only what is due.
+    """
+    standing = _standing(situation)
+    if standing.hold is not None or due is None or situation.policy is None:
+        return standing
+    held = Held()
+    if due.trigger != Occasion.REQUESTED:
+        held = _by_the_clock(situation, situation.policy, now)
+    if held.hold is None and not situation.admitted:
+        limit = situation.limit or "it waits for its turn"
+        return Held(Hold.CONCURRENCY_LIMIT, limit, held.changes)
+    return held
+
+
+def held_until(
+    consecutive_failures: int, policy: CompactionPolicySpec, seed: str, now: datetime
+) -> datetime | None:
+    """Until when a table is left alone after its last compaction failed; None if none has.
+
+    The wait doubles with each failure in a row up to the policy's longest. Of that, tables take between three
+    quarters and all, each its own share, so that what failed together is not tried again together.
+    """
+    if consecutive_failures <= 0:
+        return None
+    retries = policy.retries
+    doublings = min(consecutive_failures - 1, _MOST_DOUBLINGS)
+    wait = min(retries.backoff_seconds << doublings, retries.max_backoff_seconds)
+    digest = sha256(f"{seed}/{consecutive_failures}".encode()).digest()
+    share = 0.75 + 0.25 * int.from_bytes(digest[:4], "big") / (1 << 32)
+    until = now + timedelta(seconds=wait * share)
+    return until.replace(microsecond=0) + _SECOND
+
+
+def policy_hold(situation: Situation) -> Held:
+    """Why the table's policy cannot be followed, if so."""
+    name, policy = situation.policy_name, situation.policy
+    if policy is None:
+        message = f"there is no CompactionPolicy {name}; create it or change policyRef"
+        return Held(Hold.POLICY_MISSING, message)
+    if situation.policy_problem is not None:
+        message = f"CompactionPolicy {name} cannot be followed: {situation.policy_problem}"
+        return Held(Hold.POLICY_INVALID, message)
+    if policy.suspend:
+        return Held(Hold.POLICY_SUSPENDED, f"CompactionPolicy {name} is suspended")
+    return Held()
+
+
+def _standing(situation: Situation) -> Held:
+    if situation.table.spec.suspend:
+        return Held(Hold.SUSPENDED, "the table is suspended")
+    unready = _unready(situation)
+    if unready is not None:
+        return Held(Hold.NOT_READY, unready)
+    by_policy = policy_hold(situation)
+    if by_policy.hold is None and situation.active is not None:
+        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is under way")
+    return by_policy
+
+
+def _unready(situation: Situation) -> str | None:
+    if situation.problem is not None:
+        return situation.problem.message
+    if situation.observation is None:
+        return "the table has not been looked at yet"
+    if situation.observation.refusals:
+        return TableProblem.unsupported(situation.observation.refusals).message
+    return None
+
+
+def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, now: datetime) -> Held:
+    """Back-off and windows; requests do not come here."""
+    doubted = None
+    until = situation.table.status.held_until
+    if until is not None and now < until:
+        # A wait that is longer than any was set by a clock that was wrong, or under another policy.
+        longest = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
+        if until - longest <= now:
+            return Held(Hold.BACK_OFF, _back_off_text(situation, until), until)
+        doubted = until - longest
+    found = opening(policy.windows, find_zone(policy.time_zone), now)
+    changes = min((moment for moment in (doubted, found.until) if moment is not None), default=None)
+    if found.is_open or found.next_window is None:
+        return Held(changes=changes)
+    window = describe_window(found.next_window, policy.time_zone)
+    return Held(Hold.OUTSIDE_WINDOW, f"the next window is {window}", changes)
+
+
+def _back_off_text(situation: Situation, until: datetime) -> str:
+    failures = max(1, situation.table.status.consecutive_failures)
+    counted = count_of(failures, "compaction")
+    return f"{counted} failed in a row, the next one starts at {moment_text(until)} at the earliest"

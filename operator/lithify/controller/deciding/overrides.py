@@ -1,0 +1,53 @@
+"""A policy's triggers as options of the table format.
+
+Used where triggers are judged (a look at a table) and where they are followed (a run). What nobody sets is
+left to the table's own options and, after these, to the format's defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lithify.controller.deciding.quantities import quantity_bytes
+from lithify.resources.policy import CompactionPolicySpec, OffPeakHours, PrimaryKeyTriggers
+from lithify.resources.table import LakeTable
+
+
+def table_overrides(policy: CompactionPolicySpec | None, table: LakeTable) -> Mapping[str, str]:
+    """The options that win over the table's own: the LakeTable's before the policy's, sorted by name."""
+    options: dict[str, str] = {}
+    if policy is not None:
+        options |= _triggers(policy.triggers.primary_key)
+        if policy.off_peak is not None:
+            options |= _off_peak(policy.off_peak)
+    options |= table.spec.table_options
+    return dict(sorted(options.items()))
+
+
+def _triggers(triggers: PrimaryKeyTriggers) -> dict[str, str]:
+    return dict(_set_triggers(triggers))
+
+
+def _set_triggers(triggers: PrimaryKeyTriggers) -> Iterator[tuple[str, str]]:
+    numbers = {
+        "num-sorted-run.compaction-trigger": triggers.sorted_runs,
+        "compaction.max-size-amplification-percent": triggers.size_amplification_percent,
+        "compaction.size-ratio": triggers.size_ratio_percent,
+    }
+    sizes = {
+        "compaction.total-size-threshold": triggers.total_size_below,
+        "compaction.incremental-size-threshold": triggers.incremental_size_above,
+    }
+    yield from ((name, str(number)) for name, number in numbers.items() if number is not None)
+    # Plain bytes: Paimon reads units of its own.
+    yield from ((name, f"{quantity_bytes(size)} b") for name, size in sizes.items() if size is not None)
+    if triggers.optimization_interval_seconds is not None:
+        yield "compaction.optimization-interval", f"{triggers.optimization_interval_seconds} s"
+
+
+def _off_peak(hours: OffPeakHours) -> dict[str, str]:
+    return {
+        "compaction.offpeak.start.hour": str(hours.start_hour),
+        "compaction.offpeak.end.hour": str(hours.end_hour),
+        "compaction.offpeak-ratio": str(hours.size_ratio_percent),
+    }

@@ -1,0 +1,177 @@
+"""Why a table cannot be looked at or compacted: the closed list of reasons, and which error means which.
+
+Used by `reconciling`, which meets the errors, and by `conditions`, which puts the reasons into status.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lithify.errors import (
+    AttemptFenced,
+    CatalogUnavailable,
+    ClusterConflict,
+    ClusterError,
+    ClusterExists,
+    ClusterRefused,
+    ClusterUnavailable,
+    CommitConflict,
+    CommitUnknown,
+    CorruptTable,
+    InvalidOption,
+    LithifyError,
+    MissingFile,
+    NotAllowed,
+    NotFound,
+    OutOfMemory,
+    StorageError,
+    TaskFailed,
+    TimedOut,
+    UnsupportedTable,
+    UserError,
+)
+from lithify.resources.table import LakeTable
+
+
+class TableReason(StrEnum):
+    """The reason of a table's Ready condition."""
+
+    READY = "Ready"
+    NEVER_OBSERVED = "NeverObserved"
+
+    CATALOG_NOT_FOUND = "CatalogNotFound"
+    SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105  # a reason, not a password
+    SECRET_KEY_MISSING = "SecretKeyMissing"  # noqa: S105
+    SECRET_NOT_READABLE = "SecretNotReadable"  # noqa: S105
+    INVALID_OPTION = "InvalidOption"
+    ACCESS_DENIED = "AccessDenied"
+    WAREHOUSE_NOT_FOUND = "WarehouseNotFound"
+    TABLE_NOT_FOUND = "TableNotFound"
+    UNSUPPORTED_OPTION = "UnsupportedOption"
+    UNSUPPORTED_TABLE = "UnsupportedTable"
+    CORRUPT_TABLE = "CorruptTable"
+
+    CATALOG_UNREACHABLE = "CatalogUnreachable"
+    STORAGE_UNAVAILABLE = "StorageUnavailable"
+    OBSERVATION_TIMED_OUT = "ObservationTimedOut"
+    CLUSTER_UNAVAILABLE = "ClusterUnavailable"
+    OBSERVATION_FAILED = "ObservationFailed"
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether it stays so until somebody mends it; otherwise the next look may find it gone."""
+        return self in _NEED_A_PERSON
+
+    @property
+    def blames_catalog(self) -> bool:
+        """Whether it says of the catalog that it cannot be reached; otherwise the catalog has answered."""
+        return self in _BLAME_THE_CATALOG
+
+
+_NEED_A_PERSON = frozenset(
+    {
+        TableReason.CATALOG_NOT_FOUND,
+        TableReason.SECRET_NOT_FOUND,
+        TableReason.SECRET_KEY_MISSING,
+        TableReason.SECRET_NOT_READABLE,
+        TableReason.INVALID_OPTION,
+        TableReason.ACCESS_DENIED,
+        TableReason.WAREHOUSE_NOT_FOUND,
+        TableReason.TABLE_NOT_FOUND,
+        TableReason.UNSUPPORTED_OPTION,
+        TableReason.UNSUPPORTED_TABLE,
+        TableReason.CORRUPT_TABLE,
+    }
+)
+_BLAME_THE_CATALOG = frozenset(
+    {
+        TableReason.SECRET_NOT_FOUND,
+        TableReason.SECRET_KEY_MISSING,
+        TableReason.SECRET_NOT_READABLE,
+        TableReason.INVALID_OPTION,
+        TableReason.ACCESS_DENIED,
+        TableReason.WAREHOUSE_NOT_FOUND,
+        TableReason.CATALOG_UNREACHABLE,
+        TableReason.STORAGE_UNAVAILABLE,
+        TableReason.OBSERVATION_TIMED_OUT,
+        TableReason.CLUSTER_UNAVAILABLE,
+        TableReason.OBSERVATION_FAILED,
+    }
+)
+
+REASONS: dict[type[LithifyError], TableReason] = {
+    LithifyError: TableReason.OBSERVATION_FAILED,
+    UserError: TableReason.UNSUPPORTED_TABLE,
+    InvalidOption: TableReason.INVALID_OPTION,
+    NotFound: TableReason.TABLE_NOT_FOUND,
+    NotAllowed: TableReason.ACCESS_DENIED,
+    UnsupportedTable: TableReason.UNSUPPORTED_TABLE,
+    CorruptTable: TableReason.CORRUPT_TABLE,
+    MissingFile: TableReason.CORRUPT_TABLE,
+    StorageError: TableReason.STORAGE_UNAVAILABLE,
+    CatalogUnavailable: TableReason.CATALOG_UNREACHABLE,
+    CommitUnknown: TableReason.STORAGE_UNAVAILABLE,
+    CommitConflict: TableReason.OBSERVATION_FAILED,
+    AttemptFenced: TableReason.OBSERVATION_FAILED,
+    TaskFailed: TableReason.OBSERVATION_FAILED,
+    OutOfMemory: TableReason.OBSERVATION_FAILED,
+    TimedOut: TableReason.OBSERVATION_TIMED_OUT,
+    ClusterError: TableReason.CLUSTER_UNAVAILABLE,
+    ClusterUnavailable: TableReason.CLUSTER_UNAVAILABLE,
+    ClusterConflict: TableReason.CLUSTER_UNAVAILABLE,
+    ClusterExists: TableReason.CLUSTER_UNAVAILABLE,
+    ClusterRefused: TableReason.SECRET_NOT_READABLE,
+}
+"""What an error means that was met while a table was looked at. Secrets are all that is read from the API
+server for that, so a refusal of it concerns them."""
+
+_MISSING = {
+    "Catalog": TableReason.CATALOG_NOT_FOUND,
+    "Secret": TableReason.SECRET_NOT_FOUND,
+    "key": TableReason.SECRET_KEY_MISSING,
+    "warehouse": TableReason.WAREHOUSE_NOT_FOUND,
+    "SQLite database": TableReason.WAREHOUSE_NOT_FOUND,
+}
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TableProblem:
+    """Why a table cannot be looked at or compacted.
+
+    Attributes:
+        reason: one of the closed list.
+        message: for people.
+    """
+
+    reason: TableReason
+    message: str
+
+    @classmethod
+    def catalog_missing(cls, table: LakeTable) -> TableProblem:
+        """The Catalog that the table names does not exist."""
+        name = table.spec.catalog_ref.name
+        return cls(TableReason.CATALOG_NOT_FOUND, f"there is no Catalog {name} in {table.metadata.namespace}")
+
+    @classmethod
+    def unsupported(cls, refusals: tuple[str, ...]) -> TableProblem:
+        """This release refuses the table."""
+        return cls(TableReason.UNSUPPORTED_OPTION, "it cannot be compacted: " + "; ".join(refusals))
+
+
+def problem_of(error: LithifyError) -> TableProblem:
+    """What an error means for the table that was looked at."""
+    reason = next(REASONS[kind] for kind in type(error).__mro__ if kind in REASONS)
+    text = str(error)
+    if isinstance(error, NotFound):
+        reason = _MISSING.get(error.what, reason)
+    if isinstance(error, NotAllowed):
+        text = f"{error.catalog}: {error.problem}; look at the credentials that the Catalog's secretRef names"
+    return TableProblem(reason, _stable(text))
+
+
+def _stable(text: str) -> str:
+    """On one line, and without addresses of objects, which differ from try to try."""
+    return " ".join(_ADDRESS.sub("", text).split())

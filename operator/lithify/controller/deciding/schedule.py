@@ -1,0 +1,132 @@
+"""When a table is compacted fully whatever its triggers say: some time after the last one, or as in cron.
+
+Used by `dues`. A time of a schedule counts only once it stands in the table's status as `nextFullTime`: that
+is a promise, kept late if it has to be and then once however many times were missed. So neither a new
+LakeTable nor a new schedule has all tables compacted at once for times before anybody had asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cronsim import CronSim, CronSimError
+
+from lithify.controller.deciding.zones import find_zone
+from lithify.resources.policy import CompactionPolicySpec, FullCompactions
+from lithify.resources.table import LakeTable
+
+MOST_AHEAD = timedelta(days=1)
+"""A time of the past that lies further ahead than this was written by a clock that was wrong."""
+
+_SECOND = timedelta(seconds=1)
+_ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class FullTime:
+    """What the clock says about full compactions of a table.
+
+    Attributes:
+        due: since when one is due; None if none is.
+        next: when the next one is due, other than that; None for never or when nobody can tell yet.
+        changes: when this answer changes by itself, None for never.
+    """
+
+    due: datetime | None = None
+    next: datetime | None = None
+    changes: datetime | None = None
+
+
+def full_time(table: LakeTable, policy: CompactionPolicySpec, now: datetime) -> FullTime:
+    """Whether a full compaction is due by interval or schedule.
+
+    Raises:
+        ValueError: the policy has a problem, see `policy_problem`.
+    """
+    if policy.full is None:
+        return FullTime()
+    last, doubted_until = _last_full(table, now)
+    if policy.full.schedule is None:
+        found = _by_interval(policy.full, last or table.metadata.creation_timestamp, now)
+    else:
+        zone = policy.time_zone
+        found = _by_schedule(policy.full, zone, table.status.next_full_time, last, now)
+    changes = [moment for moment in (found.changes, doubted_until) if moment is not None]
+    return FullTime(found.due, found.next, min(changes, default=None))
+
+
+def next_time(schedule: str, time_zone: str | None, after: datetime) -> datetime:
+    """The first time of a schedule after a moment, in UTC.
+
+    As in Debian's cron: where clocks jump ahead, a time that is left out comes at the end of the gap; where
+    they are put back, a time of the repeated hour comes once, unless minute or hour begin with `*`.
+
+    Raises:
+        ValueError: the schedule or the zone cannot be understood, or no such time ever comes.
+    """
+    for moment in _times(schedule, time_zone, after):
+        if moment > after:
+            return moment
+    raise ValueError(f"the schedule {schedule} never comes about")
+
+
+def policy_problem(policy: CompactionPolicySpec) -> str | None:
+    """Why nobody can follow the policy, None if it can be followed."""
+    try:
+        find_zone(policy.time_zone)
+        if policy.full is not None and policy.full.schedule is not None:
+            next_time(policy.full.schedule, policy.time_zone, _ANY_TIME)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _last_full(table: LakeTable, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """When the table was last compacted fully; and if that is not to be believed, until when it is not."""
+    last = table.status.last_full_time
+    if last is not None and last - MOST_AHEAD > now:
+        return None, last - MOST_AHEAD
+    return last, None
+
+
+def _by_interval(full: FullCompactions, since: datetime | None, now: datetime) -> FullTime:
+    due = (since or _LONG_AGO) + timedelta(seconds=full.interval_seconds or 0)
+    return FullTime(due=due) if due <= now else FullTime(next=due, changes=due)
+
+
+def _by_schedule(
+    full: FullCompactions,
+    time_zone: str | None,
+    promised: datetime | None,
+    last: datetime | None,
+    now: datetime,
+) -> FullTime:
+    schedule = full.schedule or ""
+    following = next_time(schedule, time_zone, now)
+    none_due = FullTime(next=following, changes=following)
+    if promised is None or promised > now:
+        return none_due
+    first = promised - _SECOND
+    if next_time(schedule, time_zone, first) != promised:
+        return none_due  # another schedule's promise
+    deadline = full.starting_deadline_seconds
+    grace = None if deadline is None else timedelta(seconds=deadline)
+    after = max(first, last or first, first if grace is None else now - grace)
+    due = next_time(schedule, time_zone, after)
+    if due > now:
+        return none_due
+    expires = following if grace is None else min(following, due + grace)
+    return FullTime(due=due, next=following, changes=expires)
+
+
+def _times(schedule: str, time_zone: str | None, after: datetime) -> Iterator[datetime]:
+    start = after.astimezone(find_zone(time_zone))
+    try:
+        for moment in CronSim(schedule, start):
+            yield moment.astimezone(UTC)
+    except CronSimError as error:
+        text = str(error).lower()
+        raise ValueError(f"the schedule {schedule} cannot be understood: {text}") from error

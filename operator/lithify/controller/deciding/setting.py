@@ -1,0 +1,45 @@
+"""Sets one condition of an object after the other; used by everything that makes a status."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lithify.resources.objects import Condition, ConditionStatus, with_condition
+
+
+class ConditionSetter:
+    """Conditions on their way from the old status to the new one.
+
+    Args:
+        conditions: the old ones; those that are not set stay.
+        generation: the generation of the spec that the new ones are said of.
+        now: when; times are kept to the second, as Kubernetes does.
+    """
+
+    def __init__(self, conditions: tuple[Condition, ...], generation: int, now: datetime) -> None:
+        self.conditions = conditions
+        self._generation = generation
+        self._now = now.replace(microsecond=0)
+
+    def true(self, kind: str, reason: str, message: str = "") -> None:
+        """The condition holds."""
+        self._set(kind, ConditionStatus.TRUE, reason, message)
+
+    def false(self, kind: str, reason: str, message: str = "") -> None:
+        """It does not."""
+        self._set(kind, ConditionStatus.FALSE, reason, message)
+
+    def unknown(self, kind: str, reason: str, message: str = "") -> None:
+        """Nobody can tell."""
+        self._set(kind, ConditionStatus.UNKNOWN, reason, message)
+
+    def _set(self, kind: str, status: ConditionStatus, reason: str, message: str) -> None:
+        new = Condition(
+            type=kind,
+            status=status,
+            reason=str(reason),
+            message=message,
+            last_transition_time=self._now,
+            observed_generation=self._generation,
+        )
+        self.conditions = with_condition(self.conditions, new)

@@ -1,0 +1,127 @@
+"""The status of Catalogs and CompactionPolicies: whether the tables that name them can rely on them. Pure.
+
+Called by `reconciling.policies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from lithify.controller.deciding.conditions import READY, RECONCILING, STALLED
+from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.setting import ConditionSetter
+from lithify.resources.catalog import Catalog, CatalogStatus
+from lithify.resources.objects import condition_of, without_condition
+from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
+
+_ORDER = tuple(TableReason)
+
+
+def policy_status(
+    policy: CompactionPolicy, problem: str | None, tables: int, now: datetime
+) -> CompactionPolicyStatus:
+    """A policy's status.
+
+    Args:
+        policy: the policy.
+        problem: why it cannot be followed, see `policy_problem`.
+        tables: how many LakeTables follow it.
+        now: the current time.
+    """
+    conditions = ConditionSetter(policy.status.conditions, policy.metadata.generation, now)
+    if problem is None:
+        conditions.true(READY, "Valid", "the policy can be followed")
+        conditions.false(STALLED, "NotStalled")
+    else:
+        conditions.false(READY, "Invalid", problem)
+        conditions.true(STALLED, "Invalid", problem)
+    return replace(
+        policy.status,
+        observed_generation=policy.metadata.generation,
+        conditions=conditions.conditions,
+        tables=tables,
+    )
+
+
+def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None:
+    """Why a catalog cannot be reached, from the last looks at its tables and at its list of them.
+
+    A look that went well, or that failed for reasons of the table, shows that the catalog answers. If none
+    does, the first problem in the order of the closed list stands for all, so that the answer is stable.
+    """
+    blamed = set()
+    for problem in looks:
+        if problem is None or not problem.reason.blames_catalog:
+            return None
+        blamed.add(problem)
+    return min(blamed, key=lambda problem: (_ORDER.index(problem.reason), problem.message), default=None)
+
+
+def catalog_status(
+    catalog: Catalog,
+    looks: Iterable[TableProblem | None],
+    tables: int,
+    now: datetime,
+    *,
+    discovered: int | None = None,
+) -> CatalogStatus:
+    """A catalog's status.
+
+    Args:
+        catalog: the catalog.
+        looks: for each look that has ended (a table's last, the last list of tables): None if it went well,
+            else why not.
+        tables: how many LakeTables use it.
+        now: the current time.
+        discovered: how many tables discovery wants, None if it is off or has not ended yet.
+    """
+    conditions = ConditionSetter(catalog.status.conditions, catalog.metadata.generation, now)
+    ended = list(looks)
+    problem = catalog_problem(ended)
+    if problem is not None:
+        _say_unready(conditions, problem)
+    elif ended:
+        conditions.true(READY, "Ready", "the catalog answers")
+        conditions.false(RECONCILING, "Observed")
+        conditions.false(STALLED, "NotStalled")
+    else:
+        _say_unasked(conditions, is_used=bool(tables) or catalog.spec.discovery is not None)
+    return replace(
+        catalog.status,
+        observed_generation=catalog.metadata.generation,
+        conditions=conditions.conditions,
+        tables=tables,
+        discovered_tables=_discovered(catalog, discovered),
+    )
+
+
+def _say_unready(conditions: ConditionSetter, problem: TableProblem) -> None:
+    conditions.false(READY, problem.reason, problem.message)
+    conditions.false(RECONCILING, problem.reason)
+    if problem.reason.needs_person:
+        conditions.true(STALLED, problem.reason, problem.message)
+    else:
+        conditions.false(STALLED, problem.reason, "it is tried again")
+
+
+def _say_unasked(conditions: ConditionSetter, *, is_used: bool) -> None:
+    """Nobody has asked it anything yet. If somebody will, what an earlier operator said stays until then.
+
+    A catalog that nobody uses is neither ready nor not, and not on its way to either: it has no Ready.
+    """
+    message = "the catalog has not been asked yet"
+    if not is_used:
+        conditions.conditions = without_condition(conditions.conditions, READY)
+        conditions.false(RECONCILING, "Unused", "no table uses the catalog")
+        conditions.false(STALLED, "NotStalled")
+    elif condition_of(conditions.conditions, READY) is None:
+        conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
+        conditions.true(RECONCILING, "Progressing", message)
+
+
+def _discovered(catalog: Catalog, discovered: int | None) -> int | None:
+    if catalog.spec.discovery is None:
+        return None
+    return catalog.status.discovered_tables if discovered is None else discovered

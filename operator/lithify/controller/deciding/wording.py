@@ -1,0 +1,61 @@
+"""How times, durations, sizes and buckets are put in messages, so that all of status speaks alike.
+
+Nothing in here depends on the current time: a message about an unchanged thing never changes.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from lithify.tables.observation import Finding
+
+_BUCKET = re.compile(r"(?:(?P<partition>.+)/)?bucket-(?P<number>[^/]+)")
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+_SIZES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_UNIT = 1024
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def moment_text(moment: datetime) -> str:
+    """A moment to the second, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def seconds_text(seconds: int) -> str:
+    """A duration in the largest unit that leaves it a whole number."""
+    for length, unit in _UNITS:
+        if seconds and seconds % length == 0:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"
+
+
+def bytes_text(size: int) -> str:
+    """A size to one decimal, as Kubernetes writes its units."""
+    value, unit = float(size), ""
+    for larger in _SIZES:
+        if value < _UNIT:
+            break
+        value, unit = value / _UNIT, larger
+    return f"{value:.1f} {unit}B" if unit else f"{size} B"
+
+
+def bucket_text(path: str) -> str:
+    """A bucket's path in words: `bucket 3 of dt=2026-01-02`."""
+    match = _BUCKET.fullmatch(path)
+    if match is None:
+        return path
+    partition = match["partition"]
+    return f"bucket {match['number']}" + (f" of {partition}" if partition else "")
+
+
+def finding_text(finding: Finding) -> str:
+    """A finding as a sentence; details that begin with a number say what the bucket has."""
+    joint = " has " if finding.detail[:1].isdigit() else ": "
+    others = finding.buckets - 1
+    more = f" (and {count_of(others, 'more bucket')})" if others > 0 else ""
+    return f"{finding.trigger}: {bucket_text(finding.bucket)}{joint}{finding.detail}{more}"
