@@ -1,0 +1,25 @@
+"""How long a run waits before its next attempt. Used by `ending`. Pure.
+
+The jitter follows from the run and the attempt, so that a wait computed twice is the same, while runs that
+failed together do not come back together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from lithify.errors import Failure
+from lithify.resources.policy import Retries
+
+_PATIENCE = {Failure.SCHEDULING: 3, Failure.CONFLICT: 3, Failure.BUG: 6}
+"""Room, and peace from other writers, take longer to come than a new driver."""
+_MOST_DOUBLINGS = 20
+
+
+def backoff_seconds(retries: Retries, failure: Failure, failed: int, uid: str, attempt: int) -> int:
+    """Seconds to wait after the `failed`-th failure (from 1) of a kind, with jitter."""
+    first = retries.backoff_seconds * _PATIENCE.get(failure, 1)
+    longest = min(first * (1 << min(max(failed - 1, 0), _MOST_DOUBLINGS)), retries.max_backoff_seconds)
+    digest = hashlib.sha256(f"{uid}:{attempt}".encode()).digest()
+    share = int.from_bytes(digest[:4]) / 2**32
+    return max(1, round(longest * (0.5 + share / 2)))

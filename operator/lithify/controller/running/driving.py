@@ -1,0 +1,137 @@
+"""The stages in which a run has a driver, or may have one: Submitting, Planning, Running, Committing.
+
+Called by `machine`. Pure. A driver is started only if there certainly is none and the table's lock is the
+run's; one that is to end is told so and waited for, because its outcome may still be a success.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.controller.launching.driver import DriverPhase, DriverState
+from lithify.controller.running.case import Case
+from lithify.controller.running.ending import (
+    CANCELLED,
+    OUT_OF_TIME,
+    SUSPENDED,
+    bury,
+    fail,
+    finish,
+    record,
+)
+from lithify.controller.running.facts import Act, Lock, Step
+from lithify.controller.running.failures import Verdict
+from lithify.controller.running.letting_go import clear_name, free_table
+from lithify.controller.running.standing import shortened, stand
+from lithify.controller.running.watching import watch
+from lithify.errors import Failure
+from lithify.resources.compaction import DriverStatus, Reason
+
+
+def drive(case: Case) -> Step:
+    """Takes a run further that has a driver, or may have one."""
+    driver = case.current
+    if driver is None:
+        return _without_driver(case)
+    case = _adopted(case, driver)
+    if driver.phase is not DriverPhase.ENDED:
+        return watch(case, driver)
+    return bury(case, driver) if driver.outcome is None else record(case, driver.outcome)
+
+
+def adopt(case: Case, driver: DriverState) -> Step:
+    """Takes up a driver that the run should not have where it stands; the next step decides about it.
+
+    It was started by a request that took effect late, or status was set back.
+    """
+    status = _adopted(case, driver).status
+    message = f"Found driver {driver.name}, started for this run."
+    new = stand(
+        case,
+        Reason.SUBMITTING,
+        message,
+        driver=status.driver,
+        attempts=status.attempts,
+        start_time=status.start_time,
+    )
+    return case.answer(new, until=[case.at(case.now, 1)])
+
+
+def recreated(case: Case) -> str:
+    """What to say if the table is not the one any more that the run began with; empty if it is."""
+    meant, there = case.status.table_uuid, case.facts.table_uuid
+    if meant is None or there is None or meant == there:
+        return ""
+    return (
+        f"{case.status.identifier} was dropped and created anew since the run began, whose plan means "
+        "nothing any more; create another Compaction if the new table is to be compacted."
+    )
+
+
+def _adopted(case: Case, driver: DriverState) -> Case:
+    """The case with the driver in status, whichever attempt status thought was the last."""
+    known = case.status.driver
+    if known is None or known.uid != driver.uid:
+        known = DriverStatus(name=shortened(driver.name, 253), uid=driver.uid)
+    known = replace(known, start_time=driver.started or known.start_time)
+    status = replace(
+        case.status,
+        driver=known,
+        attempts=max(1, driver.attempt),
+        start_time=case.status.start_time or case.now,
+    )
+    return replace(case, run=replace(case.run, status=status))
+
+
+def _without_driver(case: Case) -> Step:
+    known = case.status.driver
+    if known is None or known.uid is None:
+        return _start(case)
+    since = known.missing_since or case.now
+    grace = case.deadlines.lost_seconds
+    if case.since(since) >= grace:
+        return bury(case, None)
+    message = f"Driver {known.name} cannot be found; it counts as lost if it stays away."
+    status = stand(case, case.reason, message, driver=replace(known, missing_since=since))
+    return case.answer(status, clear_name(case), [case.at(since, grace)])
+
+
+def _start(case: Case) -> Step:
+    """Starts the driver of the attempt that status says is under way, or gives the attempt up."""
+    ended = _given_up(case)
+    if ended is not None:
+        return ended
+    lock = case.facts.lock
+    if lock is Lock.OTHERS:
+        message = f"The table's lock was lost to {case.facts.lock_holder}; waiting for its turn again."
+        return case.answer(stand(case, Reason.QUEUED, message), clear_name(case))
+    message = f"Starting the driver of attempt {case.status.attempts}."
+    if case.facts.problem is not None:
+        message, acts = case.facts.problem.message, clear_name(case)
+    elif case.pod is not None:
+        message, acts = f"Waiting until driver {case.pod.name} of an earlier run is gone.", clear_name(case)
+    else:
+        acts = {Lock.OURS: (Act.START_DRIVER,), Lock.FREE: (Act.TAKE_LOCK,)}.get(lock, ())
+    until = case.at(case.status.stage_time, case.deadlines.scheduling_seconds)
+    return case.answer(stand(case, case.reason, message), acts, [until])
+
+
+def _given_up(case: Case) -> Step | None:
+    """The end of an attempt that has no driver yet, None if it goes on."""
+    problem, anew = case.facts.problem, recreated(case)
+    if case.spec.cancel:
+        return finish(case, Reason.CANCELLED, CANCELLED)
+    if case.is_out_of_time:
+        return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
+    if anew:
+        return finish(case, Reason.INVALID_SPEC, anew, at_once=True)
+    if problem is not None and not problem.may_pass:
+        return finish(case, problem.reason, problem.message, at_once=True)
+    if case.spec.suspend:
+        return case.answer(stand(case, Reason.SUSPENDED, SUSPENDED), free_table(case))
+    if case.since(case.status.stage_time) < case.deadlines.scheduling_seconds:
+        return None
+    if problem is not None:
+        return fail(case, Verdict(problem.reason, Failure.SCHEDULING, problem.message))
+    message = f"No driver could be started within {case.deadlines.scheduling_seconds} s."
+    return fail(case, Verdict(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING, message))

@@ -1,0 +1,245 @@
+"""How attempts and runs end: by their outcome, by failure, or because they were told to.
+
+Used by the modules of this package only. Pure. Nothing in here says that a run failed before its table was
+searched for what it may have committed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from lithify.controller.launching.driver import DriverState
+from lithify.controller.running.backoff import backoff_seconds
+from lithify.controller.running.case import Case
+from lithify.controller.running.facts import Act, Step, Unknown
+from lithify.controller.running.failures import (
+    Verdict,
+    count_of,
+    counted,
+    failure_of,
+    limit_of,
+    verdict_of_death,
+    verdict_of_outcome,
+)
+from lithify.controller.running.letting_go import free_table, settle
+from lithify.controller.running.searching import LOOKING, UNANSWERED, Answer, answer_of, search
+from lithify.controller.running.standing import shortened, stand, with_attempt
+from lithify.controller.running.summary import (
+    bytes_text,
+    duration_text,
+    files_text,
+    plan_text,
+    result_text,
+)
+from lithify.errors import Failure
+from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, ResultSummary, StopStatus
+from lithify.resources.objects import ConditionStatus
+from lithify.resources.outcome import Outcome
+from lithify.resources.policy import Approval
+from lithify.tables.observation import RunFound
+
+CANCELLED = "Cancelled as asked for by spec.cancel."
+OUT_OF_TIME = "The run took longer than its activeDeadlineSeconds allow."
+SUSPENDED = "Suspended by spec.suspend; set it to false to go on."
+_UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
+_SNAPSHOT_DIGITS = 20
+
+
+def record(case: Case, outcome: Outcome) -> Step:
+    """Takes over what the driver of the attempt said at its end."""
+    if outcome.reason is Reason.COMPACTED:
+        return compacted(case, outcome)
+    if outcome.reason is Reason.PLANNED and _is_plan_wanted(case):
+        return _planned(case, outcome)
+    if outcome.reason is Reason.NOTHING_TO_DO:
+        message = outcome.message or "No bucket needs compacting."
+        return finish(case, Reason.NOTHING_TO_DO, message, plan=outcome.plan or case.status.plan)
+    verdict = verdict_of_outcome(outcome)
+    return _failed(case, verdict, heeded=verdict.failure is Failure.USER)
+
+
+def bury(case: Case, driver: DriverState | None) -> Step:
+    """Ends an attempt whose driver ended without a word, or is gone."""
+    patience = _patience(case)
+    gone = "The driver is gone without a result." if driver is None else "The driver ended without a result."
+    match answer_of(case, patience):
+        case Answer.PENDING:
+            return search(case, gone, patience)
+        case RunFound() as found:
+            return recovered(case, found)
+        case Answer.NEVER if not case.spec.cancel:
+            return _final(case, Reason.DRIVER_LOST, f"{gone} {UNANSWERED}")
+    return _failed(case, verdict_of_death(driver), heeded=False)
+
+
+def fail(case: Case, verdict: Verdict) -> Step:
+    """Counts a failure; another attempt follows later unless there were too many."""
+    status, retries = case.status, case.facts.policy.retries
+    counts = counted(status.failures, verdict.failure)
+    failed = count_of(counts, verdict.failure)
+    if failed > limit_of(retries, verdict.failure):
+        return finish(case, verdict.reason, verdict.message, failures=counts)
+    wait = backoff_seconds(retries, verdict.failure, failed, case.run.metadata.uid, status.attempts)
+    message = f"Attempt {status.attempts} failed with {verdict.reason.value}, another one follows: "
+    following = case.at(case.now, wait)
+    new = stand(
+        case,
+        Reason.BACKING_OFF,
+        message + verdict.message,
+        failures=counts,
+        next_attempt_time=following,
+        attempt_history=with_attempt(case, verdict.reason, verdict.message),
+    )
+    return case.answer(new, free_table(case), [following])
+
+
+def finish(case: Case, reason: Reason, message: str, *, at_once: bool = False, **changes: Any) -> Step:
+    """Ends the run, unless its table shows a commit of it; `at_once` cuts the search for that short."""
+    patience = case.deadlines.lost_seconds if at_once else _patience(case)
+    if reason.status is ConditionStatus.FALSE or case.status.attempts > 1:
+        match answer_of(case, patience):
+            case Answer.PENDING:
+                return search(case, message, patience)
+            case RunFound() as found:
+                return recovered(case, found, message)
+            case Answer.NEVER:
+                message = f"{shortened(message, 800)} {UNANSWERED}"
+    return _final(case, reason, message, **changes)
+
+
+def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Step:
+    """Gives up a driver, since when it counts as lost, that may still be alive somewhere.
+
+    It is not ended by force, and the lock stays until it is known to be gone.
+    """
+    found, patience = case.facts.found, _patience(case)
+    if isinstance(found, RunFound):
+        return recovered(case, found)
+    if case.may_have_committed and isinstance(found, Unknown) and case.since(since) < patience:
+        status = stand(case, case.reason, f"{message} {LOOKING}", driver=driver)
+        return case.answer(status, (Act.FIND_RUN,), [case.at(since, patience)])
+    told = "It is not ended by force and may still commit; until it is gone nothing else runs on the table."
+    return _final(case, Reason.DRIVER_LOST, f"{shortened(message, 800)} {told}", driver=driver)
+
+
+def compacted(case: Case, outcome: Outcome) -> Step:
+    """Ends the run with what its driver says it did."""
+    result = outcome.result or ResultSummary()
+    message = result_text(result)
+    if outcome.message:
+        message = f"{message} {outcome.message}"
+    return _success(
+        case,
+        result,
+        message,
+        plan=outcome.plan or case.status.plan,
+        base_snapshot_id=_snapshot(outcome.base_snapshot_id),
+        committed_snapshot_id=_snapshot(outcome.committed_snapshot_id),
+    )
+
+
+def recovered(case: Case, found: RunFound, failure: str = "") -> Step:
+    """Ends the run with what its table says it did."""
+    result = ResultSummary(
+        input_files=found.input_files,
+        output_files=found.output_files,
+        input_bytes=found.input_bytes,
+        output_bytes=found.output_bytes,
+        recovered=True,
+    )
+    message = (
+        f"Snapshot {found.snapshot} of the table was committed by this run, whose driver left no result."
+    )
+    if failure:
+        message = (
+            f"Snapshot {found.snapshot} of the table was committed by this run, which then ended: {failure}"
+        )
+    return _success(
+        case,
+        result,
+        message,
+        base_snapshot_id=_snapshot(str(found.base)),
+        committed_snapshot_id=_snapshot(str(found.snapshot)),
+    )
+
+
+def stop_of(case: Case) -> StopStatus | None:
+    """Why the driver was asked to end."""
+    return case.status.driver.stopping if case.status.driver else None
+
+
+def _failed(case: Case, verdict: Verdict, *, heeded: bool) -> Step:
+    """Ends an attempt that failed; what the run was told to do goes first, unless the verdict is `heeded`."""
+    stop = stop_of(case)
+    if case.spec.cancel:
+        return finish(case, Reason.CANCELLED, CANCELLED)
+    if heeded or stop is None:
+        return fail(case, verdict)
+    if stop.reason in _UNDECIDED:
+        return _stopped(case, stop)
+    reason = Reason(stop.reason)
+    return fail(case, Verdict(reason, failure_of(reason), stop.message))
+
+
+def _stopped(case: Case, stop: StopStatus) -> Step:
+    reason, message = Reason.QUEUED, "The driver was stopped; the run starts again."
+    if case.spec.suspend:
+        reason, message = Reason.SUSPENDED, SUSPENDED
+    attempts = with_attempt(case, Reason(stop.reason), stop.message)
+    return case.answer(stand(case, reason, message, attempt_history=attempts), free_table(case))
+
+
+def _is_plan_wanted(case: Case) -> bool:
+    return case.spec.dry_run or (case.spec.approval is Approval.MANUAL and case.status.plan is None)
+
+
+def _planned(case: Case, outcome: Outcome) -> Step:
+    plan = outcome.plan or PlanSummary(buckets=0, tasks=0, files=0, bytes=0, upgraded_files=0)
+    base = _snapshot(outcome.base_snapshot_id)
+    if case.spec.dry_run:
+        message = f"A run would rewrite {plan_text(plan)}."
+        return _final(case, Reason.PLANNED, message, plan=plan, base_snapshot_id=base)
+    if case.spec.cancel:
+        return finish(case, Reason.CANCELLED, CANCELLED, plan=plan)
+    reason, message = Reason.AWAITING_APPROVAL, approval_text(plan)
+    if case.spec.approved:
+        reason, message = Reason.QUEUED, "Approved; waiting for its turn."
+    attempts = with_attempt(case, Reason.PLANNED, message)
+    status = stand(case, reason, message, plan=plan, base_snapshot_id=base, attempt_history=attempts)
+    return case.answer(status, free_table(case))
+
+
+def approval_text(plan: PlanSummary) -> str:
+    """What a run that awaits approval says."""
+    return (
+        f"Planned to rewrite {plan_text(plan)}; set spec.approved to true to go on, or spec.cancel to end it."
+    )
+
+
+def _success(case: Case, result: ResultSummary, message: str, **changes: Any) -> Step:
+    texts = {"files": files_text(result)[:48], "bytes": bytes_text(result)[:48]}
+    return _final(case, Reason.COMPACTED, message, result=result, **texts, **changes)
+
+
+def _final(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
+    status = case.status
+    fields: dict[str, Any] = {"completion_time": case.now, "duration": None}
+    if status.start_time is not None:
+        fields["duration"] = duration_text(case.since(status.start_time))
+    if case.reason.has_driver:
+        fields["attempt_history"] = with_attempt(case, reason, message)
+    done = stand(case, reason, message, **{**fields, **changes})
+    acts = settle(case)
+    return case.answer(done, acts) if acts else Step(done)
+
+
+def _patience(case: Case) -> float:
+    """Seconds to wait for a table that cannot be read before the run ends with its outcome unknown."""
+    hurried = case.spec.cancel or case.is_out_of_time
+    return case.deadlines.lost_seconds if hurried else case.deadlines.queued_seconds
+
+
+def _snapshot(text: str | None) -> str | None:
+    is_number = text is not None and text.isascii() and text.isdigit() and len(text) <= _SNAPSHOT_DIGITS
+    return text if is_number else None

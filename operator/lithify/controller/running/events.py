@@ -1,0 +1,29 @@
+"""The Events that tell of a run's way, one for each transition. Used by `reconciling.compactions`. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from lithify.resources.compaction import SUCCEEDED, CompactionStatus, DriverStatus, Reason
+from lithify.resources.objects import ConditionStatus, condition_of
+
+Severity = Literal["Normal", "Warning"]
+_UNPLEASANT = frozenset({Reason.BACKING_OFF.value, Reason.PENDING.value})
+
+
+def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[Severity, str, str]]:
+    """Severity, reason and message of what happened between two statuses; empty if no transition did."""
+    found: list[tuple[Severity, str, str]] = []
+    was, now = condition_of(old.conditions, SUCCEEDED), condition_of(new.conditions, SUCCEEDED)
+    if now is not None and (was is None or was.reason != now.reason):
+        is_bad = now.status is ConditionStatus.FALSE or now.reason in _UNPLEASANT
+        found.append(("Warning" if is_bad else "Normal", now.reason, now.message))
+    before, after = old.driver, new.driver
+    if after is None or (now is not None and now.status is not ConditionStatus.UNKNOWN):
+        return found
+    same = before if before is not None and before.uid == after.uid else DriverStatus(name=after.name)
+    if after.missing_since is not None and same.missing_since is None:
+        found.append(("Warning", "DriverOutOfReach", f"Driver {after.name} cannot be found or reached."))
+    if after.stopping is not None and same.stopping is None:
+        found.append(("Normal", "StoppingDriver", after.stopping.message))
+    return found

@@ -1,0 +1,106 @@
+"""What kind of failure ended an attempt, how many there were, and whether one more attempt makes sense.
+
+Used by `ending` and `driving`. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lithify.controller.launching.driver import DriverState, Trouble
+from lithify.errors import Failure
+from lithify.resources.compaction import Compaction, FailureCounts, Reason
+from lithify.resources.objects import ConditionStatus
+from lithify.resources.outcome import Outcome
+from lithify.resources.policy import Retries
+
+_KILLED = 137
+_MORE_MEMORY = 1.5
+_FAILURE_OF_REASON = {
+    Reason.SCHEDULING_TIMED_OUT: Failure.SCHEDULING,
+    Reason.IMAGE_ERROR: Failure.SCHEDULING,
+    Reason.STORAGE_UNAVAILABLE: Failure.INFRASTRUCTURE,
+    Reason.DRIVER_LOST: Failure.INFRASTRUCTURE,
+    Reason.OUT_OF_MEMORY: Failure.OUT_OF_MEMORY,
+    Reason.COMMIT_CONFLICT: Failure.CONFLICT,
+    Reason.DRIVER_FAILED: Failure.BUG,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an attempt failed: the reason that the run gets if it was the last one, and the kind of failure."""
+
+    reason: Reason
+    failure: Failure
+    message: str
+
+
+def failure_of(reason: Reason) -> Failure:
+    """The kind of failure behind a reason; what only a person can change is not tried again."""
+    return _FAILURE_OF_REASON.get(reason, Failure.USER)
+
+
+def verdict_of_outcome(outcome: Outcome) -> Verdict:
+    """How an attempt failed that could say so itself."""
+    reason, message = outcome.reason, outcome.message
+    if reason is Reason.CANCELLED:
+        told = message or "The driver was told to end from outside."
+        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, told)
+    if reason.status is not ConditionStatus.FALSE:
+        strange = f"The driver ended with {reason.value}, which nobody asked it for. {message}".rstrip()
+        return Verdict(Reason.DRIVER_FAILED, Failure.BUG, strange)
+    return Verdict(reason, outcome.failure or failure_of(reason), message or "The driver does not say why.")
+
+
+def verdict_of_death(driver: DriverState | None) -> Verdict:
+    """How an attempt failed whose driver ended without a word, or is gone (None)."""
+    if driver is None:
+        gone = "The driver vanished without a result; it had committed nothing."
+        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
+    seen = f" ({driver.message})" if driver.message else ""
+    if driver.trouble is Trouble.OUT_OF_MEMORY:
+        return _out_of_memory(driver.name, seen)
+    if driver.trouble in {Trouble.DISRUPTED, Trouble.UNREACHABLE} or driver.terminating:
+        ended = f"Driver {driver.name} was ended from outside without a result{seen}."
+        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, ended)
+    if driver.exit_code is None:
+        lost = f"Driver {driver.name} ended, nobody knows how{seen}."
+        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
+    if driver.exit_code == _KILLED:
+        return _out_of_memory(driver.name, seen)
+    failed = f"Driver {driver.name} ended with exit code {driver.exit_code} and no result{seen}; see its log."
+    return Verdict(Reason.DRIVER_FAILED, Failure.BUG, failed)
+
+
+def counted(counts: FailureCounts, failure: Failure) -> FailureCounts:
+    """The counts with one more failure of a kind."""
+    return replace(counts, **{_field(failure): count_of(counts, failure) + 1})
+
+
+def count_of(counts: FailureCounts, failure: Failure) -> int:
+    """How many failures of a kind there were."""
+    count: int = getattr(counts, _field(failure))
+    return count
+
+
+def limit_of(retries: Retries, failure: Failure) -> int:
+    """How many failures of a kind are followed by another attempt."""
+    if failure is Failure.USER:
+        return 0
+    limit: int = getattr(retries, _field(failure))
+    return limit
+
+
+def memory_factor(run: Compaction) -> float:
+    """By how much memory is raised for the run's next attempt: half as much again for each lack of it."""
+    return _MORE_MEMORY**run.status.failures.out_of_memory
+
+
+def _field(failure: Failure) -> str:
+    return failure.value.replace("-", "_")
+
+
+def _out_of_memory(name: str, seen: str) -> Verdict:
+    message = f"Driver {name} was killed for want of memory{seen}; raise spark.driver.memory in the policy."
+    return Verdict(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, message)

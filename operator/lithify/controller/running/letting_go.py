@@ -1,0 +1,43 @@
+"""The acts that let go of a driver and of the table's lock. Used by the modules of this package only. Pure.
+
+The lock is dropped only when no driver of the run's name can still do something. A driver on a lost node may:
+then the lock stays until the driver is known to be gone.
+"""
+
+from __future__ import annotations
+
+from lithify.controller.launching.driver import DriverPhase
+from lithify.controller.running.case import Case
+from lithify.controller.running.facts import UNKNOWN, Act, Lock
+
+
+def clear_name(case: Case) -> tuple[Act, ...]:
+    """Makes the driver's name free for the next attempt; empty once it is."""
+    pod = case.pod
+    if pod is None:
+        return ()
+    if pod.phase is DriverPhase.ENDED:
+        return (Act.REMOVE_DRIVER,)
+    return () if pod.terminating else (Act.STOP_DRIVER,)
+
+
+def free_table(case: Case) -> tuple[Act, ...]:
+    """Makes name and lock free for others, between two attempts."""
+    return (*clear_name(case), *_drop_lock(case))
+
+
+def settle(case: Case) -> tuple[Act, ...]:
+    """Lets everything go after the end, with the logs in place; empty once that is done."""
+    own = case.own
+    if own is None:
+        return free_table(case)
+    if own.phase is DriverPhase.ENDED and own.released:
+        return _drop_lock(case)
+    if own.phase is DriverPhase.ENDED:
+        return (Act.KEEP_DRIVER, *_drop_lock(case))
+    return clear_name(case)
+
+
+def _drop_lock(case: Case) -> tuple[Act, ...]:
+    free = case.facts.lock is not Lock.OURS or case.is_alive or case.facts.driver is UNKNOWN
+    return () if free else (Act.DROP_LOCK,)

@@ -1,0 +1,49 @@
+"""Looks for what a run has committed, before status says that it failed. Used by `ending`. Pure.
+
+A search counts only if it was begun after status says that the driver is gone, and the first step of it asks
+for nothing: so an older answer, from when a driver may have been alive, is forgotten.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import Enum, auto
+
+from lithify.controller.running.case import Case
+from lithify.controller.running.facts import Act, Step, Unknown
+from lithify.controller.running.letting_go import clear_name
+from lithify.controller.running.standing import stand
+from lithify.tables.observation import RunFound
+
+LOOKING = "Looking in the table whether the run has committed."
+UNANSWERED = "Whether the run has committed is not known, because its table could not be read."
+
+
+class Answer(Enum):
+    """What a search came to that found nothing."""
+
+    PENDING = auto()
+    NOTHING = auto()
+    NEVER = auto()
+
+
+def answer_of(case: Case, patience: float) -> RunFound | Answer:
+    """What the run has committed; the search is given up after `patience` seconds."""
+    if not case.may_have_committed:
+        return Answer.NOTHING
+    found, since = case.facts.found, case.status.search_time
+    if since is None:
+        return Answer.PENDING
+    if isinstance(found, Unknown):
+        return Answer.NEVER if case.since(since) >= patience else Answer.PENDING
+    return Answer.NOTHING if found is None else found
+
+
+def search(case: Case, message: str, patience: float) -> Step:
+    """Goes on searching; the run stands where it stands."""
+    since = case.status.search_time
+    status = stand(case, case.reason, f"{message} {LOOKING}", search_time=since or case.now)
+    others = clear_name(case) if case.own is None else ()
+    if since is None:
+        return case.answer(status, others, [case.now + timedelta(seconds=1)])
+    return case.answer(status, (*others, Act.FIND_RUN), [case.at(since, patience)])

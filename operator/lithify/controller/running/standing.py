@@ -1,0 +1,92 @@
+"""Writes down where a run stands: the conditions, and the fields that belong to a stage only.
+
+Used by the modules of this package only. Pure. What has not changed comes out as it went in, so that an
+unchanged situation writes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from lithify.controller.running.case import Case
+from lithify.resources.compaction import SUCCEEDED, AttemptSummary, CompactionStatus, Reason
+from lithify.resources.modelling import MESSAGE_LENGTH
+from lithify.resources.objects import (
+    Condition,
+    ConditionStatus,
+    condition_of,
+    with_condition,
+    without_condition,
+)
+
+RECONCILING = "Reconciling"
+STALLED = "Stalled"
+_ATTEMPTS_KEPT = 5
+_WITH_PROGRESS = frozenset({Reason.RUNNING, Reason.COMMITTING})
+
+
+def stand(case: Case, reason: Reason, message: str, **changes: Any) -> CompactionStatus:
+    """The status of a run that stands at `reason`.
+
+    Fields of a stage that it has left are cleared, unless `changes` sets them.
+    """
+    status = case.status
+    stays = status.stage_time is not None and case.reason is reason
+    fields: dict[str, Any] = {
+        "observed_generation": case.run.metadata.generation,
+        "conditions": _conditions(case, reason, message),
+        "stage_time": status.stage_time if stays else case.now,
+        "waited_seconds": status.waited_seconds if stays else case.seconds_waited,
+        "search_time": None,
+        "next_attempt_time": status.next_attempt_time if reason is Reason.BACKING_OFF else None,
+        "driver": status.driver if reason.has_driver or reason.is_final else None,
+        "progress": status.progress if reason in _WITH_PROGRESS else None,
+        "identifier": case.facts.identifier or status.identifier,
+    }
+    return replace(status, **{**fields, **changes})
+
+
+def with_attempt(case: Case, reason: Reason, message: str) -> tuple[AttemptSummary, ...]:
+    """The attempts that have ended, with the one that ends now."""
+    driver = case.status.driver
+    ended = AttemptSummary(
+        attempt=max(1, case.status.attempts),
+        reason=reason.value,
+        message=shortened(message),
+        start_time=driver.start_time if driver else None,
+        completion_time=case.now,
+    )
+    return (*case.status.attempt_history, ended)[-_ATTEMPTS_KEPT:]
+
+
+def message_of(case: Case) -> str:
+    """What status says now."""
+    condition = condition_of(case.status.conditions, SUCCEEDED)
+    return "" if condition is None else condition.message
+
+
+def shortened(text: str, length: int = MESSAGE_LENGTH) -> str:
+    """A text that fits where it is written."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _conditions(case: Case, reason: Reason, message: str) -> tuple[Condition, ...]:
+    def said(kind: str, status: ConditionStatus) -> Condition:
+        return Condition(
+            type=kind,
+            status=status,
+            reason=reason.value,
+            message=message[: MESSAGE_LENGTH + 1],
+            last_transition_time=case.now,
+            observed_generation=case.run.metadata.generation,
+        )
+
+    found = with_condition(case.status.conditions, said(SUCCEEDED, reason.status))
+    if not reason.is_final:
+        found = without_condition(found, STALLED)
+        return with_condition(found, said(RECONCILING, ConditionStatus.TRUE))
+    found = without_condition(found, RECONCILING)
+    if reason.status is ConditionStatus.FALSE:
+        return with_condition(found, said(STALLED, ConditionStatus.TRUE))
+    return without_condition(found, STALLED)

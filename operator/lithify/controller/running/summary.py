@@ -1,0 +1,70 @@
+"""The texts that `kubectl get compactions` shows: files, bytes, duration. Used by `ending`. Pure."""
+
+from __future__ import annotations
+
+from lithify.resources.compaction import PlanSummary, ResultSummary
+
+_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_STEP = 1024
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_LONGEST_IN_SECONDS = 600
+
+
+def files_text(result: ResultSummary) -> str:
+    """Files before and after, such as `412→9`."""
+    return f"{result.input_files}→{result.output_files}"
+
+
+def bytes_text(result: ResultSummary) -> str:
+    """Bytes before and after, such as `6.1Gi→5.8Gi`."""
+    return f"{size_text(result.input_bytes)}→{size_text(result.output_bytes)}"
+
+
+def size_text(size: int) -> str:
+    """Bytes in the largest binary unit of which there is one, with one decimal: `6.1Gi`; `512` below 1Ki."""
+    if size < _STEP:
+        return str(size)
+    # Whole numbers round a half up, and 1023.96 of a unit must become 1.0 of the next.
+    tenths, unit = (size * 10 + _STEP // 2) // _STEP, 0
+    while tenths >= _STEP * 10 and unit + 1 < len(_UNITS):
+        unit += 1
+        scale = _STEP ** (unit + 1)
+        tenths = (size * 10 + scale // 2) // scale
+    return f"{tenths // 10}.{tenths % 10}{_UNITS[unit]}"
+
+
+def duration_text(seconds: float) -> str:
+    """How long something took: `94s`, from ten minutes on `12m`, then `3h5m` and `2d4h`."""
+    whole = max(0, int(seconds))
+    if whole < _LONGEST_IN_SECONDS:
+        return f"{whole}s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}m"
+    if whole < _DAY:
+        return f"{whole // _HOUR}h{whole % _HOUR // _MINUTE}m"
+    return f"{whole // _DAY}d{whole % _DAY // _HOUR}h"
+
+
+def plan_text(plan: PlanSummary) -> str:
+    """A plan as a part of a sentence."""
+    return (
+        f"{_count(plan.files, 'file')} ({size_text(plan.bytes)}) of {_count(plan.buckets, 'bucket')} "
+        f"in {_count(plan.tasks, 'task')}"
+    )
+
+
+def result_text(result: ResultSummary) -> str:
+    """What a run did, as sentences: samples of what was left out are named."""
+    became = (
+        f"{_count(result.input_files, 'file')} became {result.output_files} "
+        f"({bytes_text(result)}) in {_count(result.buckets, 'bucket')}."
+    )
+    if not result.skipped_buckets:
+        return became
+    skipped = _count(result.skipped_buckets, "bucket")
+    left = f" {skipped} left out because others changed what was to be compacted"
+    return became + left + (f": {'; '.join(result.skipped_samples)}." if result.skipped_samples else ".")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

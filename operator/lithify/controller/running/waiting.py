@@ -1,0 +1,116 @@
+"""The stages in which a run has no driver: Pending, Queued, Suspended, AwaitingApproval, BackingOff.
+
+Called by `machine`. Pure.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lithify.controller.running.case import Case
+from lithify.controller.running.driving import recreated
+from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, approval_text, finish
+from lithify.controller.running.facts import Act, Lock, Problem, Step
+from lithify.controller.running.letting_go import clear_name, free_table
+from lithify.controller.running.standing import message_of, stand
+from lithify.resources.compaction import Reason
+from lithify.resources.policy import Approval
+
+_LOCKS = {
+    Lock.FREE: "Waiting for the table's lock.",
+    Lock.UNKNOWN: "Waiting to learn who has the table's lock.",
+}
+
+
+def wait(case: Case) -> Step:
+    """Takes a run further that has no driver."""
+    spec, status, anew = case.spec, case.status, recreated(case)
+    if spec.cancel:
+        return finish(case, Reason.CANCELLED, CANCELLED)
+    if case.is_out_of_time:
+        return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
+    if spec.suspend:
+        return _rest(case, Reason.SUSPENDED, SUSPENDED)
+    if spec.approval is Approval.MANUAL and not spec.approved and status.plan is not None:
+        return _rest(case, Reason.AWAITING_APPROVAL, approval_text(status.plan))
+    following = _next_attempt(case)
+    if following is not None:
+        return case.answer(stand(case, Reason.BACKING_OFF, message_of(case)), free_table(case), [following])
+    if anew:
+        return finish(case, Reason.INVALID_SPEC, anew, at_once=True)
+    if case.facts.problem is not None:
+        return _pend(case, case.facts.problem)
+    return _queue(case)
+
+
+def _rest(case: Case, reason: Reason, message: str) -> Step:
+    """Waits for a person, as long as it takes."""
+    status, acts = stand(case, reason, message), free_table(case)
+    return case.answer(status, acts) if acts else Step(status)
+
+
+def _next_attempt(case: Case) -> datetime | None:
+    """When the next attempt begins, None if it may begin now."""
+    following = case.status.next_attempt_time if case.reason is Reason.BACKING_OFF else None
+    return None if following is None or following <= case.now else following
+
+
+def _pend(case: Case, problem: Problem) -> Step:
+    """Waits for what is missing around the run to come."""
+    if not problem.may_pass or _is_overdue(case, Reason.PENDING):
+        return finish(case, problem.reason, problem.message, at_once=True)
+    return _stay(case, Reason.PENDING, problem.message, free_table(case))
+
+
+def _queue(case: Case) -> Step:
+    """Waits for its turn and for the table's lock, then begins an attempt."""
+    facts = case.facts
+    if _is_overdue(case, Reason.QUEUED):
+        limit = case.deadlines.queued_seconds
+        return finish(
+            case, Reason.DEADLINE_EXCEEDED, f"Its turn did not come within {limit} s. {_line(case)}"
+        )
+    if not facts.admitted:
+        return _stay(case, Reason.QUEUED, _line(case), free_table(case))
+    if facts.lock is Lock.OURS and case.pod is None:
+        return _begin(case)
+    lock = (Act.TAKE_LOCK,) if facts.lock is Lock.FREE else ()
+    return _stay(case, Reason.QUEUED, _line(case), (*clear_name(case), *lock))
+
+
+def _begin(case: Case) -> Step:
+    """Writes down that an attempt is under way, and starts its driver."""
+    status, facts = case.status, case.facts
+    attempt = status.attempts + 1
+    new = stand(
+        case,
+        Reason.SUBMITTING,
+        f"Starting the driver of attempt {attempt}.",
+        attempts=attempt,
+        start_time=status.start_time or case.now,
+        table_uuid=status.table_uuid or facts.table_uuid,
+        driver=None,
+    )
+    until = case.at(case.now, case.deadlines.scheduling_seconds)
+    return case.answer(new, (Act.START_DRIVER,), [until])
+
+
+def _stay(case: Case, reason: Reason, message: str, acts: tuple[Act, ...]) -> Step:
+    status = stand(case, reason, message)
+    return case.answer(status, acts, [case.at(status.stage_time, case.deadlines.queued_seconds)])
+
+
+def _is_overdue(case: Case, reason: Reason) -> bool:
+    return case.reason is reason and case.since(case.status.stage_time) >= case.deadlines.queued_seconds
+
+
+def _line(case: Case) -> str:
+    """What a queued run waits for."""
+    facts = case.facts
+    if not facts.admitted:
+        return facts.hold or "Waiting for its turn."
+    if case.pod is not None:
+        return f"Waiting until driver {case.pod.name} of an earlier attempt is gone."
+    return _LOCKS.get(
+        facts.lock, f"Waiting for the table's lock, which {facts.lock_holder or 'another run'} has."
+    )

@@ -1,0 +1,166 @@
+"""Follows a driver that has not ended: its stage, its deadlines, whether it can be reached, when to stop it.
+
+Called by `driving`. Pure. What a driver is to end for stands in status before it is told, and stays there
+until it has ended, whatever becomes of the cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.running.case import Case
+from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, lost, stop_of
+from lithify.controller.running.facts import Act, Lock, Step
+from lithify.controller.running.standing import shortened, stand
+from lithify.controller.running.summary import plan_text
+from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, StopStatus
+from lithify.resources.policy import Approval
+
+_TROUBLE_GRACE = 60
+"""Seconds before an image that cannot be pulled, or a missing Secret, ends an attempt: it may pass."""
+_OVERRULED_BY_CANCEL = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
+_PROGRESS_LENGTH = 32
+_TROUBLES = {Trouble.IMAGE: Reason.IMAGE_ERROR, Trouble.CONFIGURATION: Reason.INVALID_SPEC}
+
+
+def watch(case: Case, driver: DriverState) -> Step:
+    """Takes a run further whose driver has not ended."""
+    known = case.status.driver or DriverStatus(name=driver.name, uid=driver.uid)
+    if driver.trouble is Trouble.UNREACHABLE:
+        return _out_of_reach(case, driver, known)
+    stage = _stage_of(case, driver)
+    stop = _stop(case, driver, stage)
+    known = replace(known, missing_since=None, stopping=stop)
+    return _follow(case, driver, known, stage) if stop is None else _end(case, driver, known, stop, stage)
+
+
+def _follow(case: Case, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
+    plan = _plan(case, driver)
+    message = _message(driver, stage, plan)
+    status = stand(case, stage, message, driver=known, plan=plan, progress=_progress(case, driver, stage))
+    return case.answer(status, _keep_lock(case), [case.at(status.stage_time, _limit(case, driver, stage))])
+
+
+def _end(case: Case, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason) -> Step:
+    grace = case.deadlines.lost_seconds
+    if case.since(stop.time) >= grace:
+        message = f"Driver {driver.name} did not end within {grace} s of being told to ({stop.message})"
+        return lost(case, known, message, case.at(stop.time, grace))
+    status = stand(
+        case,
+        stage,
+        f"Stopping driver {driver.name}: {stop.message}",
+        driver=known,
+        plan=_plan(case, driver),
+        progress=_progress(case, driver, stage),
+    )
+    acts = () if driver.terminating else (Act.STOP_DRIVER,)
+    return case.answer(status, (*acts, *_keep_lock(case)), [case.at(stop.time, grace)])
+
+
+def _out_of_reach(case: Case, driver: DriverState, known: DriverStatus) -> Step:
+    since, grace = known.missing_since or case.now, case.deadlines.lost_seconds
+    known = replace(known, missing_since=since)
+    seen = f" ({driver.message})" if driver.message else ""
+    if case.since(since) >= grace:
+        message = f"Driver {driver.name} has been out of reach for {grace} s{seen}."
+        return lost(case, known, message, case.at(since, grace))
+    message = f"Driver {driver.name} is out of reach{seen}; it counts as lost if it stays so."
+    status = stand(case, case.reason, message, driver=known)
+    return case.answer(status, _keep_lock(case), [case.at(since, grace)])
+
+
+def _stop(case: Case, driver: DriverState, stage: Reason) -> StopStatus | None:
+    """Why the driver is to end, None if it may go on."""
+    stop = stop_of(case)
+    if stop is not None and not (case.spec.cancel and stop.reason in _OVERRULED_BY_CANCEL):
+        return stop
+    why = _why_stop(case, driver, stage)
+    if why is None:
+        return stop
+    return StopStatus(reason=why[0].value, message=shortened(why[1]), time=stop.time if stop else case.now)
+
+
+def _why_stop(case: Case, driver: DriverState, stage: Reason) -> tuple[Reason, str] | None:
+    limit = _limit(case, driver, stage)
+    late = stage is case.reason and case.since(case.status.stage_time) >= limit
+    if stage is Reason.COMMITTING and not late:
+        return None  # It is nearly done, and what it says then is the truth.
+    if case.spec.cancel:
+        return Reason.CANCELLED, CANCELLED
+    if late:
+        return _overdue(driver, stage, limit)
+    if case.is_out_of_time:
+        return Reason.DEADLINE_EXCEEDED, OUT_OF_TIME
+    if case.spec.suspend:
+        return Reason.SUSPENDED, SUSPENDED
+    if case.facts.lock is Lock.OTHERS:
+        return Reason.QUEUED, f"The table's lock was lost to {case.facts.lock_holder}."
+    return None
+
+
+def _overdue(driver: DriverState, stage: Reason, limit: int) -> tuple[Reason, str]:
+    if stage is not Reason.SUBMITTING:
+        return (
+            Reason.DEADLINE_EXCEEDED,
+            f"{stage.value} took longer than {limit} s; see the policy's deadlines.",
+        )
+    seen = f": {driver.message}" if driver.message else "."
+    if driver.trouble in _TROUBLES:
+        return _TROUBLES[driver.trouble], f"Driver {driver.name} cannot start{seen}"
+    return Reason.SCHEDULING_TIMED_OUT, f"Driver {driver.name} did not start within {limit} s{seen}"
+
+
+def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
+    """How many seconds the driver may be in a stage."""
+    deadlines = case.deadlines
+    match stage:
+        case Reason.PLANNING:
+            return deadlines.planning_seconds
+        case Reason.RUNNING:
+            return deadlines.running_seconds
+        case Reason.COMMITTING:
+            return deadlines.committing_seconds
+    limit = deadlines.scheduling_seconds
+    return min(limit, _TROUBLE_GRACE) if driver.trouble in _TROUBLES else limit
+
+
+def _stage_of(case: Case, driver: DriverState) -> Reason:
+    if driver.phase is DriverPhase.STARTING:
+        return Reason.SUBMITTING
+    if driver.progress is not None:
+        return Reason(driver.progress.stage.value)
+    return Reason.PLANNING if case.reason is Reason.SUBMITTING else case.reason
+
+
+def _plan(case: Case, driver: DriverState) -> PlanSummary | None:
+    """The plan as far as it is known; one that is to be approved counts only once it is complete."""
+    if case.spec.approval is Approval.MANUAL or driver.progress is None:
+        return case.status.plan
+    return driver.progress.plan or case.status.plan
+
+
+def _progress(case: Case, driver: DriverState, stage: Reason) -> str | None:
+    if stage not in {Reason.RUNNING, Reason.COMMITTING}:
+        return None
+    if driver.progress is None or not driver.progress.total:
+        return case.status.progress
+    return f"{driver.progress.done}/{driver.progress.total}"[:_PROGRESS_LENGTH]
+
+
+def _message(driver: DriverState, stage: Reason, plan: PlanSummary | None) -> str:
+    seen = f": {driver.message}" if driver.message else "."
+    if driver.terminating:
+        return f"Driver {driver.name} was told to end from outside{seen}"
+    if stage is Reason.SUBMITTING:
+        return f"Driver {driver.name} {'cannot start yet' if driver.trouble else 'is starting'}{seen}"
+    if stage is Reason.PLANNING:
+        return f"Driver {driver.name} looks for what to compact."
+    if stage is Reason.COMMITTING:
+        return f"Driver {driver.name} commits what was rewritten."
+    return f"Rewriting {plan_text(plan)}." if plan else f"Driver {driver.name} rewrites files."
+
+
+def _keep_lock(case: Case) -> tuple[Act, ...]:
+    return (Act.TAKE_LOCK,) if case.facts.lock is Lock.FREE else ()
