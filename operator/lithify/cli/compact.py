@@ -21,6 +21,7 @@ from lithify.cli.render_report import report_view
 from lithify.job.driver import Request
 from lithify.job.driver import compact as run_compaction
 from lithify.job.planner import RunPlan, Sizing, total_bytes
+from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.task import MergeTask
 from lithify.planning.policy import Strategy
@@ -99,3 +100,10 @@ class ProgressBar:
     def progressed(self, done: int) -> None:
         """Moves the bar."""
         self._progress.update(self._bar, completed=done)
+
+    def committing(self) -> None:
+        """Says so; the bar stays full."""
+        self._progress.update(self._bar, description="committing")
+
+    def committed(self, report: Report) -> None:
+        """Leaves it to the report."""

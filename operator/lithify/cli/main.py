@@ -14,6 +14,7 @@ import click
 from lithify import __version__
 from lithify.cli.compact import compact
 from lithify.cli.demo import demo
+from lithify.cli.drive import drive
 from lithify.cli.inspect import inspect
 from lithify.cli.plan import plan
 from lithify.errors import LithifyError
@@ -34,7 +35,7 @@ def cli(context: click.Context, verbose: bool) -> None:
         context.exit(BAD_USAGE)
 
 
-for _command in (inspect, plan, compact, demo):
+for _command in (inspect, plan, compact, demo, drive):
     cli.add_command(_command)
 
 

@@ -1,6 +1,6 @@
 """One run: pins a snapshot, plans, has the tasks run, commits, reports.
 
-Called by the command line (and later inside a driver pod). Buckets that other commits changed meanwhile are
+Called by the command line, also inside of drivers. Buckets that other commits changed meanwhile are
 planned anew on the newest snapshot, a bounded number of rounds; the work of the others is kept. Each round is
 an attempt with a journal of its own, written before its first file.
 """
@@ -22,6 +22,7 @@ from lithify.errors import (
     CorruptTable,
     LithifyError,
     MissingFile,
+    NotFound,
     StorageError,
 )
 from lithify.faults import reach
@@ -52,6 +53,7 @@ class Request:
         run: its id, None for a new one; a run that is started again finds out whether it has committed.
         sizing: how work is cut.
         max_rounds: how often conflicting buckets are planned.
+        table_uuid: the table that is meant, None for whatever has the name.
     """
 
     table: TableAddress
@@ -60,10 +62,11 @@ class Request:
     run: str | None = None
     sizing: Sizing = field(default_factory=Sizing)
     max_rounds: int = 3
+    table_uuid: str | None = None
 
 
 class Observer(Protocol):
-    """Is told how a run gets on; for progress bars and logs."""
+    """Is told how a run gets on; for progress bars and logs. It may end the run by raising."""
 
     def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
         """A round is planned and its tasks are about to run."""
@@ -71,6 +74,14 @@ class Observer(Protocol):
 
     def progressed(self, done: int) -> None:
         """So many tasks of the round are done."""
+        ...
+
+    def committing(self) -> None:
+        """All tasks of the round are done and what they wrote is about to be committed."""
+        ...
+
+    def committed(self, report: Report) -> None:
+        """A round has committed; this is what the run has done so far, whatever becomes of the rest."""
         ...
 
 
@@ -81,6 +92,12 @@ class Silent:
         """Does nothing."""
 
     def progressed(self, done: int) -> None:
+        """Does nothing."""
+
+    def committing(self) -> None:
+        """Does nothing."""
+
+    def committed(self, report: Report) -> None:
         """Does nothing."""
 
 
@@ -95,7 +112,22 @@ def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observ
     """
     if request.run is not None:
         check_run_id(request.run)
-    return _Run(request, open_table(request.table), runner, clock, observer or Silent()).execute()
+    return _Run(request, open_requested(request), runner, clock, observer or Silent()).execute()
+
+
+def open_requested(request: Request) -> PaimonTable:
+    """Opens the table of a request, and makes sure that it is the one that is meant.
+
+    Raises:
+        NotFound: there is none of that name, or another one.
+        UserError: it cannot be served.
+        StorageError: the file system refuses, or the catalog does not answer.
+    """
+    table = open_table(request.table)
+    if request.table_uuid is not None and table.uuid != request.table_uuid:
+        hint = "another table has its name now, so it was dropped and created again since this was asked for"
+        raise NotFound("table", table.name, hint)
+    return table
 
 
 class _Run:
@@ -137,7 +169,7 @@ class _Run:
 
     def _view_again(self, buckets: Collection[BucketId]) -> View | None:
         """Looks anew at buckets in conflict; the table's schema may be what changed."""
-        self._table = open_table(self._request.table)
+        self._table = open_requested(self._request)
         self._table.check_supported()
         return self._table.view_of(buckets)
 
@@ -206,9 +238,12 @@ class _Run:
             done = self._rewrite(work)
         reach("tasks-done")
         outputs = Outputs(self._table, plan, done)
+        self._observer.committing()
         with self._stage("commit"):
             outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes)
         self._record(plan, outputs, outcome)
+        if outcome.snapshot is not None:
+            self._observer.committed(self._report)
         self._clean(attempt, outputs, outcome)
         return {**outputs.lost, **outcome.conflicts}
 

@@ -13,14 +13,14 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from importlib import resources
 from typing import Any, Self
 
 from lithify.clock import Clock, SystemClock
-from lithify.errors import InvalidOption, TaskFailed
+from lithify.errors import InvalidOption, OutOfMemory, TaskFailed
 from lithify.job.runner import Progress
 from lithify.job.task import MergeTask, TaskResult, run_task
 
@@ -30,6 +30,7 @@ _FIXED = {"spark.speculation": "false"}
 """A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
 
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
+_KILLED = re.compile(r"Python worker exited unexpectedly[^\n]*|exit code 137|OOMKilled")
 _CAUSE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Failed)\b")
 
 
@@ -77,7 +78,12 @@ class SparkRunner:
         work = context.parallelize(largest_first, len(largest_first)).map(_Execute(self._settings.zone))
         with ThreadPoolExecutor(1) as waiting:
             results = waiting.submit(work.collect)
-            _watch(results, context.statusTracker(), progress)
+            try:
+                _watch(results, context.statusTracker(), progress)
+            except BaseException:
+                with suppress(Exception):  # whatever ended the wait matters more; the pool waits for the job
+                    context.cancelAllJobs()
+                raise
         return _results(results)
 
     def _start(self) -> Any:
@@ -115,7 +121,14 @@ def _results(results: Future[list[TaskResult]]) -> list[TaskResult]:
     try:
         return results.result()
     except Exception as error:
-        raise TaskFailed(f"a task failed {_TASK_TRIES} times: {_cause(str(error))}") from error
+        raise _failure(str(error)) from error
+
+
+def _failure(message: str) -> TaskFailed:
+    """What Spark gave up on. A worker that is gone without a word was killed, mostly for its memory."""
+    if (killed := _KILLED.search(message)) is not None:
+        return OutOfMemory("Spark", f"a task failed again and again ({killed[0]})")
+    return TaskFailed(f"a task failed {_TASK_TRIES} times: {_cause(message)}")
 
 
 def _cause(message: str) -> str:

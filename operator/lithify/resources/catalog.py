@@ -127,6 +127,13 @@ class CatalogSpec:
     discovery: Discovery | None = Field(default=None, description="Finds the tables by itself. Off if unset.")
 
 
+def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, str]:
+    """A catalog's options as pypaimon wants them, with those that are kept in a Secret."""
+    metastore = {Metastore.FILESYSTEM: "filesystem", Metastore.REST: "rest", Metastore.JDBC: "jdbc"}
+    uri = {} if spec.uri is None else {"uri": spec.uri}
+    return {**spec.options, **secret, "metastore": metastore[spec.metastore], **uri}
+
+
 @part()
 class CatalogStatus:
     """What the operator knows of the catalog."""

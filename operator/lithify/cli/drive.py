@@ -1,0 +1,308 @@
+"""`lithify drive`: one attempt at a Compaction, as a launcher starts it in a pod or a process.
+
+The order comes through the environment or stdin, progress and outcome go where the environment says. Nothing
+here talks to the operator, so an attempt outlives it. What was committed is reported as such, whatever goes
+wrong afterwards; an attempt that is asked to stop before says nothing, and the operator looks at the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from lithify.cli.drive_outcome import (
+    outcome_of_error,
+    outcome_of_plan,
+    outcome_of_report,
+    plan_summary,
+    save_outcome,
+)
+from lithify.cli.drive_progress import (
+    DriveObserver,
+    PodAddress,
+    Stopped,
+    StopSignal,
+    Tell,
+    Throttled,
+    to_file,
+)
+from lithify.clock import SystemClock
+from lithify.controller.launching.instructions import (
+    OUTCOME_VARIABLE,
+    POD_ADDRESS_VARIABLE,
+    POD_NAME_VARIABLE,
+    POD_NAMESPACE_VARIABLE,
+    PROGRESS_VARIABLE,
+    SECRETS_VARIABLE,
+    VARIABLE,
+    Instructions,
+    read_instructions,
+)
+from lithify.errors import InvalidOption, LithifyError, NotFound
+from lithify.job.driver import Request, compact, open_requested
+from lithify.job.planner import Sizing, plan_run, tasks_of
+from lithify.job.report import Report
+from lithify.job.spark import SparkRunner, SparkSettings
+from lithify.planning.policy import Strategy
+from lithify.resources.outcome import Outcome, Progress, write_outcome
+from lithify.rewriting.budget import Budget
+from lithify.tables.paimon.catalog import TableAddress
+from lithify.tables.paimon.table import Selection
+
+STOPPED = 128 + signal.SIGTERM
+DEFAULT_OUTCOME = "/dev/termination-log"
+_SHORTEST_SECRET = 4
+"""Shorter values would be found everywhere, and protect nothing."""
+
+Compact = Callable[[Request, DriveObserver], Report]
+"""Runs a request to its end."""
+
+
+@click.command(hidden=True)
+@click.pass_context
+def drive(context: click.Context) -> None:
+    """Run one attempt at a Compaction, as the operator has ordered it."""
+    stop = StopSignal()
+    signal.signal(signal.SIGTERM, stop.handle)
+    try:
+        code = _drive(os.environ, stop, verbose=bool(context.obj))
+    except Stopped:
+        code = STOPPED
+    context.exit(code)
+
+
+def _drive(environment: MutableMapping[str, str], stop: StopSignal, *, verbose: bool) -> int:
+    """Runs the attempt, leaves its outcome where it is looked for, and returns the exit code."""
+    text = environment.pop(VARIABLE, None)
+    instructions = read_instructions(sys.stdin.read() if text is None else text)
+    log = Log(instructions, verbose=verbose)
+    with _telling(environment) as tell:
+        attempt = Attempt(instructions, log, stop, tell)
+        outcome = attempt.execute(Path(environment.get(SECRETS_VARIABLE, "")), environment)
+    if outcome is not None:
+        log.write("ended", outcome=json.loads(write_outcome(outcome)))
+        save_outcome(outcome, Path(environment.get(OUTCOME_VARIABLE, DEFAULT_OUTCOME)))
+    return attempt.exit_code
+
+
+@contextmanager
+def _telling(environment: Mapping[str, str]) -> Iterator[Tell]:
+    """Where progress goes: to a file, to the pod's annotation, or nowhere."""
+    if PROGRESS_VARIABLE in environment:
+        yield to_file(Path(environment[PROGRESS_VARIABLE]))
+    elif POD_NAME_VARIABLE in environment and "KUBERNETES_SERVICE_HOST" in environment:
+        pod = PodAddress(
+            host=environment["KUBERNETES_SERVICE_HOST"],
+            port=int(environment.get("KUBERNETES_SERVICE_PORT", "443")),
+            namespace=environment[POD_NAMESPACE_VARIABLE],
+            name=environment[POD_NAME_VARIABLE],
+        )
+        with Throttled(pod.annotate) as tell:
+            yield tell
+    else:
+        yield _silent
+
+
+def _silent(progress: Progress) -> None:
+    del progress
+
+
+class Log:
+    """Structured lines on stderr, each with the run's id; credentials are left out of them."""
+
+    def __init__(self, instructions: Instructions, *, verbose: bool) -> None:
+        self._fixed = {
+            "run": instructions.run,
+            "attempt": instructions.attempt,
+            "table": instructions.identifier,
+        }
+        self._clock = SystemClock(ZoneInfo("UTC"))
+        self._secrets: tuple[str, ...] = ()
+        self.verbose = verbose
+
+    def hide(self, secrets: Mapping[str, str]) -> None:
+        """From here on these values are left out."""
+        self._secrets = tuple(value for value in secrets.values() if len(value) >= _SHORTEST_SECRET)
+
+    def clean(self, text: str) -> str:
+        """A text without credentials."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def write(self, message: str, **fields: object) -> None:
+        """Writes a line."""
+        line = {"time": self._clock.now().isoformat(), "message": message, **self._fixed, **fields}
+        click.echo(self.clean(json.dumps(line, ensure_ascii=False)), err=True)
+
+    def error(self, error: BaseException) -> None:
+        """Writes a line about an error, with where it came from unless it is one of ours."""
+        fields: dict[str, object] = {"error": type(error).__name__, "problem": str(error)}
+        if self.verbose or not isinstance(error, LithifyError):
+            fields["traceback"] = "".join(traceback.format_exception(error))
+        self.write("failed", **fields)
+
+
+class Attempt:
+    """One attempt, from its instructions to its outcome."""
+
+    def __init__(self, instructions: Instructions, log: Log, stop: StopSignal, tell: Tell) -> None:
+        self._instructions = instructions
+        self._log = log
+        self._stop = stop
+        self._observer = DriveObserver(tell, stop)
+        self.exit_code = 0
+
+    def execute(
+        self, secrets: Path, environment: Mapping[str, str], runs: Compact | None = None
+    ) -> Outcome | None:
+        """Runs the attempt and says how it ended; None if it was stopped before it had committed.
+
+        Args:
+            secrets: the folder of the mounted Secret.
+            environment: where the pod's address stands.
+            runs: what runs a request; by default Spark.
+        """
+        told = self._instructions
+        self._log.write("started", planOnly=told.plan_only, strategy=told.strategy.value)
+        try:
+            credentials = credentials_of(told, secrets)
+            self._log.hide(credentials)
+            request = request_of(told, credentials)
+            if told.plan_only:
+                return self._plan(request)
+            report = (runs or self._spark(environment))(request, self._observer)
+            self._stop.shield()
+            return outcome_of_report(report, told.attempt, self._observer.plan)
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the operator is told
+            return self._after(error)
+
+    def _after(self, error: BaseException) -> Outcome | None:
+        """What an attempt comes to that did not reach its end."""
+        self._stop.shield()
+        told, report = self._instructions, self._observer.committed_so_far
+        if not self._stop.requested:
+            self._log.error(error)
+        sentence = self._log.clean(" ".join(str(error).split()))
+        if report is not None:
+            why = "it was stopped" if self._stop.requested else sentence
+            message = f"some buckets were compacted, then the run was given up: {why}"
+            return outcome_of_report(report, told.attempt, self._observer.plan, message)
+        if self._stop.requested or isinstance(error, KeyboardInterrupt):
+            self._log.write("stopped")
+            self.exit_code = STOPPED
+            return None
+        self.exit_code = error.exit_code if isinstance(error, LithifyError) else 1
+        outcome = outcome_of_error(told.run, told.attempt, error, self._observer.plan)
+        return replace(outcome, message=self._log.clean(outcome.message))
+
+    def _plan(self, request: Request) -> Outcome:
+        """Plans as the run would, without Spark and without a trace in the table."""
+        told = self._instructions
+        table = open_requested(request)
+        table.check_supported()
+        view = table.view(request.selection)
+        if view is None:
+            nothing = Report(table.name, told.run, "NothingToDo", request.strategy.value)
+            return outcome_of_report(nothing, told.attempt, None)
+        plan = plan_run(table, view, request.strategy, clock_of(told))
+        tasks = [task for _, task in tasks_of(table, plan, "", request.sizing)]
+        return outcome_of_plan(told.run, told.attempt, plan_summary(plan, tasks), view.snapshot_id)
+
+    def _spark(self, environment: Mapping[str, str]) -> Compact:
+        def run(request: Request, observer: DriveObserver) -> Report:
+            with _spark_settings(self._instructions, environment, self._log.verbose) as settings:
+                ended = Ended()
+                try:
+                    with SparkRunner(settings) as runner:
+                        ended.report = compact(request, runner, clock_of(self._instructions), observer)
+                        self._stop.shield()
+                except Exception as error:
+                    if ended.report is None:
+                        raise
+                    self._log.error(error)  # Spark could not be stopped; the run is over all the same
+                assert ended.report is not None  # noqa: S101  # else it was raised
+                return ended.report
+
+        return run
+
+
+@dataclass(slots=True)
+class Ended:
+    """What a run came to, once it has."""
+
+    report: Report | None = None
+
+
+@contextmanager
+def _spark_settings(
+    told: Instructions, environment: Mapping[str, str], verbose: bool
+) -> Iterator[SparkSettings]:
+    conf = dict(told.conf)
+    if POD_ADDRESS_VARIABLE in environment:
+        address = environment[POD_ADDRESS_VARIABLE]
+        conf["spark.driver.host"] = f"[{address}]" if ":" in address else address
+    with tempfile.TemporaryDirectory(prefix="lithify-drive-") as folder:
+        if told.executor_template is not None:
+            template = Path(folder) / "executor.json"
+            template.write_text(json.dumps(told.executor_template), encoding="utf-8")
+            conf["spark.kubernetes.executor.podTemplateFile"] = str(template)
+        yield SparkSettings(master=told.master, conf=conf, zone=_zone(told), verbose=verbose)
+
+
+def credentials_of(told: Instructions, folder: Path) -> dict[str, str]:
+    """The catalog options that are kept in a Secret.
+
+    Raises:
+        NotFound: the Secret, or a key of it, does not exist.
+    """
+    found = dict(told.credentials)
+    for option, key in told.credential_files.items():
+        try:
+            found[option] = (folder / key).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            hint = f"the Catalog's spec.secretRef takes {option} from it ({type(error).__name__})"
+            raise NotFound("key", f"{key} in Secret {told.secret}", hint) from error
+    return found
+
+
+def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
+    """What is to be compacted."""
+    _zone(told)
+    return Request(
+        table=TableAddress(
+            warehouse=told.warehouse,
+            name=told.identifier,
+            catalog_options={**told.catalog_options, **credentials},
+            overrides=told.overrides,
+        ),
+        strategy=Strategy(told.strategy.value.lower()),
+        selection=Selection(told.partitions, frozenset(told.buckets)),
+        run=told.run,
+        sizing=Sizing(told.task_size, Budget(told.task_memory)),
+        table_uuid=told.table_uuid,
+    )
+
+
+def clock_of(told: Instructions) -> SystemClock:
+    """The machine's clock in the table's zone."""
+    return SystemClock(_zone(told))
+
+
+def _zone(told: Instructions) -> ZoneInfo:
+    try:
+        return ZoneInfo(told.time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        problem = f"'{told.time_zone}' is not a time zone such as Europe/Berlin"
+        raise InvalidOption("timeZone", problem) from error

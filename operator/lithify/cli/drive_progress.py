@@ -1,0 +1,197 @@
+"""How far an attempt is: told to the operator while it lasts, and heeding its wish to stop.
+
+Used by `drive`. Telling is best effort and never hurts the run: a pod's annotation is patched in a thread of
+its own, at most every few seconds, and whatever goes wrong there is forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+from threading import Condition, Event, Thread
+
+from lithify.cli.drive_outcome import plan_summary, replace_file
+from lithify.job.planner import RunPlan
+from lithify.job.report import Report
+from lithify.job.task import MergeTask
+from lithify.resources.compaction import PlanSummary
+from lithify.resources.names import ANNOTATION_PROGRESS
+from lithify.resources.outcome import Progress, Stage, write_progress
+
+Tell = Callable[[Progress], None]
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_PATCH_SECONDS = 2.0
+_TIMEOUT_SECONDS = 5.0
+
+
+class Stopped(BaseException):
+    """Somebody wants the attempt to end; not an error of any kind, so nothing but the end handles it."""
+
+
+class StopSignal:
+    """The wish to stop. It ends the attempt at once, but lets a commit that has begun come to its end."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._is_shielded = False
+
+    def handle(self, *_: object) -> None:
+        """The handler of a signal."""
+        is_first, self.requested = not self.requested, True
+        if is_first and not self._is_shielded:
+            raise Stopped
+
+    def shield(self) -> None:
+        """From here on the wish waits."""
+        self._is_shielded = True
+
+    def unshield(self) -> None:
+        """Heeds the wish, if it was uttered meanwhile."""
+        was_shielded, self._is_shielded = self._is_shielded, False
+        if was_shielded and self.requested:
+            raise Stopped
+
+
+class DriveObserver:
+    """An `Observer` of the job's driver.
+
+    Attributes:
+        plan: what the first round does; later ones only repeat parts of it.
+        committed_so_far: the run as it stood after its last commit.
+    """
+
+    def __init__(self, tell: Tell, stop: StopSignal) -> None:
+        self._tell = tell
+        self._stop = stop
+        self._progress = Progress(stage=Stage.PLANNING)
+        self.plan: PlanSummary | None = None
+        self.committed_so_far: Report | None = None
+        tell(self._progress)
+
+    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+        """A round begins."""
+        self._stop.unshield()
+        self.plan = self.plan or plan_summary(plan, tasks)
+        self._show(Progress(stage=Stage.RUNNING, total=len(tasks), plan=self.plan))
+
+    def progressed(self, done: int) -> None:
+        """Some tasks are done."""
+        self._show(replace(self._progress, done=done))
+
+    def committing(self) -> None:
+        """From here on a wish to stop waits for the commit's end."""
+        self._stop.shield()
+        self._show(replace(self._progress, stage=Stage.COMMITTING, done=self._progress.total))
+
+    def committed(self, report: Report) -> None:
+        """Whatever happens now, the run has succeeded in part."""
+        self.committed_so_far = report
+        self._stop.unshield()
+
+    def _show(self, progress: Progress) -> None:
+        if progress != self._progress:
+            self._progress = progress
+            self._tell(progress)
+
+
+def to_file(path: Path) -> Tell:
+    """Tells by a file that is replaced each time."""
+
+    def tell(progress: Progress) -> None:
+        with suppress(OSError):
+            replace_file(path, write_progress(progress))
+
+    return tell
+
+
+@dataclass(frozen=True, slots=True)
+class PodAddress:
+    """A pod at its API server.
+
+    Attributes:
+        host: of the API server.
+        port: of the API server.
+        namespace: the pod's.
+        name: the pod's.
+        account: folder with `token` and `ca.crt`; without the latter, plain HTTP is spoken.
+    """
+
+    host: str
+    port: int
+    namespace: str
+    name: str
+    account: Path = SERVICE_ACCOUNT
+
+    def annotate(self, progress: Progress) -> None:
+        """Writes the progress into the pod's annotation.
+
+        Raises:
+            OSError, http.client.HTTPException: that did not work; what the server says is not looked at.
+        """
+        body = {"metadata": {"annotations": {ANNOTATION_PROGRESS: write_progress(progress)}}}
+        headers = {
+            "Authorization": f"Bearer {(self.account / 'token').read_text().strip()}",
+            "Content-Type": "application/merge-patch+json",
+        }
+        connection = self._connect()
+        try:
+            path = f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+            connection.request("PATCH", path, json.dumps(body), headers)
+            connection.getresponse().read()
+        finally:
+            connection.close()
+
+    def _connect(self) -> HTTPConnection:
+        authority = self.account / "ca.crt"
+        if not authority.exists():
+            return HTTPConnection(self.host, self.port, timeout=_TIMEOUT_SECONDS)
+        trust = ssl.create_default_context(cafile=str(authority))
+        return HTTPSConnection(self.host, self.port, timeout=_TIMEOUT_SECONDS, context=trust)
+
+
+class Throttled:
+    """Tells in a thread, the newest only, with a pause between; a context manager.
+
+    Args:
+        tell: may be slow and may fail.
+        seconds: the pause.
+    """
+
+    def __init__(self, tell: Tell, seconds: float = _PATCH_SECONDS) -> None:
+        self._slow = tell
+        self._seconds = seconds
+        self._newest: Progress | None = None
+        self._changed = Condition()
+        self._closed = Event()
+        self._thread = Thread(target=self._run, name="progress", daemon=True)
+
+    def __enter__(self) -> Tell:
+        self._thread.start()
+        return self._tell
+
+    def __exit__(self, *_: object) -> None:
+        # Not waited for: the outcome says more than any progress, and the API server may be slow.
+        self._closed.set()
+        with self._changed:
+            self._changed.notify()
+
+    def _tell(self, progress: Progress) -> None:
+        with self._changed:
+            self._newest = progress
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            with self._changed:
+                self._changed.wait_for(lambda: self._newest is not None or self._closed.is_set())
+                progress, self._newest = self._newest, None
+            if progress is not None and not self._closed.is_set():
+                with suppress(Exception):
+                    self._slow(progress)
+                self._closed.wait(self._seconds)

@@ -1,0 +1,314 @@
+"""Drivers as processes of this machine: for laptops, for `lithify watch`, and for tests.
+
+A driver has a folder; its lock tells whether it lives. The driver inherits the locked descriptor, so the
+kernel holds the lock exactly as long as it lives: whatever becomes of the operator, and whoever gets its
+process id later. A driver gets its order, with the credentials, through a pipe after its process id is on
+record; if the operator dies before that, the pipe breaks and the driver ends without having done anything.
+
+The calls are short and block: they touch a few small files of a local folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from uuid import uuid4
+
+from lithify.clock import Clock
+from lithify.controller.launching.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.launching.folder import DriverFolder, Record
+from lithify.controller.launching.instructions import (
+    OUTCOME_VARIABLE,
+    PROGRESS_VARIABLE,
+    SECRETS_VARIABLE,
+    VARIABLE,
+    Instructions,
+    instructions_of,
+    write_instructions,
+)
+from lithify.controller.launching.spark_conf import conf_problem, local_conf, local_master
+from lithify.errors import ClusterRefused, ClusterUnavailable, NotFound
+from lithify.resources.catalog import SecretReference
+from lithify.resources.names import ObjectKey
+
+ReadSecret = Callable[[str, SecretReference], Awaitable[Mapping[str, str]]]
+"""The catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""
+
+_NOT_INHERITED = frozenset({VARIABLE, SECRETS_VARIABLE, OUTCOME_VARIABLE, PROGRESS_VARIABLE})
+_LARGEST_LOG = 4 << 20
+_POLL_SECONDS = 0.5
+_TRIES = 20
+_EXIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSettings:
+    """How drivers are run.
+
+    Attributes:
+        folder: where their folders are.
+        command: what to run, such as `lithify drive`.
+        grace_seconds: how long a driver that was asked to end may take, before it is killed.
+        kept_seconds: how long after its start a driver's folder is kept, once it was released.
+        largest_log: bytes beyond which the older part of a log is dropped.
+        poll_seconds: how often `watch` looks.
+        variables: added to the environment of drivers.
+    """
+
+    folder: Path
+    command: Sequence[str]
+    grace_seconds: float = 60.0
+    kept_seconds: float = 7 * 86400.0
+    largest_log: int = _LARGEST_LOG
+    poll_seconds: float = _POLL_SECONDS
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+class ProcessLauncher:
+    """A `Launcher` of processes. `watch` has to run for changes to be told and for logs to stay small."""
+
+    def __init__(self, settings: ProcessSettings, secrets: ReadSecret, clock: Clock) -> None:
+        self._settings = settings
+        self._secrets = secrets
+        self._clock = clock
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._tell: Callable[[ObjectKey], None] = lambda _: None
+
+    async def start(self, order: DriverOrder) -> DriverState:
+        """Starts a driver, or returns the one that there is.
+
+        Raises:
+            ClusterRefused: its settings, or its credentials, are not in order.
+            ClusterUnavailable: the machine did not let it start.
+        """
+        text = write_instructions(await self._instructions(order))
+        for _ in range(_TRIES):
+            found = self._look(order.key)
+            if found is not None:
+                return found
+            try:
+                child = self._try_start(order)
+            except OSError as error:
+                raise ClusterUnavailable(f"start of {order.key}", str(error)) from error
+            if child is not None:
+                await asyncio.to_thread(_send, child, text)
+                continue
+            await asyncio.sleep(self._settings.poll_seconds / 10)
+        raise ClusterUnavailable(f"start of {order.key}", "somebody else keeps its folder locked")
+
+    async def look(self, key: ObjectKey) -> DriverState | None:
+        """The driver of a Compaction; None if there is none."""
+        return self._look(key)
+
+    async def stop(self, key: ObjectKey, driver_uid: str) -> None:
+        """Asks a driver to end; when its time of grace is over, it is killed with all that it started."""
+        folder = self._folder(key)
+        record = folder.record()
+        if record is None or record.uid != driver_uid or not folder.is_alive():
+            return
+        if record.stopped is None:
+            record = replace(record, stopped=self._clock.now())
+            folder.write(record)
+            folder.send(record, signal.SIGTERM)
+        else:
+            self._kill_if_late(folder, record)
+
+    async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
+        """Lets a driver go; one that is to be removed and still lives is stopped first."""
+        folder = self._folder(key)
+        record = folder.record()
+        if record is None or record.uid != driver_uid:
+            return
+        folder.write(replace(record, released=True, remove=record.remove or remove))
+        if remove:
+            await self.stop(key, driver_uid)
+            self._look(key)
+
+    async def all(self) -> list[tuple[ObjectKey, str]]:
+        """The drivers that have not been released."""
+        found = [(folder.key, folder.record()) for folder in DriverFolder.all(self._settings.folder)]
+        return [(key, record.uid) for key, record in found if record is not None and not record.released]
+
+    def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
+        """Has `tell` called when a driver may have changed, at most `poll_seconds` late."""
+        self._tell = tell
+
+    async def watch(self) -> None:
+        """Looks at all drivers again and again, for ever."""
+        seen: dict[ObjectKey, object] = {}
+        while True:
+            now = {folder.key: self._watched(folder) for folder in DriverFolder.all(self._settings.folder)}
+            for key in {key for key in now.keys() | seen.keys() if now.get(key) != seen.get(key)}:
+                self._tell(key)
+            seen = now
+            await asyncio.sleep(self._settings.poll_seconds)
+
+    def _watched(self, folder: DriverFolder) -> object:
+        """Does what a driver's kubelet would; returns what is told to have changed when it differs."""
+        try:
+            return self._tended(folder)
+        except OSError:
+            return None  # a full disk, for example, is no reason to look away from the others
+
+    def _tended(self, folder: DriverFolder) -> object:
+        record = folder.record()
+        if record is None:
+            return None
+        is_alive = folder.is_alive()
+        if is_alive:
+            folder.shorten_log(self._settings.largest_log)
+            self._kill_if_late(folder, record)
+        else:
+            self._reap(folder, record)
+            age = (self._clock.now() - record.started).total_seconds()
+            if record.remove or (record.released and age > self._settings.kept_seconds):
+                folder.remove()
+        return (record.uid, is_alive, folder.progress_time())
+
+    async def _instructions(self, order: DriverOrder) -> Instructions:
+        problem = conf_problem(order.spark)
+        if problem is not None:
+            raise ClusterRefused(f"start of {order.key}", problem)
+        reference = order.catalog.secret_ref
+        try:
+            credentials = {} if reference is None else await self._secrets(order.key.namespace, reference)
+        except NotFound as error:
+            raise ClusterRefused(f"start of {order.key}", str(error)) from error
+        return instructions_of(
+            order,
+            master=local_master(order, os.cpu_count() or 1),
+            conf=local_conf(order),
+            credentials=credentials,
+        )
+
+    def _try_start(self, order: DriverOrder) -> subprocess.Popen[bytes] | None:
+        """Starts a driver that waits for its order; None if the folder is locked, or there is one already."""
+        folder = self._folder(order.key)
+        record = Record(
+            uid=uuid4().hex,
+            owner_uid=order.uid,
+            attempt=order.attempt,
+            started=self._clock.now(),
+            memory_kills=folder.memory_kills(),
+        )
+        with folder.locked() as lock:
+            if lock is None or folder.record() is not None:
+                return None
+            folder.clear()
+            folder.write(record)
+            child = None
+            try:
+                child = self._children[record.uid] = self._spawn(folder, lock)
+                folder.write(replace(record, pid=child.pid))
+            except OSError:
+                if child is not None:
+                    child.kill()
+                folder.clear()
+                raise
+            return child
+
+    def _spawn(self, folder: DriverFolder, lock: int) -> subprocess.Popen[bytes]:
+        own = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+        environment = {
+            **own,
+            **self._settings.variables,
+            OUTCOME_VARIABLE: str(folder.outcome_file),
+            PROGRESS_VARIABLE: str(folder.progress_file),
+        }
+        with folder.open_log() as log:
+            return subprocess.Popen(  # noqa: S603  # the command is the operator's own
+                list(self._settings.command),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                pass_fds=(lock,),
+                start_new_session=True,
+            )
+
+    def _look(self, key: ObjectKey) -> DriverState | None:
+        folder = self._folder(key)
+        record = folder.record()
+        if record is None:
+            return None
+        if record.remove and not folder.is_alive():
+            folder.remove()
+            return None
+        return self._state(folder, record)
+
+    def _state(self, folder: DriverFolder, record: Record) -> DriverState:
+        # In this order: what a driver wrote last is there when it is found dead.
+        is_alive = folder.is_alive()
+        progress, outcome = folder.progress(), folder.outcome()
+        code = None if is_alive else self._reap(folder, record)
+        phase = DriverPhase.ENDED
+        if is_alive:
+            phase = DriverPhase.STARTING if progress is None else DriverPhase.RUNNING
+        trouble, message = None, ""
+        if not is_alive and outcome is None and record.stopped is None:
+            trouble, message = _trouble(code, folder.memory_kills() - record.memory_kills)
+        return DriverState(
+            name=f"process {record.pid}" if record.pid else "process",
+            uid=record.uid,
+            owner_uid=record.owner_uid,
+            attempt=record.attempt,
+            phase=phase,
+            trouble=trouble,
+            message=message,
+            terminating=record.stopped is not None,
+            released=record.released,
+            started=record.started,
+            progress=progress,
+            outcome=outcome,
+            exit_code=code,
+        )
+
+    def _reap(self, folder: DriverFolder, record: Record) -> int | None:
+        """The exit code of a driver that is dead; only the operator that started it can find it out."""
+        child = self._children.get(record.uid)
+        if child is None:
+            return record.exit_code
+        try:
+            code = child.wait(_EXIT_SECONDS)  # its lock is gone, so its end is a matter of moments
+        except subprocess.TimeoutExpired:
+            return None
+        del self._children[record.uid]
+        current = folder.record()
+        if current is not None and current.uid == record.uid:
+            folder.write(replace(current, exit_code=code))
+        return code
+
+    def _kill_if_late(self, folder: DriverFolder, record: Record) -> None:
+        if record.stopped is None:
+            return
+        if (self._clock.now() - record.stopped).total_seconds() >= self._settings.grace_seconds:
+            folder.send(record, signal.SIGKILL)
+
+    def _folder(self, key: ObjectKey) -> DriverFolder:
+        return DriverFolder(self._settings.folder, key)
+
+
+def _send(child: subprocess.Popen[bytes], text: str) -> None:
+    """Gives a driver its order; one that has died already is found dead later."""
+    assert child.stdin is not None  # noqa: S101  # it was asked for
+    try:
+        with child.stdin as pipe:
+            pipe.write(text.encode())
+    except OSError:
+        return
+
+
+def _trouble(code: int | None, memory_kills: int) -> tuple[Trouble | None, str]:
+    """What ended a driver that left no outcome."""
+    if code == -signal.SIGKILL and memory_kills > 0:
+        return Trouble.OUT_OF_MEMORY, "the process was killed while the machine was out of memory"
+    if code is None:
+        return Trouble.DISRUPTED, "the process is gone; it ended while no operator watched"
+    if code < 0:
+        return Trouble.DISRUPTED, f"the process was ended by signal {-code}"
+    return None, f"the process ended with code {code} and left no outcome; see its log"
