@@ -8,12 +8,25 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lithify.resources.modelling import NAME_LENGTH, Rule, part
-from lithify.resources.objects import OBJECT_NAME, Condition, Metadata, Reference
+from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, name_rule, part, rules
+from lithify.resources.objects import (
+    CONDITIONS,
+    OBJECT_NAME,
+    Condition,
+    Metadata,
+    Reference,
+)
 
 OptionName = Annotated[str, Field(min_length=1, max_length=128)]
 OptionValue = Annotated[str, Field(max_length=1024)]
-TablePattern = Annotated[str, Field(min_length=1, max_length=256)]
+OPTION_NAMES = Rule(
+    "self.all(name, name.size() >= 1 && name.size() <= 128)", "names of options have 1 to 128 characters"
+)
+OWN_FIELDS = Rule(
+    "self.all(name, !(name in ['metastore', 'uri', 'warehouse']))",
+    "metastore, uri and warehouse are fields of the spec, not options",
+)
+TablePattern = Annotated[str, Field(min_length=3, max_length=256, pattern=r"^[^.\s]+\.[^.\s]+$")]
 
 
 class Format(StrEnum):
@@ -42,6 +55,7 @@ class SecretReference:
         examples=[{"s3.access-key": "access-key", "s3.secret-key": "secret-key"}],
         min_length=1,
         max_length=32,
+        json_schema_extra=rules(OPTION_NAMES, OWN_FIELDS),
     )
 
 
@@ -83,22 +97,38 @@ class Discovery:
         ".uri",
     ),
     Rule(
-        "!has(self.options) || self.options.all(name, !(name in ['metastore', 'uri', 'warehouse']))",
-        "options must not hold metastore, uri or warehouse; they have fields of their own",
-        ".options",
-    ),
-    Rule(
         "!has(self.options) || !has(self.secretRef) "
         "|| self.options.all(name, !(name in self.secretRef.options))",
         "an option stands either in options or in secretRef.options, not in both",
         ".options",
     ),
-    Rule("self.format == oldSelf.format", "the format of a catalog cannot be changed", ".format"),
+    Rule(
+        "self.metastore == 'Rest' || self.warehouse.matches('^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')",
+        "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path",
+        ".warehouse",
+    ),
+    Rule(
+        "self.metastore != 'Rest' || (has(self.options) && 'token.provider' in self.options) "
+        "|| (has(self.secretRef) && 'token.provider' in self.secretRef.options)",
+        "a Rest catalog needs the option token.provider, bear or dlf",
+        ".options",
+    ),
+    Rule(
+        "!has(self.options) || !('token.provider' in self.options) "
+        "|| self.options['token.provider'] != 'bear' || 'token' in self.options "
+        "|| (has(self.secretRef) && 'token' in self.secretRef.options)",
+        "the token.provider bear needs the option token; keep it in a Secret, see secretRef",
+        ".secretRef",
+    ),
 )
 class CatalogSpec:
     """How to reach the catalog."""
 
-    format: Format = Field(default=Format.PAIMON, description="Format of its tables.")
+    format: Format = Field(
+        default=Format.PAIMON,
+        description="Format of its tables.",
+        json_schema_extra=rules(Rule("self == oldSelf", "the format of a catalog cannot be changed")),
+    )
     metastore: Metastore = Field(
         default=Metastore.FILESYSTEM, description="Where it keeps what it knows of its tables."
     )
@@ -114,6 +144,7 @@ class CatalogSpec:
         default_factory=dict,
         description="Catalog options by Paimon's names. Credentials belong into a Secret, see secretRef.",
         max_length=64,
+        json_schema_extra=rules(OPTION_NAMES, OWN_FIELDS),
     )
     secret_ref: SecretReference | None = Field(
         default=None, description="Catalog options that are kept in a Secret."
@@ -138,15 +169,20 @@ def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, s
 class CatalogStatus:
     """What the operator knows of the catalog."""
 
-    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
-    conditions: tuple[Condition, ...] = Field(
-        default=(), description="Ready: the catalog answers.", max_length=8
+    observed_generation: int = Field(
+        default=-1, description="The generation of the spec that was heeded.", ge=-1
     )
-    tables: int | None = Field(default=None, description="LakeTables that use it.")
-    discovered_tables: int | None = Field(default=None, description="Tables that discovery found.")
+    conditions: tuple[Condition, ...] = Field(
+        default=(),
+        description="Ready: the catalog answers.",
+        max_length=8,
+        json_schema_extra=CONDITIONS,
+    )
+    tables: int | None = Field(default=None, description="LakeTables that use it.", ge=0)
+    discovered_tables: int | None = Field(default=None, description="Tables that discovery found.", ge=0)
 
 
-@part()
+@part(name_rule("Catalog", OWN_NAME_LENGTH))
 class Catalog:
     """A warehouse of lakehouse tables, and how to reach it."""
 

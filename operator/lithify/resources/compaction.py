@@ -8,11 +8,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, part
-from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference, condition_of
+from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, name_rule, part, rules
+from lithify.resources.objects import (
+    CONDITIONS,
+    Condition,
+    ConditionStatus,
+    Metadata,
+    Reference,
+    condition_of,
+)
 from lithify.resources.policy import Approval, PartitionValues
 from lithify.resources.table import SnapshotText
 
+MOST_NAME_LENGTH = 52
+"""The longest name of a Compaction: the names of its pods, which are longer, have at most 63 characters."""
 SUCCEEDED = "Succeeded"
 """The type of the condition that sums a Compaction up."""
 
@@ -84,19 +93,18 @@ _UNFINISHED = _DRIVEN | {
 _SUCCESSES = frozenset({Reason.COMPACTED, Reason.NOTHING_TO_DO, Reason.PLANNED})
 
 
+_MESSAGE = (
+    "a Compaction is one run: only suspend, cancel, approved and ttlSecondsAfterFinished can be changed"
+)
+FIXED = Rule("self == oldSelf", _MESSAGE)
+
+
 @part(
     Rule(
-        "self.tableRef == oldSelf.tableRef && self.strategy == oldSelf.strategy "
-        "&& has(self.partitions) == has(oldSelf.partitions) "
-        "&& (!has(self.partitions) || self.partitions == oldSelf.partitions) "
-        "&& has(self.buckets) == has(oldSelf.buckets) "
-        "&& (!has(self.buckets) || self.buckets == oldSelf.buckets) "
-        "&& self.dryRun == oldSelf.dryRun && self.approval == oldSelf.approval "
+        "has(self.partitions) == has(oldSelf.partitions) && has(self.buckets) == has(oldSelf.buckets) "
         "&& has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) "
-        "&& (!has(self.activeDeadlineSeconds) "
-        "|| self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds) "
-        "&& has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause)",
-        "a Compaction is one run: only suspend, cancel, approved and ttlSecondsAfterFinished can be changed",
+        "&& has(self.cause) == has(oldSelf.cause)",
+        _MESSAGE,
     ),
     Rule("self.approved || !oldSelf.approved", "an approval cannot be taken back; set cancel", ".approved"),
     Rule("self.cancel || !oldSelf.cancel", "a cancelled Compaction stays so; create another one", ".cancel"),
@@ -109,20 +117,31 @@ _SUCCESSES = frozenset({Reason.COMPACTED, Reason.NOTHING_TO_DO, Reason.PLANNED})
 class CompactionSpec:
     """What to compact. Like a Job's, most of it cannot be changed."""
 
-    table_ref: Reference = Field(description="The LakeTable.")
+    table_ref: Reference = Field(description="The LakeTable.", json_schema_extra=rules(FIXED))
     strategy: Strategy = Field(
         default=Strategy.MINOR,
         description="Minor: one pick a bucket by the table's triggers. Full: everything to the top level.",
+        json_schema_extra=rules(FIXED),
     )
     partitions: tuple[PartitionValues, ...] = Field(
-        default=(), description="Only partitions with the values of one of these. Empty: all.", max_length=256
+        default=(),
+        description="Only partitions with the values of one of these. Empty: all.",
+        max_length=256,
+        json_schema_extra=rules(FIXED),
     )
     buckets: tuple[Annotated[int, Field(ge=0, le=2147483647)], ...] = Field(
-        default=(), description="Only these buckets. Empty: all.", max_length=1024
+        default=(),
+        description="Only these buckets. Empty: all.",
+        max_length=1024,
+        json_schema_extra=rules(FIXED),
     )
-    dry_run: bool = Field(default=False, description="Plans only; the plan stands in status.")
+    dry_run: bool = Field(
+        default=False, description="Plans only; the plan stands in status.", json_schema_extra=rules(FIXED)
+    )
     approval: Approval = Field(
-        default=Approval.AUTOMATIC, description="Manual: waits, planned, for `approved: true`."
+        default=Approval.AUTOMATIC,
+        description="Manual: waits, planned, for `approved: true`.",
+        json_schema_extra=rules(FIXED),
     )
     approved: bool = Field(default=False, description="Lets a run with manual approval go on.")
     suspend: bool = Field(
@@ -134,6 +153,7 @@ class CompactionSpec:
         description="How long the run may take in all, waits included but for suspension and approval.",
         ge=10,
         le=2592000,
+        json_schema_extra=rules(FIXED),
     )
     ttl_seconds_after_finished: int | None = Field(
         default=None,
@@ -145,6 +165,7 @@ class CompactionSpec:
         default=None,
         description="Why it was asked for; the operator says here what it saw.",
         max_length=MESSAGE_LENGTH,
+        json_schema_extra=rules(FIXED),
     )
 
 
@@ -240,9 +261,14 @@ class ResultSummary:
 class CompactionStatus:
     """Where the run stands, and what it did."""
 
-    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
+    observed_generation: int = Field(
+        default=-1, description="The generation of the spec that was heeded.", ge=-1
+    )
     conditions: tuple[Condition, ...] = Field(
-        default=(), description="Succeeded sums the run up; its reason is the STATUS.", max_length=8
+        default=(),
+        description="Succeeded sums the run up; its reason is the STATUS.",
+        max_length=8,
+        json_schema_extra=CONDITIONS,
     )
     start_time: datetime | None = Field(default=None, description="When the first attempt began.")
     completion_time: datetime | None = Field(default=None, description="When the run ended.")
@@ -289,7 +315,7 @@ class CompactionStatus:
     )
 
 
-@part()
+@part(name_rule("Compaction", MOST_NAME_LENGTH))
 class Compaction:
     """One compaction of one table."""
 

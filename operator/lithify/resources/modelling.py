@@ -21,6 +21,8 @@ Part = TypeVar("Part")
 RULES = "x-kubernetes-validations"
 NAME_LENGTH = 253
 """The longest name of an object in Kubernetes."""
+OWN_NAME_LENGTH = 200
+"""The longest name of our objects, so that there is room for the names of events about them."""
 MESSAGE_LENGTH = 1024
 """The longest message in a condition that we write; the API conventions allow more, people read less."""
 
@@ -60,6 +62,15 @@ def part(*rules: Rule) -> Callable[[type[Part]], type[Part]]:
 def rules(*found: Rule) -> dict[str, Any]:
     """Rules of a single field, to be passed to `Field(json_schema_extra=...)`."""
     return {RULES: [rule.as_schema() for rule in found]}
+
+
+def name_rule(kind: str, most: int) -> Rule:
+    """The rule of a kind that its objects' names leave room for what Lithify makes of them."""
+    return Rule(
+        f"self.metadata.name.size() <= {most}",
+        f"the name of a {kind} has at most {most} characters",
+        ".metadata.name",
+    )
 
 
 @cache

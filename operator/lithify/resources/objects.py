@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, part
 from lithify.resources.names import ObjectKey
@@ -32,13 +33,25 @@ class Condition:
     type: str = Field(description="Which aspect.", min_length=1, max_length=63)
     status: ConditionStatus = Field(description="Whether it holds.")
     reason: str = Field(
-        description="Why, as one word from a closed list.", max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$"
+        description="Why, as one word from a closed list.",
+        min_length=1,
+        max_length=63,
+        pattern=r"^[A-Z][A-Za-z0-9]*$",
     )
     message: str = Field(default="", description="Why, for people.", max_length=4096)
     last_transition_time: datetime = Field(description="When the status last changed.")
     observed_generation: int | None = Field(
-        default=None, description="The generation of the spec that this was said of."
+        default=None, description="The generation of the spec that this was said of.", ge=0
     )
+
+
+ObservedGeneration = Annotated[int, Field(description="The generation of the spec that was heeded.", ge=-1)]
+"""-1 as long as the operator has not seen the object, which tells others that its status says nothing yet."""
+CONDITIONS: dict[str, JsonValue] = {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+}
+"""How Kubernetes merges lists of conditions."""
 
 
 @part()

@@ -8,16 +8,25 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lithify.resources.modelling import Rule, part
-from lithify.resources.objects import Condition, Metadata, Reference
+from lithify.resources.modelling import OWN_NAME_LENGTH, Rule, name_rule, part, rules
+from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference
 from lithify.resources.table import TimeZone
 
-TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+TimeOfDay = Annotated[str, Field(max_length=5, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Quantity = Annotated[str, Field(max_length=16, pattern=r"^[1-9][0-9]*(Ki|Mi|Gi|Ti)?$")]
 """Bytes, as Kubernetes writes them; no fractions."""
 PartitionValues = Annotated[
     Mapping[Annotated[str, Field(min_length=1, max_length=128)], Annotated[str, Field(max_length=256)]],
-    Field(min_length=1, max_length=16),
+    Field(
+        min_length=1,
+        max_length=16,
+        json_schema_extra=rules(
+            Rule(
+                "self.all(name, name.size() >= 1 && name.size() <= 128)",
+                "names of partition columns have 1 to 128 characters",
+            )
+        ),
+    ),
 ]
 """Values of partition columns; columns that are not named may have any."""
 PodTemplate = Annotated[
@@ -36,6 +45,14 @@ class Day(StrEnum):
     FRIDAY = "Fri"
     SATURDAY = "Sat"
     SUNDAY = "Sun"
+
+
+class PullPolicy(StrEnum):
+    """When an image is pulled."""
+
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
 
 
 class Approval(StrEnum):
@@ -101,7 +118,7 @@ class Triggers:
         "exactly one of intervalSeconds and schedule says when full compactions run",
     ),
     Rule(
-        "!has(self.schedule) || self.schedule.split(' ').size() == 5",
+        "!has(self.schedule) || self.schedule.matches('^[^ ]+( [^ ]+){4}$')",
         "schedule has five fields separated by single blanks: minute, hour, day of month, month, day of week",
         ".schedule",
     ),
@@ -243,12 +260,7 @@ class SparkTemplate:
         min_length=1,
         max_length=512,
     )
-    image_pull_policy: str | None = Field(
-        default=None,
-        description="When to pull it.",
-        json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]},
-        max_length=16,
-    )
+    image_pull_policy: PullPolicy | None = Field(default=None, description="When to pull it.")
     image_pull_secrets: tuple[Reference, ...] = Field(
         default=(), description="Secrets to pull it with.", max_length=8
     )
@@ -258,9 +270,18 @@ class SparkTemplate:
     driver: DriverPod = Field(default=DriverPod(), description="The driver.")
     executor: ExecutorPods = Field(default=ExecutorPods(), description="The executors.")
     conf: Mapping[
-        Annotated[str, Field(min_length=1, max_length=256, pattern=r"^spark\.")],
-        Annotated[str, Field(max_length=1024)],
-    ] = Field(default_factory=dict, description="Spark settings.", max_length=128)
+        Annotated[str, Field(min_length=1, max_length=256)], Annotated[str, Field(max_length=1024)]
+    ] = Field(
+        default_factory=dict,
+        description="Spark settings.",
+        max_length=128,
+        json_schema_extra=rules(
+            Rule(
+                "self.all(name, name.startsWith('spark.') && name.size() <= 256)",
+                "names of Spark settings begin with spark. and have at most 256 characters",
+            )
+        ),
+    )
     task_memory: Quantity = Field(default="384Mi", description="Memory of one task's merge.")
     task_size: Quantity | None = Field(
         default=None, description="About how much one task reads. Default: four target file sizes."
@@ -350,14 +371,19 @@ class CompactionPolicySpec:
 class CompactionPolicyStatus:
     """What the operator makes of the policy."""
 
-    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
-    conditions: tuple[Condition, ...] = Field(
-        default=(), description="Ready: schedule and time zone can be understood.", max_length=8
+    observed_generation: int = Field(
+        default=-1, description="The generation of the spec that was heeded.", ge=-1
     )
-    tables: int | None = Field(default=None, description="LakeTables that follow it.")
+    conditions: tuple[Condition, ...] = Field(
+        default=(),
+        description="Ready: schedule and time zone can be understood.",
+        max_length=8,
+        json_schema_extra=CONDITIONS,
+    )
+    tables: int | None = Field(default=None, description="LakeTables that follow it.", ge=0)
 
 
-@part()
+@part(name_rule("CompactionPolicy", OWN_NAME_LENGTH))
 class CompactionPolicy:
     """When tables are compacted, how, and how much at once."""
 

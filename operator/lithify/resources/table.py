@@ -8,27 +8,29 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lithify.resources.catalog import OptionName, OptionValue
-from lithify.resources.modelling import NAME_LENGTH, Rule, part
-from lithify.resources.objects import Condition, Metadata, Reference
+from lithify.resources.catalog import OPTION_NAMES, OptionName, OptionValue
+from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, name_rule, part, rules
+from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference
 
 IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+$"
 SnapshotText = Annotated[str, Field(max_length=20, pattern="^[0-9]+$")]
 TimeZone = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_+\-/]*$")]
 
 
-@part(
-    Rule(
-        "self.catalogRef == oldSelf.catalogRef && self.identifier == oldSelf.identifier",
-        "a LakeTable stands for one table: create another one instead of changing catalogRef or identifier",
-    ),
-)
+FIXED = Rule("self == oldSelf", "a LakeTable stands for one table: create another one instead of changing it")
+
+
+@part()
 class LakeTableSpec:
     """Which table, and what to do about it."""
 
-    catalog_ref: Reference = Field(description="The Catalog of the table.")
+    catalog_ref: Reference = Field(description="The Catalog of the table.", json_schema_extra=rules(FIXED))
     identifier: str = Field(
-        description="The table, as `database.table`.", min_length=3, max_length=512, pattern=IDENTIFIER
+        description="The table, as `database.table`.",
+        min_length=3,
+        max_length=512,
+        pattern=IDENTIFIER,
+        json_schema_extra=rules(FIXED),
     )
     policy_ref: Reference = Field(
         default=Reference(name="default"),
@@ -42,6 +44,7 @@ class LakeTableSpec:
         description="Table options for compactions only, those that tune compaction and file writing; "
         "they win over the table's own and over the policy's triggers.",
         max_length=32,
+        json_schema_extra=rules(OPTION_NAMES),
     )
     check_interval_seconds: int | None = Field(
         default=None,
@@ -80,7 +83,7 @@ class ObservationSummary:
     """What the table looks like, from its metadata alone."""
 
     snapshot_id: SnapshotText | None = Field(default=None, description="The newest snapshot.")
-    schema_id: int | None = Field(default=None, description="The newest schema.")
+    schema_id: int | None = Field(default=None, description="The newest schema.", ge=0)
     partitions: int = Field(default=0, description="Partitions with files.", ge=0)
     buckets: int = Field(default=0, description="Buckets with files.", ge=0)
     files: int = Field(default=0, description="Data files.", ge=0)
@@ -115,12 +118,15 @@ class RunSummary:
 class LakeTableStatus:
     """What the operator knows of the table."""
 
-    observed_generation: int = Field(default=-1, description="The generation of the spec that was heeded.")
+    observed_generation: int = Field(
+        default=-1, description="The generation of the spec that was heeded.", ge=-1
+    )
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description="Ready: it can be loaded and compacted. CompactionNeeded: a trigger fired. "
         "WriterCompacts: its writers compact, too. SnapshotsExpire: something expires its snapshots.",
         max_length=16,
+        json_schema_extra=CONDITIONS,
     )
     table_uuid: str | None = Field(
         default=None, description="Tells a table from another one of the same name.", max_length=128
@@ -154,7 +160,7 @@ class LakeTableStatus:
     runs: int = Field(default=0, description="Compactions created for it so far; numbers their names.", ge=0)
 
 
-@part()
+@part(name_rule("LakeTable", OWN_NAME_LENGTH))
 class LakeTable:
     """A table that is kept compacted."""
 
