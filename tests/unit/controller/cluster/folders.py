@@ -1,0 +1,112 @@
+"""Folders of small manifests, and a stand-in for the rules of the custom resources."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from lithify.controller.cluster.folder import FolderApi
+from lithify.errors import InvalidOption
+from lithify.resources.names import COMPACTION, LAKE_TABLE, Kind, ObjectKey
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ORDERS = ObjectKey("default", "orders")
+
+
+def validate(body: dict[str, Any]) -> dict[str, Any]:
+    """One default, one rule, and the default of status."""
+    spec = dict(body.get("spec") or {})
+    if body["kind"] == LAKE_TABLE.name:
+        if "." not in spec.get("identifier", ""):
+            raise InvalidOption("spec.identifier", "it is `database.table`")
+        spec.setdefault("suspend", False)
+    return {**body, "spec": spec, "status": body.get("status") or {"observedGeneration": -1}}
+
+
+def table(name: str = "orders", identifier: str = "sales.orders", more: str = "", labels: str = "{}") -> str:
+    """A LakeTable as people write it."""
+    return (
+        "apiVersion: lithify.dev/v1alpha1\nkind: LakeTable\n"
+        f"metadata:\n  name: {name}\n  labels: {labels}\nspec:\n  identifier: {identifier}\n{more}"
+    )
+
+
+def run_of(owner: dict[str, Any], name: str) -> dict[str, Any]:
+    """A Compaction as the operator makes it."""
+    reference = {"kind": LAKE_TABLE.name, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    return {
+        "metadata": {"name": name, "labels": {"t": reference["name"]}, "ownerReferences": [reference]},
+        "spec": {"tableRef": {"name": reference["name"]}, "cancel": False},
+    }
+
+
+class Folder:
+    """A folder of the user's, and the Api over it; its clock stands still unless it is moved."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.now = START
+        self._saves = 0
+        self._api: FolderApi | None = None
+
+    @property
+    def api(self) -> FolderApi:
+        """The open Api."""
+        if self._api is None:
+            self._api = FolderApi(self.path, validate, lambda: self.now, interval=0.01)
+        return self._api
+
+    def close(self) -> None:
+        """As the end of a process does."""
+        if self._api is not None:
+            self._api.close()
+            self._api = None
+
+    def reopen(self) -> FolderApi:
+        """A new process on the same folder."""
+        self.close()
+        return self.api
+
+    def save(self, name: str, text: str) -> None:
+        """Writes a file; the Api sees nothing of it before it looks."""
+        (self.path / name).write_text(text, encoding="utf-8")
+
+    def settle(self) -> None:
+        """Two looks: what is saved counts."""
+        self.api.look()
+        self.api.look()
+
+    def put(self, name: str, text: str) -> None:
+        """Writes a file and has it taken in."""
+        self.save(name, text)
+        self.settle()
+
+    def remove(self, name: str) -> None:
+        """Removes a file and has that noticed."""
+        (self.path / name).unlink()
+        self.settle()
+
+    def pass_time(self, time: timedelta) -> None:
+        """Moves the clock."""
+        self.now += time
+
+    def record(self, part: str, kind: Kind, key: ObjectKey) -> Path:
+        """Where the record of an object should be."""
+        return self.path / ".lithify" / part / kind.plural / f"{key.namespace}.{key.name}.yaml"
+
+    def messages(self) -> list[tuple[str, int]]:
+        """File and document of each flaw."""
+        return [(flaw.file, flaw.document) for flaw in self.api.problems()]
+
+
+async def the_table(folder: Folder, key: ObjectKey = ORDERS) -> dict[str, Any]:
+    """A LakeTable that is there."""
+    found = await folder.api.get(LAKE_TABLE, key)
+    assert found is not None
+    return dict(found)
+
+
+async def make_run(folder: Folder, name: str = "orders-1") -> dict[str, Any]:
+    """A Compaction of the table orders."""
+    return dict(await folder.api.create(COMPACTION, "default", run_of(await the_table(folder), name)))
