@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from lithify.controller.launching.driver import DriverOrder
 from lithify.controller.launching.instructions import quantity, task_memory
+from lithify.controller.launching.template import template_problem
 from lithify.resources.policy import SparkTemplate
 
 EXECUTOR_HEAP = 512 << 20
@@ -58,7 +59,7 @@ _FORBIDDEN: Mapping[str, str] = {
 
 
 def conf_problem(spec: SparkTemplate) -> str | None:
-    """Why no run can be started with a policy's Spark settings, as a sentence for people; None if it can."""
+    """Why no driver can be started by a policy's Spark template, as a sentence; None if it can."""
     for key in sorted(spec.conf):
         reason = _reason_against(key)
         if reason is not None:
@@ -71,7 +72,9 @@ def conf_problem(spec: SparkTemplate) -> str | None:
             f"spark.executor.memory is {spec.executor.memory}, but {spec.executor.cores} cores with a "
             f"taskMemory of {spec.task_memory} each, and a JVM, take at least {mebibytes(needed)}Mi"
         )
-    return None
+    return template_problem("spark.driver.podTemplate", spec.driver.pod_template) or template_problem(
+        "spark.executor.podTemplate", spec.executor.pod_template
+    )
 
 
 def _reason_against(key: str) -> str | None:
@@ -102,7 +105,7 @@ def cluster_conf(order: DriverOrder, *, pod: str, image: str) -> dict[str, str]:
         EXECUTOR_HEAP + executor.cores * task_memory(order),
     )
     driver_heap = max(512 << 20, int(quantity(spark.driver.memory) * order.memory_factor) // 2)
-    pull = {} if spark.image_pull_policy is None else {"pullPolicy": spark.image_pull_policy}
+    pull = {} if spark.image_pull_policy is None else {"pullPolicy": spark.image_pull_policy.value}
     secrets = ",".join(secret.name for secret in spark.image_pull_secrets)
     if secrets:
         pull["pullSecrets"] = secrets

@@ -1,0 +1,112 @@
+"""Drivers as pods.
+
+The pod keeps the driver's result until it is released: a finalizer holds it, even while it is deleted. Every
+look is a request of its own, because what events say of a pod may be old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lithify.clock import Clock
+from lithify.controller.api import Api, Object
+from lithify.controller.launching.driver import DriverOrder, DriverState
+from lithify.controller.launching.pod import DRIVER_LABELS, driver_pod, owner_of, pod_key
+from lithify.controller.launching.pod import PodSettings as PodSettings
+from lithify.controller.launching.pod_state import state_of
+from lithify.errors import ClusterConflict, ClusterExists, ClusterRefused, ClusterUnavailable, InvalidOption
+from lithify.resources.names import FINALIZER_DRIVER, POD, ObjectKey
+
+_TRIES = 5
+
+
+class KubernetesLauncher:
+    """A `Launcher` of pods. The operator calls `pod_changed` for every event of a pod."""
+
+    def __init__(self, api: Api, settings: PodSettings, clock: Clock) -> None:
+        self._api = api
+        self._settings = settings
+        self._clock = clock
+        self._tell: Callable[[ObjectKey], None] = lambda _: None
+
+    async def start(self, order: DriverOrder) -> DriverState:
+        """Creates the pod, or returns the driver in the one that there is.
+
+        Raises:
+            ClusterRefused: the policy's Spark template, or the API server, does not allow it.
+        """
+        try:
+            pod = driver_pod(order, self._settings)
+        except InvalidOption as error:
+            raise ClusterRefused(f"start of {order.key}", str(error)) from error
+        for _ in range(_TRIES):
+            try:
+                return self._state(await self._api.create(POD, order.key.namespace, pod))
+            except ClusterExists:
+                if (found := await self.look(order.key)) is not None:
+                    return found
+        raise ClusterUnavailable(f"start of {order.key}", "its pod comes and goes")
+
+    async def look(self, key: ObjectKey) -> DriverState | None:
+        """The driver in the pod, None if there is no pod."""
+        pod = await self._api.get(POD, pod_key(key))
+        return None if pod is None else self._state(pod)
+
+    async def stop(self, key: ObjectKey, driver_uid: str) -> None:
+        """Deletes the pod, which has its kubelet end the driver; the finalizer keeps the rest."""
+        await self._api.delete(POD, pod_key(key), uid=driver_uid)
+
+    async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
+        """Takes the finalizer away; deletes the pod before that if it is to be removed."""
+        if remove:
+            await self._api.delete(POD, pod_key(key), uid=driver_uid)
+        for _ in range(_TRIES):
+            pod = await self._api.get(POD, pod_key(key))
+            if pod is None or pod["metadata"]["uid"] != driver_uid:
+                return
+            try:
+                await self._unhold(pod)
+            except ClusterConflict:
+                continue
+            return
+        raise ClusterUnavailable(f"release of {key}", "others keep changing its pod")
+
+    async def all(self) -> list[tuple[ObjectKey, str]]:
+        """The drivers whose pods have our finalizer."""
+        pods = await self._api.list(POD, labels=DRIVER_LABELS)
+        held = [pod for pod in pods if FINALIZER_DRIVER in (pod["metadata"].get("finalizers") or [])]
+        found = [(_compaction_of(pod), pod["metadata"]["uid"]) for pod in held]
+        return [(key, uid) for key, uid in found if key is not None]
+
+    def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
+        """Has `tell` called for every pod that `pod_changed` is told of."""
+        self._tell = tell
+
+    def pod_changed(self, pod: Object) -> None:
+        """Has the Compaction of a pod looked at, if it is a driver's."""
+        key = _compaction_of(pod)
+        if key is not None:
+            self._tell(key)
+
+    async def _unhold(self, pod: Object) -> None:
+        metadata = pod["metadata"]
+        others = [name for name in metadata.get("finalizers") or [] if name != FINALIZER_DRIVER]
+        if others == (metadata.get("finalizers") or []):
+            return
+        patch: dict[str, Any] = {
+            "metadata": {
+                "uid": metadata["uid"],
+                "resourceVersion": metadata["resourceVersion"],
+                "finalizers": others or None,
+            }
+        }
+        await self._api.patch(POD, ObjectKey(metadata["namespace"], metadata["name"]), patch)
+
+    def _state(self, pod: Object) -> DriverState:
+        return state_of(pod, self._clock.now())
+
+
+def _compaction_of(pod: Object) -> ObjectKey | None:
+    owner = owner_of(pod)
+    return None if owner is None else ObjectKey(pod["metadata"]["namespace"], str(owner["name"]))
