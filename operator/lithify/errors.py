@@ -16,6 +16,7 @@ LithifyError
 ├── TaskFailed                a rewriting task failed in a way that none of the above names
 │   └── OutOfMemory             it needed more memory than its process may have
 ├── TimedOut                  something took longer than it may, and was ended
+├── ProcessLost               a process of ours ended before it had done what it was for
 └── ClusterError              the API server did not do what was asked
     ├── ClusterUnavailable      it did not answer, was overloaded, or failed
     ├── ClusterConflict         the object was changed by others meanwhile
@@ -188,6 +189,17 @@ class TimedOut(LithifyError):
         super().__init__(f"{what} took longer than {seconds:g} s and was given up")
         self.what = what
         self.seconds = seconds
+
+
+class ProcessLost(LithifyError):
+    """A process of ours ended before it had done what it was for; `problem` says how, as far as is known."""
+
+    failure = Failure.INFRASTRUCTURE
+
+    def __init__(self, what: str, problem: str) -> None:
+        super().__init__(f"{what}: {problem}")
+        self.what = what
+        self.problem = problem
 
 
 class ClusterError(LithifyError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from lithify.tables.observation import Observation, RunFound
@@ -43,6 +44,8 @@ class ObservationRequest:
         is_full: look as if for the first time.
         partitions: only partitions with the values of one of these count as due; empty for all.
         idle_seconds: for full compactions, partitions written to more recently do not count.
+        reconsider: tell what there is also if nothing has changed: the time of a trigger has come, or what is
+            asked for is another than before. Costs no more than an unchanged answer does.
     """
 
     target: TableTarget
@@ -52,6 +55,7 @@ class ObservationRequest:
     is_full: bool = False
     partitions: tuple[Mapping[str, str], ...] = ()
     idle_seconds: int | None = None
+    reconsider: bool = False
 
 
 class TableObserver(Protocol):
@@ -61,8 +65,15 @@ class TableObserver(Protocol):
         """Looks at a table; None if nothing has changed since the last look."""
         ...
 
-    async def find_run(self, target: TableTarget, run: str, timeout: float) -> RunFound | None:
-        """What a run has committed, None if it certainly has committed nothing that is still there."""
+    async def find_run(
+        self, target: TableTarget, run: str, timeout: float, since: datetime | None = None
+    ) -> RunFound | None:
+        """What a run has committed, None if it certainly has committed nothing that is still there.
+
+        With `since`, when the run began, older snapshots are not read; and where snapshots that are younger
+        are expired, so that nobody can say, a `CommitUnknown` is raised. Without it None says only that no
+        snapshot that is kept is the run's.
+        """
         ...
 
     async def list_tables(self, target: TableTarget, timeout: float) -> tuple[str, ...]:

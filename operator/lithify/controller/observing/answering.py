@@ -1,0 +1,99 @@
+"""Answers questions about tables, inside a worker: the bridge to the format adapters.
+
+Made by `worker`. Whatever goes wrong comes back as one of our errors, without credentials in it. Importing
+this module imports pypaimon and PyArrow, so the operator's own process never does.
+"""
+
+from __future__ import annotations
+
+import traceback
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from lithify.clock import Clock
+from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.secrets import hidden, secrets_in, without_secrets
+from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
+from lithify.errors import InvalidOption, LithifyError
+from lithify.tables.paimon.catalog import TableAddress
+from lithify.tables.paimon.figures import Filter
+from lithify.tables.paimon.kept import KeptTables
+from lithify.tables.paimon.observation import Look, TableWatch
+
+
+class Answers:
+    """Knows the tables that it was asked about."""
+
+    def __init__(self, settings: WorkerSettings, clock: Clock) -> None:
+        kept = KeptTables(Path(settings.cache_folder), settings.cache_bytes)
+        self._watch = TableWatch(kept, clock, settings.most_open)
+
+    def reply(self, question: Question) -> Reply:
+        """The answer, or why there is none."""
+        secrets = secrets_in(question.target.catalog_options)
+        try:
+            return Reply(value=self._answer(question))
+        except LithifyError as error:
+            return Reply(error=without_secrets(error, secrets))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  # the worker goes on, and the question has its answer
+            return Reply(error=LithifyError(hidden(_unexpected(question, error), secrets)))
+
+    def _answer(self, question: Question) -> Any:
+        address = _address(question.target)
+        if isinstance(question, ObservationRequest):
+            return self._watch.observe(_look(question, address))
+        if isinstance(question, FindRun):
+            return self._watch.find_run(address, question.run, question.since)
+        if isinstance(question, ListTables):
+            return self._watch.list_tables(address)
+        raise TypeError(f"not a question: {type(question).__name__}")
+
+
+def zone_named(name: str | None) -> tzinfo:
+    """A time zone by its name.
+
+    Raises:
+        InvalidOption: there is none of that name.
+    """
+    if name is None:
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ValueError, LookupError, OSError) as error:
+        raise InvalidOption("timeZone", f"there is no time zone {name}") from error
+
+
+def _address(target: TableTarget) -> TableAddress:
+    return TableAddress(
+        warehouse=target.warehouse,
+        name=target.identifier,
+        catalog_options=dict(target.catalog_options),
+        overrides=dict(target.overrides),
+    )
+
+
+def _look(request: ObservationRequest, address: TableAddress) -> Look:
+    idle = request.idle_seconds
+    return Look(
+        address=address,
+        key=request.cache_key,
+        zone=zone_named(request.target.time_zone),
+        known_uuid=request.known_uuid,
+        known_snapshot=request.known_snapshot,
+        is_full=request.is_full,
+        reconsider=request.reconsider,
+        wanted=Filter(
+            tuple(dict(values) for values in request.partitions), None if idle is None else idle * 1000
+        ),
+    )
+
+
+def _unexpected(question: Question, error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    what = f"{question.target.identifier}: {type(question).__name__}"
+    return f"{what} failed unexpectedly ({type(error).__name__}{where}: {error}); please report this"

@@ -1,0 +1,138 @@
+"""One worker process as the operator's own process sees it: started, asked one question at a time, killed.
+
+Made by `pool`, which decides when. Imports nothing of the table formats. A worker's death is never waited for
+in line: a process that waits for a dead disk cannot even be killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import sys
+from asyncio.subprocess import PIPE, Process, create_subprocess_exec
+from contextlib import suppress
+
+from lithify.controller.observing.wire import (
+    HEADER,
+    TOO_MUCH_MEMORY,
+    Reply,
+    WorkerSettings,
+    framed,
+)
+from lithify.errors import ProcessLost, TimedOut
+
+_WORKER = "lithify.controller.observing.worker"
+_LEAN = {
+    "MALLOC_ARENA_MAX": "2",
+    "OMP_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+"""Settings under which libraries take less memory; metadata needs no threads of theirs."""
+_ENDING = 1.0
+"""Seconds that a lost process may take until its exit code is there."""
+
+
+class WorkerProcess:
+    """A worker that has said that it is ready."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self.answered = 0
+        self.resident_bytes = 0
+
+    @classmethod
+    async def start(cls, settings: WorkerSettings, seconds: float) -> WorkerProcess:
+        """Starts a worker and waits until it can be asked.
+
+        Raises:
+            ProcessLost: it did not start.
+        """
+        try:
+            process = await create_subprocess_exec(
+                sys.executable, "-P", "-m", _WORKER, stdin=PIPE, stdout=PIPE, env={**os.environ, **_LEAN}
+            )
+        except OSError as error:
+            raise ProcessLost("starting an observing worker", f"the system refuses ({error})") from error
+        worker = cls(process)
+        try:
+            await worker.ask(framed(settings), "starting an observing worker", seconds)
+        except TimedOut as error:
+            raise ProcessLost("starting an observing worker", str(error)) from error
+        worker.answered = 0
+        return worker
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is known to have ended."""
+        replies = self._process.stdout
+        return self._process.returncode is not None or replies is None or replies.at_eof()
+
+    async def ask(self, message: bytes, what: str, seconds: float) -> Reply:
+        """Asks a question. After anything but a reply the worker is killed: nobody knows what it is doing.
+
+        Args:
+            message: the question, framed.
+            what: what is asked, for people.
+            seconds: how long the answer may take.
+
+        Raises:
+            TimedOut: it took longer.
+            ProcessLost: the worker ended.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await self._exchange(message)
+        except TimeoutError as error:
+            self.kill()
+            raise TimedOut(what, seconds) from error
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise ProcessLost(what, await self._how_it_ended()) from error
+        except BaseException:
+            self.kill()
+            raise
+        self.answered += 1
+        self.resident_bytes = reply.resident_bytes
+        return reply
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Lets it end by itself, which it does when nobody can ask it any more."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def wait(self) -> None:
+        """Waits until it has ended."""
+        await self._process.wait()
+
+    async def _exchange(self, message: bytes) -> Reply:
+        questions, replies = self._process.stdin, self._process.stdout
+        if questions is None or replies is None:
+            raise EOFError
+        questions.write(message)
+        await questions.drain()
+        size = int.from_bytes(await replies.readexactly(HEADER))
+        reply: Reply = pickle.loads(await replies.readexactly(size))  # noqa: S301  # from a process of ours
+        return reply
+
+    async def _how_it_ended(self) -> str:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING):
+                await self._process.wait()
+        code = self._process.returncode
+        self.kill()
+        if code == TOO_MUCH_MEMORY:
+            return "the worker needed more memory than it may have and ended itself"
+        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
+        return f"the worker {how} before it answered"

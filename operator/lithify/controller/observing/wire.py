@@ -1,0 +1,102 @@
+"""What goes between the operator and its observing workers: requests, replies, and how they are framed.
+
+Shared by `process`, the operator's end, and `worker`, the other one. Messages are pickles with their length
+in front: both ends are processes of ours, of one release.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.errors import LithifyError
+
+HEADER = 8
+"""Bytes of the length in front of a message."""
+
+TOO_MUCH_MEMORY = 86
+"""What a worker ends with when it needs more memory than it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What a worker is told first.
+
+    Attributes:
+        cache_folder: where it keeps what it knows of tables; shared by all workers.
+        cache_bytes: how large that may get.
+        most_open: how many tables it keeps open.
+        memory_bytes: with more resident memory it ends at once.
+    """
+
+    cache_folder: str
+    cache_bytes: int = 512 << 20
+    most_open: int = 1024
+    memory_bytes: int = 2 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class FindRun:
+    """Asks what a run has committed."""
+
+    target: TableTarget
+    run: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListTables:
+    """Asks for all tables of a catalog."""
+
+    target: TableTarget
+
+
+Question = ObservationRequest | FindRun | ListTables
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What comes back.
+
+    Attributes:
+        value: the answer.
+        error: why there is none.
+        resident_bytes: memory of the worker.
+    """
+
+    value: Any = None
+    error: LithifyError | None = None
+    resident_bytes: int = 0
+
+
+def framed(message: object) -> bytes:
+    """A message as it goes over the wire."""
+    data = pickle.dumps(message)
+    return len(data).to_bytes(HEADER) + data
+
+
+def send(stream: BinaryIO, message: object) -> None:
+    """Sends a message."""
+    stream.write(framed(message))
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """The next message.
+
+    Raises:
+        EOFError: there is none any more.
+    """
+    size = int.from_bytes(_read(stream.read, HEADER))
+    return pickle.loads(_read(stream.read, size))  # noqa: S301  # from a process of ours
+
+
+def _read(read: Callable[[int], bytes], size: int) -> bytes:
+    data = read(size)
+    if len(data) < size:
+        raise EOFError
+    return data

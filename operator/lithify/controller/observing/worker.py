@@ -1,0 +1,102 @@
+"""A worker process: reads questions about tables from its standard input, answers on its standard output.
+
+Started by `process` as `python -m`. It ends when its input does, so it never outlives the operator, and by
+itself when it needs too much memory. Nothing that libraries print or log leaves it: there may be credentials
+in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from time import sleep
+from typing import BinaryIO
+
+from lithify.clock import SystemClock
+from lithify.controller.observing.wire import (
+    TOO_MUCH_MEMORY,
+    Question,
+    Reply,
+    WorkerSettings,
+    receive,
+    send,
+)
+
+_MEMORY_CHECKED = 0.2
+"""Seconds between two looks at one's own memory."""
+
+
+def main() -> None:
+    """Answers questions until there are no more."""
+    questions, replies = _take_over_streams()
+    _be_quiet()
+    _be_ended_first()
+    settings: WorkerSettings = receive(questions)
+    Thread(target=_watch_memory, args=(settings.memory_bytes,), daemon=True).start()
+    asked: SimpleQueue[Question] = SimpleQueue()
+    Thread(target=_listen, args=(questions, asked), daemon=True).start()
+    # Not before somebody listens whether the operator is still there: importing takes seconds.
+    from lithify.controller.observing.answering import Answers
+
+    answers = Answers(settings, SystemClock())
+    send(replies, Reply(resident_bytes=resident_bytes()))
+    while True:
+        reply = answers.reply(asked.get())
+        send(replies, replace(reply, resident_bytes=resident_bytes()))
+
+
+def resident_bytes() -> int:
+    """The memory of this process, 0 where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Keeps input and output for messages; what others read and print goes nowhere."""
+    questions, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):
+        os.dup2(nowhere, stream)
+    return questions, replies
+
+
+def _be_quiet() -> None:
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    # Whoever presses Ctrl-C means the operator, which then ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _be_ended_first() -> None:
+    """Where memory gets short, the kernel should choose this process rather than the operator's."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
+def _listen(questions: BinaryIO, asked: SimpleQueue[Question]) -> None:
+    """Hands questions on; ends the process, whatever it is doing, when the operator is gone."""
+    try:
+        while True:
+            asked.put(receive(questions))
+    except BaseException:  # noqa: BLE001  # there is nobody left to be told
+        os._exit(0)
+
+
+def _watch_memory(limit: int) -> None:
+    while True:
+        if resident_bytes() > limit:
+            os._exit(TOO_MUCH_MEMORY)
+        sleep(_MEMORY_CHECKED)
+
+
+if __name__ == "__main__":
+    main()
