@@ -51,7 +51,7 @@ class _Memory:
     acts: tuple[Act, ...] = ()
     lock: str | None = None
     former: Holder | None = None
-    found: RunFound | None | Unknown = UNKNOWN
+    found: RunFound | Unknown | None = UNKNOWN
     search: asyncio.Task[None] | None = None
     refusal: tuple[int, str] | None = None
 
@@ -90,6 +90,8 @@ class Compactions:
             await self._tell(run, written)
         for act in answer.acts:
             await self._act(act, written, facts, memory)
+        if Act.FIND_RUN not in answer.acts:
+            memory.found = UNKNOWN  # a driver may be alive from here on, so an answer grows old
         again, memory.acts = (_AGAIN if answer.acts == memory.acts else 0.0), answer.acts
         if answer.acts:
             return again
@@ -135,7 +137,7 @@ class Compactions:
             deleted=run.metadata.deletion_timestamp is not None,
         )
 
-    async def _driver(self, run: Compaction) -> DriverState | None | Unknown:
+    async def _driver(self, run: Compaction) -> DriverState | Unknown | None:
         try:
             return await self.world.launcher.look(run.metadata.key)
         except ClusterUnavailable:
@@ -207,7 +209,6 @@ class Compactions:
         if order is None:
             return
         self.unreleased.add(run.metadata.key)
-        memory.found = UNKNOWN
         try:
             await self.world.launcher.start(order)
         except ClusterRefused as error:
@@ -275,11 +276,12 @@ class Compactions:
             await world.recorder.post(COMPACTION, new.metadata, severity, reason, message)
         before, after = old.reason, new.reason
         if before is not after:
+            world.room.leave(new.metadata.key, COMPACTION)
             world.metrics.run_moved(old, new, world.now())
             world.queue.add(LAKE_TABLE, table)
         if after.is_final and not before.is_final:
             world.looks.want(table)
-            for waiting in world.room.next_in_line():
+            for waiting in world.room.next_in_line(world.now()):
                 world.queue.add(*waiting)
 
     def _forget(self, run: Compaction) -> None:

@@ -1,7 +1,7 @@
 """Takes in what events say: updates the store, and adds to the queue whom a change concerns.
 
-Called by the event stream, and by the resync that heals lost events. An object that cannot be read is left out
-and logged: the API server has checked it, so it is of a newer release.
+Called by the event stream, and by the resync that heals lost events. An object that cannot be read is left
+out and logged: the API server has checked it, so it is of a newer release.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Intake:
     queue: Queue
     pod_changed: Callable[[ObjectKey], None] = lambda _: None
 
-    def take(self, kind: Kind, body: Object, gone: bool) -> None:  # noqa: FBT001  # the events' signature
+    def take(self, kind: Kind, body: Object, gone: bool) -> None:  # the events' signature
         """Takes one event in."""
         if kind is POD:
             labels = body["metadata"].get("labels") or {}

@@ -22,7 +22,7 @@ from lithify.tables.observation import Observation
 
 _log = logging.getLogger(__name__)
 JITTER = 0.1
-"""Looks are spread by this share of their interval, so that tables made together are not looked at together."""
+"""Looks are spread by this share of their interval: tables made together are not looked at together."""
 
 Told = Callable[[str, float], None]
 """Is told of each look: how it ended (changed, unchanged, failed, timed-out), and its seconds."""
@@ -126,7 +126,9 @@ class Looks:
     def oldest_seconds(self) -> float:
         """The age of the oldest observation."""
         now = self.ticks()
-        return max((now - seen.looked for seen in self._seen.values() if seen.looked is not None), default=0.0)
+        return max(
+            (now - seen.looked for seen in self._seen.values() if seen.looked is not None), default=0.0
+        )
 
     def _wait(self, key: ObjectKey, seen: Seen, request: ObservationRequest, rhythm: Rhythm) -> float:
         if seen.looked is None or seen.wanted or seen.request != request:
@@ -159,7 +161,7 @@ class Looks:
             found = await self.observer.observe(request, timeout)
         except LithifyError as failure:
             error = failure
-        except Exception as failure:
+        except Exception as failure:  # noqa: BLE001  # it concerns one table, and is logged
             _log.exception("looking at a table failed unexpectedly", extra={"table": str(key)})
             error = LithifyError(f"unexpected {type(failure).__name__} while looking at the table")
         self.measure(_ending(found, error), self.ticks() - started)

@@ -38,7 +38,7 @@ async def _work(queue: Queue, reconcilers: Mapping[str, Reconcile], measure: Tol
             queue.failed(item)
         except LithifyError as error:
             _tell(item, error, queue.failed(item))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # it concerns one object, and is logged
             _log.exception("reconciling failed unexpectedly", extra=_fields(item))
             _tell(item, error, queue.failed(item))
         else:

@@ -1,4 +1,4 @@
-"""Posts Kubernetes Events about objects: once for each transition, and never in the way of the work itself."""
+"""Posts Kubernetes Events about objects: once for each transition, never in the way of the work itself."""
 
 from __future__ import annotations
 

@@ -1,19 +1,148 @@
-"""Who may start: the limits of policies, namespaces and of this operator, asked of what is in the store.
+"""Who may start: the limits of policies, of namespaces and of this operator, asked of what is in the store.
 
 Called by the reconcilers of tables and Compactions. Whoever is told to wait is remembered with the time since
-when, so that it gets older and its turn comes; who is next is `deciding.admission`'s to say.
+when, so that its turn comes; who is next is `deciding.admission`'s to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
+from time import monotonic
 
-from lithify.controller.deciding.admission import Active, Admission, Caps, Waiting, admit
-from lithify.controller.deciding.situation import Due
+from lithify.controller.deciding.admission import HOUR, Active, Admission, Caps, Waiting, admit, limits_of
 from lithify.controller.reconciling.store import Store
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, Kind, ObjectKey
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
+
+_FREE = ""
+_REMEMBERED = 1.0
+"""Seconds for which a policy that was full is taken to be so: thousands of tables ask at the same time."""
+_PARKED = frozenset({Reason.BACKING_OFF, Reason.SUSPENDED, Reason.AWAITING_APPROVAL})
+
+
+@dataclass(slots=True)
+class Room:
+    """The slots of this operator.
+
+    Attributes:
+        store: what is known.
+        caps: this operator's own limits.
+        ticks: seconds that only ever grow.
+    """
+
+    store: Store
+    caps: Caps
+    ticks: Callable[[], float] = monotonic
+    _waiting: dict[ObjectKey, tuple[Kind, Waiting]] = field(default_factory=dict)
+    _granted: dict[ObjectKey, Active] = field(default_factory=dict)
+    _full: dict[ObjectKey, tuple[float, str]] = field(default_factory=dict)
+
+    def hold_of_table(self, table: LakeTable, planned_bytes: int, now: datetime) -> str:
+        """The limit that holds a new run of a table back; empty if it may start, which takes the slot."""
+        key = _place(table.metadata.key)
+        policy = self.store.policy_of(table)
+        priority = table.spec.priority
+        if priority is None:
+            priority = (policy.spec if policy else CompactionPolicySpec()).priority
+        waiting = Waiting(key, priority, self._since(key, now), _policy_key(table), planned_bytes)
+        return self._ask(LAKE_TABLE, waiting, now)
+
+    def hold_of_run(self, run: Compaction, now: datetime) -> str:
+        """The limit that holds a run back; empty if it may start, which takes the slot."""
+        table = self.store.table_of(run)
+        if table is None or _has_slot(run):
+            return _FREE
+        policy = self.store.policy_of(table)
+        key = run.metadata.key
+        since = min(run.metadata.creation_timestamp or now, now)
+        priority = table.spec.priority
+        if priority is None:
+            priority = (policy.spec if policy else CompactionPolicySpec()).priority
+        waiting = Waiting(key, priority, since, _policy_key(table), _bytes(run))
+        return self._ask(COMPACTION, waiting, now)
+
+    def leave(self, key: ObjectKey, kind: Kind) -> None:
+        """Somebody wants nothing any more: it is not due, it has started, or it is gone."""
+        place = _place(key) if kind is LAKE_TABLE else key
+        self._waiting.pop(place, None)
+        if self._granted.pop(place, None) is not None:
+            self._full.clear()
+
+    def next_in_line(self, now: datetime) -> list[tuple[Kind, ObjectKey]]:
+        """Who may start now of those that wait; asked when a slot has become free."""
+        self._full.clear()
+        admitted = self._admission(now).admitted
+        return [(self._waiting[key][0], _object(key)) for key in admitted]
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def _since(self, key: ObjectKey, now: datetime) -> datetime:
+        known = self._waiting.get(key)
+        return min(known[1].since, now) if known else now
+
+    def _ask(self, kind: Kind, waiting: Waiting, now: datetime) -> str:
+        if waiting.key in self._granted:
+            return _FREE
+        self._waiting[waiting.key] = (kind, waiting)
+        full = self._full.get(waiting.policy)
+        if full is not None and self.ticks() < full[0] + _REMEMBERED:
+            return full[1]
+        admission = self._admission(now)
+        if waiting.key not in admission.admitted:
+            limit = self._full[waiting.policy] = (self.ticks(), admission.held[waiting.key])
+            return limit[1]
+        del self._waiting[waiting.key]
+        self._granted[waiting.key] = Active(waiting.key, waiting.policy, waiting.bytes, now)
+        return _FREE
+
+    def _admission(self, now: datetime) -> Admission:
+        active, recent = [*self._granted.values()], []
+        for run in self.store.compactions:
+            found = self._active(run, now)
+            if found is not None and _has_slot(run):
+                active.append(found)
+            elif found is not None and found.started + HOUR > now and run.status.attempts:
+                recent.append(found)
+        limits = {policy.metadata.key: limits_of(policy.spec.limits) for policy in self.store.policies}
+        waiting = (waiting for _, waiting in self._waiting.values())
+        return admit(waiting, active, recent, self.caps, limits, now)
+
+    def _active(self, run: Compaction, now: datetime) -> Active | None:
+        table = self.store.table_of(run)
+        if table is None:
+            return None
+        started = run.status.start_time or run.metadata.creation_timestamp or now
+        return Active(run.metadata.key, _policy_key(table), _bytes(run), started)
+
+
+def _has_slot(run: Compaction) -> bool:
+    """Whether a run counts as active: it has a driver, or the operator made it because a slot was free."""
+    if run.is_over or run.reason in _PARKED:
+        return False
+    return run.reason.has_driver or (LABEL_TABLE in run.metadata.labels and run.status.attempts == 0)
+
+
+def _bytes(run: Compaction) -> int:
+    if run.status.plan is not None:
+        return run.status.plan.bytes
+    return run.status.result.input_bytes if run.status.result is not None else 0
+
+
+def _policy_key(table: LakeTable) -> ObjectKey:
+    return ObjectKey(table.metadata.namespace, table.spec.policy_ref.name)
+
+
+def _place(key: ObjectKey) -> ObjectKey:
+    """A table's place in the queue; Compactions may have the same name, but no slash in it."""
+    return ObjectKey(key.namespace, f"{key.name}/")
+
+
+def _object(place: ObjectKey) -> ObjectKey:
+    return ObjectKey(place.namespace, place.name.rstrip("/"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lithify.controller.api import Api, Object
+from lithify.controller.cluster.merge_patch import difference
 from lithify.errors import ClusterConflict
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.compaction import Compaction, CompactionStatus
@@ -18,27 +18,13 @@ Resource = TypeVar("Resource", Catalog, LakeTable, CompactionPolicy, Compaction)
 Status = CatalogStatus | LakeTableStatus | CompactionPolicyStatus | CompactionStatus
 
 
-def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch (RFC 7386) that turns one object into another."""
-    patch: dict[str, Any] = {name: None for name in old if name not in new}
-    for name, value in new.items():
-        known = old.get(name)
-        if isinstance(value, Mapping) and isinstance(known, Mapping):
-            inner = merge_patch(known, value)
-            if inner:
-                patch[name] = inner
-        elif name not in old or known != value:
-            patch[name] = value
-    return patch
-
-
 async def write_status(api: Api, kind: Kind, known: Resource, status: Status) -> Resource | None:
     """Makes an object's status what it should be; returns the object as it is then, None if it is gone.
 
     Raises:
         ClusterConflict: somebody else changed the object since `known` was read.
     """
-    patch = merge_patch(plain(known.status), plain(status))
+    patch = difference(plain(known.status), plain(status))
     if not patch:
         return known
     body: Object = {"metadata": {"resourceVersion": known.metadata.resource_version}, "status": patch}

@@ -5,13 +5,15 @@ Called by `loop`. It never waits for a look; `looks` tells the queue when one ha
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
 
-from lithify.controller.deciding.conditions import TableProblem, problem_of, table_status
+from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.history import active_of, after_runs
-from lithify.controller.deciding.names import run_name
+from lithify.controller.deciding.names import label_value, run_name
+from lithify.controller.deciding.problems import TableProblem, problem_of
 from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.reconciling.looks import Seen
@@ -19,22 +21,22 @@ from lithify.controller.reconciling.secrets import catalog_options
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
 from lithify.controller.reconciling.world import World
-from lithify.controller.running.retention import retained
-from lithify.errors import ClusterExists, ClusterRefused, LithifyError, NotAllowed, NotFound
+from lithify.controller.running.retention import retention
+from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, NotFound
 from lithify.resources.catalog import Catalog
-from lithify.resources.compaction import Compaction
+from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
     ANNOTATION_REQUESTED,
+    ANNOTATION_STRATEGY,
     COMPACTION,
     LABEL_TABLE,
     LAKE_TABLE,
     ObjectKey,
 )
-from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.objects import Reference
+from lithify.resources.policy import Approval, CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +54,41 @@ class Tables:
         world = self.world
         table = world.store.tables.get(key)
         if table is None:
-            world.looks.forget(key)
-            world.room.forget(key)
-            world.metrics.table_gone(key)
+            self._forget(key)
             return None
         policy = world.store.policy_of(table)
         spec = policy.spec if policy else None
-        catalog = world.store.catalog_of(table)
-        missing, next_look = await self._look(table, spec, catalog)
+        missing, next_look = await self._look(table, spec, world.store.catalog_of(table))
         runs = world.store.runs_of(key)
         now = world.now()
         counted = replace(table, status=after_runs(table, runs, spec or CompactionPolicySpec(), now))
         situation = self._situation(counted, spec, runs, missing)
-        decision = decide(situation, now)
-        if decision.due is not None and decision.hold is None:
-            situation, decision = self._queue(situation, decision, policy_name=situation.policy_name)
+        situation, decision = self._decide(situation, now)
         status = table_status(situation, decision, now)
         if decision.start is not None:
-            status = await self._start(counted, status, decision.start)
+            status = await self._start(situation, status, decision.start)
         await self._write(table, status)
-        expires = await self._tidy(key, runs, spec or CompactionPolicySpec())
+        expires = await self._tidy(runs, spec or CompactionPolicySpec(), now)
         waits = [next_look, expires, (decision.wake - now).total_seconds() if decision.wake else None]
         return min((wait for wait in waits if wait is not None), default=None)
+
+    def _forget(self, key: ObjectKey) -> None:
+        self.world.looks.forget(key)
+        self.world.room.leave(key, LAKE_TABLE)
+        self.world.metrics.table_gone(key)
+
+    def _decide(self, situation: Situation, now: datetime) -> tuple[Situation, Decision]:
+        """Decides, and asks for a slot if nothing else is in the way."""
+        decision = decide(situation, now)
+        key = situation.table.metadata.key
+        if decision.start is None:
+            self.world.room.leave(key, LAKE_TABLE)
+            return situation, decision
+        limit = self.world.room.hold_of_table(situation.table, decision.start.bytes, now)
+        if limit:
+            situation = replace(situation, admitted=False, limit=limit)
+            decision = decide(situation, now)
+        return situation, decision
 
     async def _look(
         self, table: LakeTable, policy: CompactionPolicySpec | None, catalog: Catalog | None
@@ -109,23 +124,32 @@ class Tables:
             policy=policy,
             policy_name=table.spec.policy_ref.name,
             observation=seen.observation,
-            policy_problem=policy and (policy_problem(policy) or self.world.conf_problem(policy.spark)),
+            policy_problem=self._policy_problem(policy),
             problem=missing or (problem_of(seen.error) if seen.error else None),
             active=active.metadata.name if active else None,
             requested=table.metadata.annotations.get(ANNOTATION_REQUESTED),
+            requested_strategy=table.metadata.annotations.get(ANNOTATION_STRATEGY),
         )
 
-    async def _start(self, table: LakeTable, status: LakeTableStatus, due: Due) -> LakeTableStatus:
-        """Creates the Compaction that is due. Its name follows from the table, so it is never created twice."""
-        world = self.world
+    def _policy_problem(self, policy: CompactionPolicySpec | None) -> str | None:
+        if policy is None:
+            return None
+        return policy_problem(policy) or self.world.conf_problem(policy.spark)
+
+    async def _start(self, situation: Situation, status: LakeTableStatus, due: Due) -> LakeTableStatus:
+        """Creates the Compaction that is due. Its name follows from the table, so never twice."""
+        world, table = self.world, situation.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)
+        approval = situation.policy.approval if situation.policy else Approval.AUTOMATIC
+        body = _body(table, name, due, approval)
         try:
-            made = await world.api.create(COMPACTION, table.metadata.namespace, _body(table, name, due))
+            made = await world.api.create(COMPACTION, table.metadata.namespace, body)
         except ClusterExists:
             # Created before a crash, and perhaps over by now: its number is used up, the rest will be seen.
             return replace(status, runs=table.status.runs + 1)
         run = read(Compaction, made)
         world.store.compactions.put(run)
+        world.room.leave(table.metadata.key, LAKE_TABLE)  # from now on the run itself has the slot
         world.queue.add(COMPACTION, run.metadata.key)
         request = table.metadata.annotations.get(ANNOTATION_REQUESTED)
         return replace(
@@ -140,3 +164,46 @@ class Tables:
         if written is not None and written is not table:
             self.world.store.tables.put(written)
         self.world.metrics.table_changed(table.metadata.key, status)
+
+    async def _tidy(
+        self, runs: list[Compaction], policy: CompactionPolicySpec, now: datetime
+    ) -> float | None:
+        """Deletes Compactions that are not to be kept any longer; the seconds until the next one is due."""
+        kept = retention(runs, policy, now)
+        for run in runs:
+            if run.metadata.key in kept.delete:
+                await self.world.api.delete(COMPACTION, run.metadata.key, uid=run.metadata.uid)
+        return None if kept.wake is None else (kept.wake - now).total_seconds()
+
+
+def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str, Any]:
+    """A Compaction that the operator creates; it goes when its table goes."""
+    meta = table.metadata
+    request = meta.annotations.get(ANNOTATION_REQUESTED)
+    owner = {
+        "apiVersion": LAKE_TABLE.api_version,
+        "kind": LAKE_TABLE.name,
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    spec = CompactionSpec(
+        table_ref=Reference(name=meta.name),
+        strategy=due.strategy,
+        partitions=due.partitions,
+        approval=approval,
+        cause=f"{due.trigger}: {due.message}"[:MESSAGE_LENGTH],
+    )
+    return {
+        "apiVersion": COMPACTION.api_version,
+        "kind": COMPACTION.name,
+        "metadata": {
+            "name": name,
+            "namespace": meta.namespace,
+            "labels": {LABEL_TABLE: label_value(meta.name)},
+            "annotations": {ANNOTATION_REQUESTED: request[:256]} if request else {},
+            "ownerReferences": [owner],
+        },
+        "spec": plain(spec),
+    }

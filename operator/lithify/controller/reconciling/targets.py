@@ -12,7 +12,7 @@ from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 
 _RETRIES = 4
-"""A table that cannot be looked at is tried again after this many intervals: whoever has to mend it is slower."""
+"""A table that cannot be looked at is tried again after so many intervals: who has to mend it is slower."""
 
 
 def target_of(

@@ -1,0 +1,188 @@
+"""Looks: when they are due, that slow ones stand in nobody's way, and what becomes of their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.reconciling.looks import JITTER, Looks, Rhythm
+from lithify.errors import CatalogUnavailable, LithifyError, TimedOut
+from lithify.resources.names import ObjectKey
+from lithify.tables.observation import Observation
+from support.observations import observation
+
+KEY = ObjectKey("team", "orders")
+RHYTHM = Rhythm(every=60, whole=600, timeout=30, retry=240)
+REQUEST = ObservationRequest(TableTarget("/w", "sales.orders", {}), "uid")
+
+
+@dataclass
+class Ticks:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Answers:
+    """An observer that answers as the test says."""
+
+    answer: Callable[[ObservationRequest], Any]
+    asked: list[ObservationRequest] = field(default_factory=list)
+
+    async def observe(self, request: ObservationRequest, timeout: float) -> Observation | None:
+        self.asked.append(request)
+        found = self.answer(request)
+        if isinstance(found, asyncio.Event):
+            await found.wait()
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+@dataclass
+class Stage:
+    """Looks under a clock of the test's."""
+
+    answers: Answers
+    ticks: Ticks = field(default_factory=Ticks)
+    told: asyncio.Queue[ObjectKey] = field(default_factory=asyncio.Queue)
+    endings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.looks = Looks(
+            self.answers,
+            self.told.put_nowait,
+            lambda ending, _: self.endings.append(ending),
+            ticks=self.ticks,
+        )
+        self.work = asyncio.create_task(self.looks.work())
+
+    async def look(self, request: ObservationRequest = REQUEST) -> None:
+        """Asks for a look that is due, and waits for its end."""
+        self.looks.ask(KEY, request, RHYTHM)
+        async with asyncio.timeout(2):
+            assert await self.told.get() == KEY
+
+    def end(self) -> None:
+        self.work.cancel()
+
+
+@pytest.mark.asyncio
+async def test_the_first_look_is_whole_and_the_next_ones_build_on_it() -> None:
+    found = observation(snapshot=7)
+    stage = Stage(Answers(lambda request: found if request.is_full else None))
+    await stage.look()
+    wait = stage.looks.ask(KEY, REQUEST, RHYTHM)
+    assert 60 * (1 - JITTER) <= wait <= 60 * (1 + JITTER)
+    stage.ticks.now += wait
+    await stage.look()
+    first, second = stage.answers.asked
+    assert first.is_full
+    assert (second.is_full, second.known_snapshot, second.known_uuid) == (False, 7, found.table_uuid)
+    assert stage.endings == ["changed", "unchanged"]
+    assert stage.looks.seen(KEY).observation == found
+    stage.end()
+
+
+@pytest.mark.asyncio
+async def test_a_look_at_the_whole_comes_back_after_its_interval() -> None:
+    stage = Stage(Answers(lambda _: observation()))
+    await stage.look()
+    stage.ticks.now += RHYTHM.whole
+    await stage.look()
+    assert [request.is_full for request in stage.answers.asked] == [True, True]
+    stage.end()
+
+
+@pytest.mark.asyncio
+async def test_another_question_is_asked_at_once() -> None:
+    stage = Stage(Answers(lambda _: observation()))
+    await stage.look()
+    other = replace(REQUEST, partitions=({"dt": "2026-01-01"},))
+    await stage.look(other)
+    assert stage.answers.asked[-1].partitions == other.partitions
+    assert stage.answers.asked[-1].is_full
+    stage.end()
+
+
+@pytest.mark.asyncio
+async def test_a_wanted_look_does_not_wait() -> None:
+    stage = Stage(Answers(lambda _: observation()))
+    await stage.look()
+    assert stage.looks.ask(KEY, REQUEST, RHYTHM) > 0
+    stage.looks.want(KEY)
+    await stage.look()
+    assert len(stage.answers.asked) == 2
+    stage.end()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [
+        pytest.param(CatalogUnavailable("http://lake", "no answer"), "failed", id="unavailable"),
+        pytest.param(TimedOut("the look", 30), "timed-out", id="timed_out"),
+        pytest.param(ValueError("surprise"), "failed", id="unexpected"),
+    ],
+)
+async def test_a_failure_is_kept_beside_what_was_seen_and_tried_again_later(
+    error: Exception, ending: str
+) -> None:
+    answers = Answers(lambda _: observation())
+    stage = Stage(answers)
+    await stage.look()
+    answers.answer = lambda _: error
+    stage.looks.want(KEY)
+    await stage.look()
+    seen = stage.looks.seen(KEY)
+    assert isinstance(seen.error, LithifyError)
+    assert seen.observation == observation()
+    assert stage.endings[-1] == ending
+    assert stage.looks.ask(KEY, REQUEST, RHYTHM) >= RHYTHM.retry * (1 - JITTER)
+    answers.answer = lambda _: None
+    stage.looks.want(KEY)
+    await stage.look()
+    assert stage.looks.seen(KEY).error is None
+    stage.end()
+
+
+@pytest.mark.asyncio
+async def test_a_table_that_never_answers_holds_up_only_itself() -> None:
+    never = asyncio.Event()
+    answers = Answers(lambda request: never if request.cache_key == "hangs" else observation())
+    stage = Stage(answers)
+    stage.looks.ask(ObjectKey("team", "hangs"), replace(REQUEST, cache_key="hangs"), RHYTHM)
+    for _ in range(5):
+        stage.looks.want(KEY)
+        await stage.look()
+    assert len(answers.asked) == 6
+    stage.end()
+
+
+@pytest.mark.asyncio
+async def test_what_comes_back_for_a_table_that_is_gone_is_dropped() -> None:
+    held = asyncio.Event()
+    stage = Stage(Answers(lambda _: held))
+    stage.looks.ask(KEY, REQUEST, RHYTHM)
+    while not stage.answers.asked:
+        await asyncio.sleep(0)
+    stage.looks.forget(KEY)
+    held.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert stage.told.empty()
+    assert stage.looks.oldest_seconds == 0.0
+    stage.end()
+
+
+def test_credentials_are_not_part_of_what_a_request_shows() -> None:
+    target = TableTarget("/w", "sales.orders", {"s3.secret-key": "hush-hush"})
+    assert "hush-hush" not in repr(replace(REQUEST, target=target))
