@@ -21,6 +21,7 @@ MOST_AHEAD = timedelta(days=1)
 """A time of the past that lies further ahead than this was written by a clock that was wrong."""
 
 _SECOND = timedelta(seconds=1)
+_FIELDS = 5
 _ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -124,6 +125,8 @@ def _by_schedule(
 
 def _times(schedule: str, time_zone: str | None, after: datetime) -> Iterator[datetime]:
     start = after.astimezone(find_zone(time_zone))
+    if len(schedule.split()) != _FIELDS:
+        raise ValueError(f"the schedule {schedule} has not got five fields")
     try:
         for moment in CronSim(schedule, start):
             yield moment.astimezone(UTC)

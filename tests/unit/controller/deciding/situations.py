@@ -1,0 +1,178 @@
+"""Tables, policies, observations and situations for the tests of decisions, and strategies for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.situation import Situation
+from lithify.resources.modelling import read
+from lithify.resources.policy import CompactionPolicySpec, Day, Window
+from lithify.resources.table import LakeTable, LakeTableStatus
+from lithify.tables.observation import Finding, KeptSnapshots, Observation
+
+CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
+"""A Tuesday; in Berlin it is one o'clock."""
+
+SORTED_RUNS = Finding("SortedRuns", "dt=2026-01-02/bucket-3", "9 sorted runs, the trigger is 5", 1, 4000)
+QUIET = Observation(
+    table_uuid="t-1",
+    snapshot=41,
+    snapshot_time=datetime(2026, 3, 10, 11, 58, tzinfo=UTC),
+    schema_id=0,
+    refusals=(),
+    write_only=True,
+    partitions=2,
+    buckets=4,
+    files=12,
+    bytes=9000,
+    small_files=3,
+    level0_files=2,
+    sorted_runs=3,
+    sorted_runs_bucket="dt=2026-01-02/bucket-3",
+    delete_percent=1,
+    findings=(),
+    full_bytes=8000,
+    snapshots=KeptSnapshots(7, datetime(2026, 3, 7, tzinfo=UTC), 5 << 20, writers_expire=False),
+    run_trigger=5,
+)
+BUSY = replace(QUIET, sorted_runs=9, findings=(SORTED_RUNS,))
+REFUSED = replace(QUIET, refusals=("merge-engine=aggregation", "bucket=-2"))
+UNREACHABLE = TableProblem(TableReason.CATALOG_UNREACHABLE, "http://catalog did not answer")
+DROPPED = TableProblem(TableReason.TABLE_NOT_FOUND, "there is no table sales.orders")
+
+
+def policy(**fields: Any) -> CompactionPolicySpec:
+    """A policy's spec from fields as in YAML."""
+    return read(CompactionPolicySpec, fields)
+
+
+def table(status: LakeTableStatus | None = None, generation: int = 1, **spec: Any) -> LakeTable:
+    """A LakeTable `lake/orders` of `sales.orders`."""
+    body = {
+        "metadata": {
+            "name": "orders",
+            "namespace": "lake",
+            "uid": "u-1",
+            "generation": generation,
+            "creationTimestamp": CREATED,
+        },
+        "spec": {"catalogRef": {"name": "warehouse"}, "identifier": "sales.orders", **spec},
+    }
+    return replace(read(LakeTable, body), status=status or LakeTableStatus())
+
+
+def situation(
+    observation: Observation | None = QUIET,
+    spec: CompactionPolicySpec | None = None,
+    *,
+    status: LakeTableStatus | None = None,
+    suspend: bool = False,
+    **fields: Any,
+) -> Situation:
+    """A situation in which nothing holds a compaction back."""
+    made = Situation(
+        table=table(status, suspend=suspend),
+        policy=spec or policy(),
+        policy_name="default",
+        observation=observation,
+    )
+    return replace(made, **fields)
+
+
+ZONES = st.sampled_from(["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "UTC"])
+
+clock_changes = st.sampled_from(
+    [
+        datetime(2026, 3, 29, 1, tzinfo=UTC),
+        datetime(2026, 10, 25, 1, tzinfo=UTC),
+        datetime(2026, 3, 8, 7, tzinfo=UTC),
+        datetime(2026, 11, 1, 6, tzinfo=UTC),
+        datetime(2026, 4, 4, 15, tzinfo=UTC),
+        datetime(2026, 4, 23, 22, tzinfo=UTC),
+    ]
+)
+"""Moments at which clocks are changed in one of the zones."""
+
+moments = st.builds(
+    lambda base, seconds: base + timedelta(seconds=seconds),
+    clock_changes,
+    st.integers(-4 * 86400, 4 * 86400) | st.integers(-7200, 7200),
+)
+"""Moments around changes of clocks."""
+
+walls = st.builds(
+    "{:02}:{:02}".format, st.integers(0, 23) | st.integers(0, 3), st.sampled_from([0, 10, 30, 59])
+)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Window:
+    """A window, often around the hours in which clocks are changed."""
+    start = draw(walls)
+    end = draw(walls.filter(lambda wall: wall != start))
+    return Window(start=start, end=end, days=tuple(draw(st.sets(st.sampled_from(list(Day)), max_size=3))))
+
+
+schedules = st.sampled_from(
+    [
+        "30 2 * * *",
+        "30 2 * * Sun",
+        "0 3 1 * *",
+        "*/20 * * * *",
+        "15 * * * *",
+        "0,30 2,3 * * *",
+        "*/30 2 * * *",
+        "0 0 * * *",
+    ]
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> CompactionPolicySpec:
+    """A policy with windows, and full compactions by interval or schedule."""
+    fields: dict[str, Any] = {"timeZone": draw(ZONES), "suspend": draw(st.sampled_from([False] * 9 + [True]))}
+    full = draw(st.sampled_from(["none", "interval", "schedule"]))
+    if full == "interval":
+        fields["full"] = {"intervalSeconds": draw(st.sampled_from([60, 3600, 86400]))}
+    if full == "schedule":
+        fields["full"] = {"schedule": draw(schedules)}
+        grace = draw(st.sampled_from([None, 60, 5400]))
+        if grace is not None:
+            fields["full"]["startingDeadlineSeconds"] = grace
+    made = policy(**fields)
+    return replace(made, windows=tuple(draw(st.lists(windows(), max_size=3))))
+
+
+@st.composite
+def situations(draw: st.DrawFn, now: datetime) -> Situation:
+    """Any situation at `now`, with times of the past and, from clocks that were wrong, of the future."""
+    near = st.integers(-3 * 86400, 600).map(lambda seconds: now + timedelta(seconds=seconds))
+    far = st.integers(1, 400).map(lambda days: now + timedelta(days=days))
+    status = LakeTableStatus(
+        last_full_time=draw(st.none() | near | far),
+        next_full_time=draw(st.none() | near.map(_to_minute) | far),
+        held_until=draw(st.none() | near | far),
+        consecutive_failures=draw(st.integers(0, 5)),
+    )
+    seen = draw(st.sampled_from([QUIET, BUSY, BUSY, replace(QUIET, full_bytes=0), REFUSED, None]))
+    return Situation(
+        table=table(status, suspend=draw(st.sampled_from([False] * 9 + [True]))),
+        policy=draw(policies() | policies() | st.none()),
+        policy_name="default",
+        observation=seen,
+        problem=draw(st.sampled_from([None, None, None, UNREACHABLE])),
+        active=draw(st.sampled_from([None, None, None, "orders-7-k2x9q"])),
+        admitted=draw(st.booleans()),
+        requested=draw(st.sampled_from([None, None, "today"])),
+        requested_strategy=draw(st.sampled_from([None, "Full"])),
+    )
+
+
+def _to_minute(moment: datetime) -> datetime:
+    return moment.replace(second=0, minute=moment.minute // 10 * 10)

@@ -1,0 +1,98 @@
+"""A policy's triggers reach the planner as they are meant, and the LakeTable's own options win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.controller.deciding.overrides import table_overrides
+from lithify.controller.deciding.quantities import quantity_bytes
+from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.tables.paimon.options import read_options
+from support.cases import case
+from unit.controller.deciding.situations import policy, table
+
+DEFAULTS = CompactionPolicy()
+
+
+def planned(fields: Mapping[str, Any]) -> CompactionPolicy:
+    """What the planner is given for a table without options of its own."""
+    return read_options(table_overrides(policy(**fields), table())).policy
+
+
+def triggers(**fields: Any) -> dict[str, Any]:
+    return {"triggers": {"primaryKey": fields}}
+
+
+class TestPlanner:
+    @pytest.mark.parametrize(
+        ("fields", "expected"),
+        [
+            case({}, DEFAULTS, id="nothing set"),
+            case(triggers(sortedRuns=9), replace(DEFAULTS, run_trigger=9, num_levels=10), id="runs"),
+            case(
+                triggers(sizeAmplificationPercent=50),
+                replace(DEFAULTS, size_amplification_percent=50),
+                id="amplification",
+            ),
+            case(triggers(sizeRatioPercent=0), replace(DEFAULTS, size_ratio=0), id="a ratio of nothing"),
+            case(
+                triggers(optimizationIntervalSeconds=90),
+                replace(DEFAULTS, early_full=EarlyFull(interval_millis=90_000)),
+                id="interval",
+            ),
+            case(
+                triggers(totalSizeBelow="3Mi"),
+                replace(DEFAULTS, early_full=EarlyFull(total_size=3 << 20)),
+                id="total size",
+            ),
+            case(
+                triggers(incrementalSizeAbove="1000"),
+                replace(DEFAULTS, early_full=EarlyFull(incremental_size=1000)),
+                id="incremental size, plain bytes",
+            ),
+            case(
+                {"offPeak": {"startHour": 22, "endHour": 6, "sizeRatioPercent": 40}},
+                replace(DEFAULTS, off_peak=OffPeak(22, 6, 40)),
+                id="off-peak hours",
+            ),
+        ],
+    )
+    def test_gets_what_was_meant(self, fields: Mapping[str, Any], expected: CompactionPolicy) -> None:
+        assert planned(fields) == expected
+
+    @given(st.integers(1, 1 << 40), st.sampled_from(["", "Ki", "Mi", "Gi", "Ti"]))
+    def test_gets_sizes_to_the_byte(self, number: int, unit: str) -> None:
+        found = planned(triggers(totalSizeBelow=f"{number}{unit}"[:16]))
+        assert found.early_full.total_size == quantity_bytes(f"{number}{unit}"[:16])
+
+
+class TestPrecedence:
+    OWN = table(tableOptions={"num-sorted-run.compaction-trigger": "3", "target-file-size": "64 mb"})
+
+    def test_the_tables_options_win(self) -> None:
+        found = table_overrides(policy(**triggers(sortedRuns=9, sizeRatioPercent=2)), self.OWN)
+        assert found == {
+            "compaction.size-ratio": "2",
+            "num-sorted-run.compaction-trigger": "3",
+            "target-file-size": "64 mb",
+        }
+
+    def test_without_a_policy_they_are_all(self) -> None:
+        assert table_overrides(None, self.OWN) == self.OWN.spec.table_options
+
+
+@pytest.mark.parametrize(("text", "size"), [("1", 1), ("512", 512), ("1Ki", 1024), ("3Ti", 3 << 40)])
+def test_quantities(text: str, size: int) -> None:
+    assert quantity_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "Mi", "1.5Gi", "1G", "1 Mi "])
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        quantity_bytes(text)
