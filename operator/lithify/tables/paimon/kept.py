@@ -114,7 +114,8 @@ class KeptTables:
         self._unchecked += len(data)
         if self._unchecked > self._limit // 16:
             self._unchecked = 0
-            self._make_room(path)
+            with suppress(OSError):
+                self._make_room(path)
 
     def used_at(self, key: str) -> float | None:
         """When a table was last looked at (seconds since the epoch), None if nothing is kept of it."""

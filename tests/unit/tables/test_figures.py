@@ -1,0 +1,224 @@
+"""What is due in a table and why, what a full compaction takes, and when that changes by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.tables.paimon.figures import Filter, Work, bucket_figures, delete_percent, work_in
+from support.cases import case
+from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
+
+POLICY = CompactionPolicy(run_trigger=3, size_amplification_percent=10_000, small_file_size=SMALL_FILE)
+STEEP = ((0, 1), (0, 10), (0, 100), (5, 10_000))
+"""Four runs, each far larger than all before it: only their number is too high."""
+CALM = ((0, 10), (5, 10_000))
+TOP = ((5, 10_000),)
+
+
+def bucket(path: str, files: Sequence[DataFile]) -> Bucket:
+    number = int(path.rpartition("-")[2])
+    return Bucket(BucketId(path.encode(), number, path), tuple(files), 4)
+
+
+def work(
+    buckets: Sequence[Bucket],
+    policy: CompactionPolicy = POLICY,
+    wanted: Filter = Filter(),  # noqa: B008  # frozen
+    now: datetime = MIDNIGHT,
+) -> Work:
+    figures = [bucket_figures(each, policy, now) for each in buckets]
+    specs = {
+        partition: dict([partition.split("=")]) if partition else {}
+        for partition in (each.partition for each in figures)
+    }
+    return work_in(figures, specs, wanted, now)
+
+
+class TestFindings:
+    def test_one_finding_a_trigger_and_its_worst_bucket(self) -> None:
+        found = work(
+            [
+                bucket("dt=a/bucket-0", stack(*STEEP)),
+                bucket("dt=b/bucket-3", stack((0, 1), (0, 4), *STEEP[1:])),
+                bucket("dt=c/bucket-0", stack(*CALM)),
+            ]
+        )
+        (finding,) = found.findings
+        assert (finding.trigger, finding.bucket, finding.buckets) == ("SortedRuns", "dt=b/bucket-3", 2)
+        assert finding.detail == "bucket 3 of dt=b has 5 sorted runs, the trigger is 3"
+        assert finding.bytes == 10_111 + 10_115
+
+    def test_the_trigger_of_most_buckets_comes_first(self) -> None:
+        alike = stack((0, 100), (0, 100), (0, 100), (5, 10**6))
+        found = work(
+            [
+                bucket("bucket-0", stack(*STEEP)),
+                bucket("bucket-1", alike),
+                bucket("bucket-2", alike),
+            ]
+        )
+        assert [(each.trigger, each.buckets) for each in found.findings] == [
+            ("SizeRatio", 2),
+            ("SortedRuns", 1),
+        ]
+
+    @pytest.mark.parametrize(
+        ("policy", "runs", "detail"),
+        [
+            case(POLICY, STEEP, "bucket 7 has 4 sorted runs, the trigger is 3", id="sorted runs"),
+            case(
+                replace(POLICY, force_level0=True),
+                CALM,
+                "bucket 7 has 1 level-0 files, none may be left",
+                id="forced level 0",
+            ),
+            case(
+                replace(POLICY, size_amplification_percent=1),
+                STEEP,
+                "in bucket 7, newer runs have 111 bytes, the oldest 10000, the limit is 1 %",
+                id="size amplification",
+            ),
+            case(
+                replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
+                CALM,
+                "in bucket 7, the top level was last written at 2026-03-01T00:00:00+00:00, "
+                "the interval is 3600 s",
+                id="interval",
+            ),
+        ],
+    )
+    def test_detail_is_a_sentence_that_says_the_same_at_every_look(
+        self, policy: CompactionPolicy, runs: tuple[tuple[int, int], ...], detail: str
+    ) -> None:
+        for hours in (2, 3):
+            found = work([bucket("bucket-7", stack(*runs))], policy, now=MIDNIGHT + timedelta(hours=hours))
+            assert [finding.detail for finding in found.findings] == [detail]
+
+    def test_nothing_is_due(self) -> None:
+        found = work([bucket("bucket-0", stack(*CALM)), bucket("bucket-1", stack(*TOP))])
+        assert (found.findings, found.next_trigger) == ((), None)
+        assert found.full_bytes == 10_010, "a bucket that is in the top level needs no full compaction"
+        assert (found.partitions_due, found.full_partitions) == ((), ())
+
+
+class TestFilter:
+    BUCKETS = (
+        bucket("dt=a/bucket-0", stack(*STEEP)),
+        bucket("dt=b/bucket-0", stack(*STEEP)),
+        bucket("dt=b/bucket-1", stack(*STEEP)),
+        bucket("dt=c/bucket-0", stack(*CALM)),
+    )
+
+    def test_only_selected_partitions_count(self) -> None:
+        found = work(self.BUCKETS, wanted=Filter(({"dt": "b"}, {"dt": "c"})))
+        assert [finding.buckets for finding in found.findings] == [2]
+        assert found.partitions_due == ({"dt": "b"},)
+        assert found.full_partitions == ({"dt": "b"}, {"dt": "c"})
+
+    def test_a_filter_that_selects_nothing(self) -> None:
+        found = work(self.BUCKETS, wanted=Filter(({"dt": "z"},)))
+        assert found == Work((), (), (), 0, None)
+
+    def test_lists_of_partitions_are_bounded_and_the_largest_come_first(self) -> None:
+        buckets = [
+            bucket(f"dt={number:03}/bucket-0", stack(*STEEP[:3], (5, 10_000 + number)))
+            for number in range(300)
+        ]
+        found = work(buckets, wanted=Filter((dict[str, str](),)))
+        assert [len(found.partitions_due), len(found.full_partitions)] == [256, 256]
+        assert found.partitions_due[:2] == ({"dt": "299"}, {"dt": "298"})
+        assert found.findings[0].buckets == 300
+
+    @pytest.mark.parametrize(
+        ("minutes", "idle"), [case(59, [], id="written to lately"), case(60, ["a"], id="just idle")]
+    )
+    def test_full_compactions_wait_for_a_partition_to_be_idle(self, minutes: int, idle: list[str]) -> None:
+        now = MIDNIGHT + timedelta(minutes=minutes)
+        older = stack(*TOP, created=MIDNIGHT_MILLIS - HOUR_MILLIS)
+        buckets = [bucket("dt=a/bucket-0", stack(*STEEP)), bucket("dt=a/bucket-1", older)]
+
+        found = work(buckets, wanted=Filter(idle_millis=HOUR_MILLIS), now=now)
+
+        assert [spec["dt"] for spec in found.full_partitions] == idle
+        assert found.full_bytes == (10_111 if idle else 0)
+        assert found.findings, "minor compactions do not wait"
+        assert found.next_trigger == (None if idle else MIDNIGHT + timedelta(hours=1))
+
+    def test_writers_have_their_clocks_in_another_zone(self) -> None:
+        """Files say the time on the wall of who wrote them: 10:00 there is 05:00 UTC."""
+        zone = timezone(timedelta(hours=5))
+        files = stack(*STEEP, created=MIDNIGHT_MILLIS + 10 * HOUR_MILLIS)
+        now = (MIDNIGHT + timedelta(hours=5, minutes=30)).astimezone(zone)
+        found = work([bucket("dt=a/bucket-0", files)], wanted=Filter(idle_millis=HOUR_MILLIS), now=now)
+        assert found.next_trigger == MIDNIGHT + timedelta(hours=6)
+
+
+class TestTime:
+    INTERVAL = replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS))
+    NIGHT = replace(POLICY, off_peak=OffPeak(22, 6, 50))
+
+    def test_an_interval_fires_at_the_time_that_was_told(self) -> None:
+        buckets = [bucket("bucket-0", stack(*CALM)), bucket("bucket-1", stack(*TOP))]
+        before = work(buckets, self.INTERVAL, now=MIDNIGHT + timedelta(minutes=5))
+        assert before.findings == ()
+        assert before.next_trigger == MIDNIGHT + timedelta(hours=1, milliseconds=1)
+
+        after = work(buckets, self.INTERVAL, now=before.next_trigger)
+        assert [finding.trigger for finding in after.findings] == ["OptimizationInterval"]
+        assert after.next_trigger is None
+
+    @pytest.mark.parametrize(
+        ("now", "offset", "expected"),
+        [
+            case(
+                datetime(2026, 3, 1, 12, 34, tzinfo=UTC), 0, datetime(2026, 3, 1, 22, tzinfo=UTC), id="begin"
+            ),
+            case(datetime(2026, 3, 1, 22, tzinfo=UTC), 0, datetime(2026, 3, 2, 6, tzinfo=UTC), id="end"),
+            case(
+                datetime(2026, 3, 1, 23, tzinfo=UTC), 330, datetime(2026, 3, 2, 0, 30, tzinfo=UTC), id="zone"
+            ),
+        ],
+    )
+    def test_off_peak_hours_change_what_a_full_bucket_says(
+        self, now: datetime, offset: int, expected: datetime
+    ) -> None:
+        local = now.astimezone(timezone(timedelta(minutes=offset)))
+        assert work([bucket("bucket-0", stack(*STEEP))], self.NIGHT, now=local).next_trigger == expected
+        assert work([bucket("bucket-0", stack(*CALM))], self.NIGHT, now=local).next_trigger is None
+
+
+class TestCounts:
+    def test_one_bucket(self) -> None:
+        files = [
+            *stack((0, 100), (0, 120), created=MIDNIGHT_MILLIS + 5),
+            file("m-0", (0, 9), level=3, size=SMALL_FILE - 1),
+            file("m-1", (10, 19), level=3, size=SMALL_FILE),
+        ]
+        found = bucket_figures(bucket("dt=a/bucket-0", files), POLICY, MIDNIGHT)
+        assert (found.path, found.partition) == ("dt=a/bucket-0", "dt=a")
+        assert (found.files, found.bytes, found.rows) == (4, 219 + 2 * SMALL_FILE, 40)
+        assert (found.small_files, found.level0_files, found.sorted_runs) == (3, 2, 3)
+        assert found.created_millis == MIDNIGHT_MILLIS + 5
+
+    @pytest.mark.parametrize(
+        ("deletes", "percent"),
+        [
+            case([[0, 0]], 0, id="none"),
+            case([[5, 0], [0]], 16, id="some"),
+            case([[10]], 100, id="nothing but deletes"),
+            case([[5], [0, None]], None, id="a file without a count"),
+            case([], 0, id="no files"),
+        ],
+    )
+    def test_share_of_deletes(self, deletes: list[list[int | None]], percent: int | None) -> None:
+        buckets = [
+            bucket(f"bucket-{number}", [file(f"f{each}", deletes=count) for each, count in enumerate(counts)])
+            for number, counts in enumerate(deletes)
+        ]
+        assert delete_percent([bucket_figures(each, POLICY, MIDNIGHT) for each in buckets]) == percent
