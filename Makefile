@@ -55,6 +55,7 @@ bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithi
 
 docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
+	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
 crds: $(READY) ## Make the CustomResourceDefinitions of crds/ anew from the models
 	$(BIN)/python -m lithify.resources.crd

@@ -1,0 +1,207 @@
+"""Every time series that the operator has: name, type, labels, meaning.
+
+`metrics` makes them, `page` writes docs/metrics.md of them. Names follow Prometheus's conventions: base
+units, `_total` for what only grows. Labels have few values; only the series of `TABLE_SERIES` have one a
+table, and they are off unless asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Shape(StrEnum):
+    """Prometheus's types."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A family of time series.
+
+    Attributes:
+        name: in full.
+        shape: its type.
+        meaning: what it says, as a clause.
+        labels: names of its labels.
+        buckets: upper bounds of a histogram's buckets, in seconds.
+    """
+
+    name: str
+    shape: Shape
+    meaning: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+def _gauge(name: str, meaning: str, *labels: str) -> Series:
+    return Series(name, Shape.GAUGE, meaning, labels)
+
+
+def _counter(name: str, meaning: str, *labels: str) -> Series:
+    return Series(name, Shape.COUNTER, meaning, labels)
+
+
+def _histogram(name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> Series:
+    return Series(name, Shape.HISTOGRAM, meaning, labels, buckets)
+
+
+_REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""The API server gives up on etcd within ten seconds, the client on the API server after thirty."""
+_LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_RUN = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0)
+"""Up to the default deadline of a run's longest stage."""
+
+TABLES = _gauge("lithify_tables", "LakeTables, by the reason of their condition Ready", "reason")
+DUE_TABLES = _gauge("lithify_due_tables", "LakeTables in which a trigger has fired")
+FILES = _gauge("lithify_files", "data files of all tables")
+BYTES = _gauge("lithify_bytes", "bytes of these files")
+SMALL_FILES = _gauge("lithify_small_files", "files below the size from which a file is left alone")
+LEVEL0_FILES = _gauge("lithify_level0_files", "files that no compaction has sorted in yet")
+MAX_LEVEL0_FILES = _gauge("lithify_max_level0_files", "level-0 files of the table that has most")
+MAX_SORTED_RUNS = _gauge(
+    "lithify_max_sorted_runs", "sorted runs of the bucket that has most, over all tables"
+)
+DEBT_BYTES = _gauge(
+    "lithify_debt_bytes", "compaction debt: bytes that the compactions that are due would read"
+)
+DUE_BUCKETS = _gauge("lithify_due_buckets", "buckets in which a trigger has fired")
+SNAPSHOTS = _gauge("lithify_snapshots", "snapshots that tables keep")
+EXPIRED_BYTES = _gauge(
+    "lithify_expired_bytes", "bytes of files that only older snapshots still need, at least"
+)
+
+OBSERVATIONS = _counter("lithify_observations_total", "looks at tables, by how they ended", "result")
+OBSERVATION_SECONDS = _histogram(
+    "lithify_observation_duration_seconds", "how long a look at a table takes", _LOOK, "result"
+)
+OBSERVATION_AGE = _gauge("lithify_oldest_observation_age_seconds", "age of the oldest last look at a table")
+
+QUEUE_DEPTH = _gauge("lithify_queue_depth", "objects that wait to be reconciled")
+QUEUE_AGE = _gauge("lithify_queue_oldest_age_seconds", "how long the first of them has waited")
+RECONCILES = _counter("lithify_reconciles_total", "reconciliations, by how they ended", "kind", "result")
+RECONCILE_SECONDS = _histogram(
+    "lithify_reconcile_duration_seconds", "how long a reconciliation takes", _REQUEST, "kind"
+)
+
+ACTIVE = _gauge(
+    "lithify_active_compactions", "Compactions that are not at their end, by where they stand", "stage"
+)
+FINISHED = _counter(
+    "lithify_compactions_finished_total", "Compactions that ended, by STATUS", "strategy", "reason"
+)
+RUN_SECONDS = _histogram(
+    "lithify_compaction_duration_seconds",
+    "from the first attempt of a Compaction to its end",
+    _RUN,
+    "strategy",
+    "reason",
+)
+STAGE_SECONDS = _histogram(
+    "lithify_compaction_stage_duration_seconds", "how long Compactions stay in a stage", _RUN, "stage"
+)
+ATTEMPTS = _counter(
+    "lithify_compaction_attempts_total", "attempts that ended: succeeded, or the kind of failure", "outcome"
+)
+LAUNCHES = _counter("lithify_driver_launches_total", "drivers that were to be started", "result")
+INPUT_FILES = _counter("lithify_compaction_input_files_total", "files that were rewritten")
+OUTPUT_FILES = _counter("lithify_compaction_output_files_total", "files that they became")
+INPUT_BYTES = _counter("lithify_compaction_input_bytes_total", "bytes read")
+OUTPUT_BYTES = _counter("lithify_compaction_output_bytes_total", "bytes written")
+INPUT_ROWS = _counter("lithify_compaction_input_rows_total", "rows read")
+OUTPUT_ROWS = _counter("lithify_compaction_output_rows_total", "rows written")
+UPGRADED_FILES = _counter("lithify_compaction_upgraded_files_total", "files that only changed their level")
+BUCKETS = _counter("lithify_compaction_buckets_total", "buckets that were compacted")
+SKIPPED_BUCKETS = _counter(
+    "lithify_compaction_skipped_buckets_total", "buckets left out because others changed them meanwhile"
+)
+TASKS = _counter("lithify_compaction_tasks_total", "Spark tasks")
+TASK_RETRIES = _counter("lithify_compaction_task_retries_total", "tries of tasks beyond the first")
+CORE_SECONDS = _counter("lithify_compaction_core_seconds_total", "processor time of the tasks")
+ORPHANS = _counter("lithify_compaction_orphans_deleted_total", "files of dead attempts that were removed")
+
+REQUESTS = _counter(
+    "lithify_api_requests_total", "requests to the API server; code 0 is no answer", "verb", "kind", "code"
+)
+REQUEST_SECONDS = _histogram(
+    "lithify_api_request_duration_seconds", "how long the API server takes", _REQUEST, "verb", "kind"
+)
+WRITES = _counter("lithify_api_writes_total", "those of these requests that change something", "kind")
+
+LEADER = _gauge("lithify_leader", "1 if this process does the work, 0 if it stands by")
+LOOP_LAG = _gauge("lithify_event_loop_lag_seconds", "by how much the event loop was late of late")
+BUILD = _gauge("lithify_build_info", "always 1; the label says which release this is", "version")
+
+TABLE_SERIES: dict[str, Series] = {
+    field: _gauge(f"lithify_table_{name}", meaning, "namespace", "table")
+    for field, name, meaning in (
+        ("files", "files", "data files"),
+        ("bytes", "bytes", "bytes of them"),
+        ("small_files", "small_files", "files below the size from which a file is left alone"),
+        ("level0_files", "level0_files", "files that no compaction has sorted in yet"),
+        ("sorted_runs", "sorted_runs", "sorted runs of the bucket that has most"),
+        ("due_bytes", "debt_bytes", "bytes that the compaction that is due would read"),
+        ("due_buckets", "due_buckets", "buckets in which a trigger has fired"),
+        ("snapshots", "snapshots", "snapshots that the table keeps"),
+        ("last_success", "last_success_timestamp_seconds", "when a compaction last succeeded"),
+        ("last_full", "last_full_timestamp_seconds", "when a full compaction last succeeded"),
+    )
+}
+"""By the field that each one shows."""
+
+SECTIONS: dict[str, tuple[Series, ...]] = {
+    "Tables": (
+        TABLES,
+        DUE_TABLES,
+        FILES,
+        BYTES,
+        SMALL_FILES,
+        LEVEL0_FILES,
+        MAX_LEVEL0_FILES,
+        MAX_SORTED_RUNS,
+        DEBT_BYTES,
+        DUE_BUCKETS,
+        SNAPSHOTS,
+        EXPIRED_BYTES,
+    ),
+    "Looks at tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE),
+    "Compactions": (
+        ACTIVE,
+        FINISHED,
+        RUN_SECONDS,
+        STAGE_SECONDS,
+        ATTEMPTS,
+        LAUNCHES,
+        INPUT_FILES,
+        OUTPUT_FILES,
+        INPUT_BYTES,
+        OUTPUT_BYTES,
+        INPUT_ROWS,
+        OUTPUT_ROWS,
+        UPGRADED_FILES,
+        BUCKETS,
+        SKIPPED_BUCKETS,
+        TASKS,
+        TASK_RETRIES,
+        CORE_SECONDS,
+        ORPHANS,
+    ),
+    "The operator itself": (
+        QUEUE_DEPTH,
+        QUEUE_AGE,
+        RECONCILES,
+        RECONCILE_SECONDS,
+        REQUESTS,
+        REQUEST_SECONDS,
+        WRITES,
+        LEADER,
+        LOOP_LAG,
+        BUILD,
+    ),
+    "One series a table": tuple(TABLE_SERIES.values()),
+}
+"""All of them, as the page shows them."""

@@ -1,0 +1,232 @@
+"""What the controller tells is what Prometheus reads, with labels of few values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Sample
+
+from lithify.controller.telemetry.metrics import OTHER, Metrics, new_registry
+from lithify.controller.telemetry.page import render
+from lithify.controller.telemetry.series import SECTIONS, TABLE_SERIES, Series, Shape
+from lithify.errors import Failure
+from lithify.resources.compaction import CompactionStatus, Reason, ResultSummary, Strategy
+from lithify.resources.names import LAKE_TABLE, Kind, ObjectKey
+from lithify.resources.objects import Condition, ConditionStatus
+from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ORDERS, USERS = ObjectKey("sales", "orders"), ObjectKey("crm", "users")
+ALL = tuple(chain.from_iterable(SECTIONS.values()))
+
+
+def table(reason: str = "Loaded", **seen: int) -> LakeTableStatus:
+    ready = Condition(type="Ready", status=ConditionStatus.TRUE, reason=reason, last_transition_time=NOW)
+    snapshots = SnapshotSummary(count=3, expired_bytes=50)
+    return LakeTableStatus(
+        conditions=(ready,),
+        observation=ObservationSummary(snapshots=snapshots, **seen),
+        last_success_time=NOW,
+        last_full_time=NOW - timedelta(days=1),
+    )
+
+
+def finished(reason: Reason, result: ResultSummary | None = None) -> CompactionStatus:
+    condition = Condition(
+        type="Succeeded", status=reason.status, reason=reason.value, last_transition_time=NOW
+    )
+    return CompactionStatus(
+        conditions=(condition,),
+        start_time=NOW - timedelta(seconds=90),
+        completion_time=NOW,
+        result=result,
+    )
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+def samples(registry: CollectorRegistry) -> Iterator[tuple[Metric, Sample]]:
+    return ((family, sample) for family in registry.collect() for sample in family.samples)
+
+
+def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    return registry.get_sample_value(name, labels)
+
+
+def everything(metrics: Metrics) -> None:
+    """Calls every method."""
+    metrics.table_changed(ORDERS, table(files=1, due_buckets=1))
+    metrics.observed("changed", 0.1)
+    metrics.observation_age(3.0)
+    metrics.queue(1, 2.0)
+    metrics.reconciled("LakeTable", "done", 0.1)
+    metrics.compaction_changed(ORDERS, Reason.RUNNING)
+    metrics.stage_left(Reason.PLANNING, 3.0)
+    metrics.attempt_ended(Failure.CONFLICT)
+    metrics.compaction_finished(finished(Reason.COMPACTED, ResultSummary(input_files=1)), Strategy.MINOR)
+    metrics.launched("started")
+    metrics.request("PATCH", LAKE_TABLE, 200, 0.1)
+    metrics.leads(True)
+    metrics.loop_lag(0.1)
+
+
+def test_what_is_declared_is_what_is_shown(registry: CollectorRegistry) -> None:
+    everything(Metrics(registry, "1.2.3", per_table=True))
+    labels: dict[str, set[str]] = {}
+    shapes: dict[str, str] = {}
+    for family, sample in samples(registry):
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        shapes[name] = family.type
+        labels.setdefault(name, set()).update(sample.labels.keys() - {"le"})
+    assert shapes == {one.name: one.shape.value for one in ALL}
+    assert labels == {one.name: set(one.labels) for one in ALL}
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+def test_names_follow_the_conventions(one: Series) -> None:
+    assert one.name.startswith("lithify_")
+    assert one.name.endswith("_total") == (one.shape is Shape.COUNTER)
+    assert not any(word in one.name for word in ("millis", "_ms", "minutes", "kilo", "_kb", "_mb"))
+    assert ("_seconds" in one.name) >= any(word in one.name for word in ("duration", "_age", "_lag"))
+    assert bool(one.buckets) == (one.shape is Shape.HISTOGRAM)
+    assert list(one.buckets) == sorted(set(one.buckets))
+
+
+def test_tables_are_added_up(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry)
+    metrics.table_changed(
+        ORDERS, table(files=10, bytes=100, level0_files=4, sorted_runs=7, due_bytes=60, due_buckets=2)
+    )
+    metrics.table_changed(USERS, table("TableNotFound", files=5, bytes=50, level0_files=3, sorted_runs=9))
+    metrics.table_changed(ObjectKey("a", "new"), LakeTableStatus())
+    shown = {family.name: [s.value for s in family.samples] for family in registry.collect()}
+    assert {name: shown[f"lithify_{name}"] for name in ("files", "bytes", "level0_files", "debt_bytes")} == {
+        "files": [15],
+        "bytes": [150],
+        "level0_files": [7],
+        "debt_bytes": [60],
+    }
+    assert (shown["lithify_max_sorted_runs"], shown["lithify_max_level0_files"]) == ([9], [4])
+    assert (shown["lithify_due_tables"], shown["lithify_due_buckets"]) == ([1], [2])
+    assert (shown["lithify_snapshots"], shown["lithify_expired_bytes"]) == ([6], [100])
+    for reason in ("Loaded", "TableNotFound", "Unknown"):
+        assert value(registry, "lithify_tables", reason=reason) == 1
+    metrics.table_changed(ORDERS, table("Gone"))
+    metrics.table_changed(USERS, None)
+    metrics.table_changed(USERS, None)
+    assert value(registry, "lithify_files") == 0
+    assert value(registry, "lithify_tables", reason="Loaded") is None
+
+
+@pytest.mark.parametrize("per_table", [False, True], ids=["without", "with"])
+def test_a_tables_own_series_are_there_if_wanted_and_go_with_it(
+    registry: CollectorRegistry, per_table: bool
+) -> None:
+    metrics = Metrics(registry, per_table=per_table)
+    metrics.table_changed(ORDERS, table(files=10, due_bytes=60))
+
+    def own() -> dict[str, float]:
+        return {
+            s.name: s.value
+            for _, s in samples(registry)
+            if s.labels == {"namespace": "sales", "table": "orders"}
+        }
+
+    assert (own().keys() == {one.name for one in TABLE_SERIES.values()}) is per_table
+    if per_table:
+        assert own()["lithify_table_debt_bytes"] == 60
+        assert own()["lithify_table_last_success_timestamp_seconds"] == NOW.timestamp()
+    metrics.table_changed(ORDERS, None)
+    assert own() == {}
+
+
+def test_compactions_by_where_they_stand(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry)
+    metrics.compaction_changed(ORDERS, Reason.QUEUED)
+    metrics.compaction_changed(USERS, Reason.RUNNING)
+    metrics.compaction_changed(ORDERS, Reason.RUNNING)
+    assert value(registry, "lithify_active_compactions", stage="Running") == 2
+    assert value(registry, "lithify_active_compactions", stage="Queued") == 0
+    metrics.compaction_changed(ORDERS, Reason.COMPACTED)
+    metrics.compaction_changed(USERS, None)
+    metrics.compaction_changed(USERS, None)
+    assert value(registry, "lithify_active_compactions", stage="Running") == 0
+
+
+def test_results_are_added_up(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry)
+    result = ResultSummary(input_files=412, output_files=9, input_bytes=1000, skipped_buckets=2)
+    metrics.compaction_finished(finished(Reason.COMPACTED, result), Strategy.MINOR)
+    metrics.compaction_finished(finished(Reason.COMPACTED, result), Strategy.FULL)
+    metrics.compaction_finished(finished(Reason.COMMIT_CONFLICT), Strategy.FULL)
+    assert value(registry, "lithify_compactions_finished_total", strategy="Full", reason="Compacted") == 1
+    assert (
+        value(registry, "lithify_compactions_finished_total", strategy="Full", reason="CommitConflict") == 1
+    )
+    assert value(registry, "lithify_compaction_input_files_total") == 824
+    assert value(registry, "lithify_compaction_skipped_buckets_total") == 4
+    seconds = "lithify_compaction_duration_seconds_sum"
+    assert value(registry, seconds, strategy="Minor", reason="Compacted") == 90
+
+
+def test_requests_and_writes(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry)
+    for verb in ("GET", "PATCH", "POST"):
+        metrics.request(verb, LAKE_TABLE, 200, 0.1)
+    assert value(registry, "lithify_api_writes_total", kind="LakeTable") == 2
+    assert value(registry, "lithify_api_requests_total", verb="GET", kind="LakeTable", code="200") == 1
+
+
+def test_labels_have_few_values_whatever_comes(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry)
+    for number in range(500):
+        odd = f"Odd{number}"
+        metrics.table_changed(ObjectKey("n", odd), table(odd))
+        metrics.observed(odd, 0.1)
+        metrics.reconciled(odd, odd, 0.1)
+        metrics.launched(odd)
+        metrics.request(odd, Kind(odd, odd), 1000 + number, 0.1)
+        metrics.compaction_changed(ObjectKey("n", odd), Reason.QUEUED)
+    assert sum(1 for _ in samples(registry)) < 500
+    assert value(registry, "lithify_observations_total", result=OTHER) == 500
+    assert value(registry, "lithify_tables", reason=OTHER) == 500 - 64
+
+
+def test_the_text_for_prometheus_has_each_family_once() -> None:
+    registry = new_registry()
+    everything(Metrics(registry, "1.2.3", per_table=True))
+    text = generate_latest(registry).decode()
+    heads = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(heads) == len(set(heads))
+    assert "_created" not in text
+    assert any(head.startswith("process_") for head in heads)
+
+
+def test_the_page_is_current() -> None:
+    page = Path(__file__).parents[4] / "docs" / "metrics.md"
+    assert page.read_text(encoding="utf-8") == render(), "run `make docs`"
+
+
+def test_the_page_maps_names_to_series_that_there_are() -> None:
+    known = {one.name for one in ALL}
+    _, others = render().split("## Paimon's")
+    named = [word.split("{")[0].removeprefix("time() - ") for word in others.split("`") if "lithify_" in word]
+    prefixes = {"lithify_", "lithify_table_"}
+    assert {name for name in named if name not in prefixes} <= known
+    for name in (
+        "level0.file.count",
+        "compaction.time.ms",
+        "compactions.queued.count",
+        "total.file.size.bytes",
+    ):
+        assert f"`{name}`" in others
