@@ -47,7 +47,7 @@ class FolderApi:
 
     Args:
         folder: where the YAML files are.
-        validate: gives an object of ours its defaults; raises a `LithifyError` if it breaks a rule.
+        validate: gives an object of ours its defaults, or says what rule it breaks.
         now: the time, for creation times.
         interval: seconds between two looks at the files. A change counts once two looks have found it.
         new_uid: makes identities.
@@ -107,7 +107,7 @@ class FolderApi:
             if self._now() - made.replace(tzinfo=UTC) > _EVENT_LIFE:
                 self._keeper.remove(event, though_written=False)
 
-    async def watch(self, tell: Tell, stop: asyncio.Event) -> None:
+    async def run(self, tell: Tell, stop: asyncio.Event) -> None:
         """Tells of all objects of our kinds, then of each change, until told to stop."""
 
         def tell_ours(kind: Kind, found: Object, is_gone: bool) -> None:
@@ -192,7 +192,7 @@ class FolderApi:
         asked = _plain(request, patch)
         self._expect_same(request, entry, asked.get("metadata") or {})
         parts = {name: value for name, value in asked.items() if _concerns(kind, subresource, name)}
-        body = self._checked(request, kind, merge(entry.body, parts))
+        body = self._checked(request, kind, merge(entry.body, parts), entry.body)
         changed = self._keeper.change(entry, body, self._origin(entry, body))
         return deepcopy(dict(changed.body))
 
@@ -214,11 +214,13 @@ class FolderApi:
         if kind is SECRET or kind not in KEPT_KINDS:
             raise ClusterRefused(request, f"a folder keeps no {kind.plural} but those that you write")
 
-    def _checked(self, request: str, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+    def _checked(
+        self, request: str, kind: Kind, body: dict[str, Any], before: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         if kind not in OWN_KINDS:
             return body
         try:
-            return self._validate(body)
+            return self._validate(kind, body, before)
         except LithifyError as error:
             raise ClusterRefused(request, str(error)) from error
 

@@ -18,10 +18,13 @@ from lithify.controller.cluster.keeping import Entry, Keeper, Origin, Place
 from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.sources import Signature, Sources, signature
 from lithify.errors import LithifyError
-from lithify.resources.names import OWN_KINDS, SECRET
+from lithify.resources.names import OWN_KINDS, SECRET, Kind
 
-Validate = Callable[[dict[str, Any]], dict[str, Any]]
-"""An object with its defaults; raises a `LithifyError` if the API server would refuse it."""
+Validate = Callable[[Kind, Mapping[str, Any], Mapping[str, Any] | None], dict[str, Any]]
+"""An object with its defaults, as `resources.validating.validated`: the kind, the object, what it was before.
+
+Raises a `LithifyError` if the API server would refuse it.
+"""
 
 
 @dataclass(slots=True)
@@ -111,7 +114,7 @@ class Importer:
             return _secret(body)
         if entry is not None and "status" in entry.body:
             body["status"] = entry.body["status"]
-        return self.validate(body)
+        return self.validate(document.kind, body, None if entry is None else entry.body)
 
     def _remove_missing(self, documents: Mapping[Place, Document]) -> None:
         """Removes the objects whose documents are gone; a file that is flawed may still hold them."""
@@ -162,7 +165,7 @@ class Importer:
             kept = {"status": entry.body["status"]} if "status" in entry.body else {}
             metadata = {**entry.body["metadata"], **_user_part(found["metadata"])}
             rest = {name: value for name, value in found.items() if name not in ("metadata", "status")}
-            body = self.validate({**rest, **kept, "metadata": metadata})
+            body = self.validate(entry.kind, {**rest, **kept, "metadata": metadata}, entry.body)
         except LithifyError as error:
             name = path.relative_to(self.sources.folder).as_posix()
             self._spoilt[place] = Flaw(name, 1, 1, str(error))

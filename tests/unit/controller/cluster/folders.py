@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ORDERS = ObjectKey("default", "orders")
 
 
-def validate(body: dict[str, Any]) -> dict[str, Any]:
-    """One default, one rule, and the default of status."""
+def validate(kind: Kind, body: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One default, a rule for values, a rule for changes, and the default of status."""
     spec = dict(body.get("spec") or {})
-    if body["kind"] == LAKE_TABLE.name:
+    if kind is LAKE_TABLE:
         if "." not in spec.get("identifier", ""):
             raise InvalidOption("spec.identifier", "it is `database.table`")
         spec.setdefault("suspend", False)
+    if before is not None and before["spec"].get("cancel") and not spec["cancel"]:
+        raise InvalidOption("spec.cancel", "it cannot be taken back")
     return {**body, "spec": spec, "status": body.get("status") or {"observedGeneration": -1}}
 
 

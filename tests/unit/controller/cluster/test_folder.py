@@ -14,6 +14,7 @@ from lithify.controller.api import Object
 from lithify.controller.cluster.folder import FolderApi
 from lithify.errors import ClusterConflict, ClusterExists, ClusterRefused, NotFound
 from lithify.resources.names import COMPACTION, EVENT, LAKE_TABLE, LEASE, POD, SECRET, Kind, ObjectKey
+from lithify.resources.validating import validated
 from support.cases import case
 from unit.controller.cluster.folders import (
     ORDERS,
@@ -168,6 +169,41 @@ async def test_a_patch_that_breaks_a_rule_changes_nothing(folder: Folder) -> Non
     assert await the_table(folder) == before
 
 
+async def test_rules_for_changes_see_what_was_before(folder: Folder) -> None:
+    folder.save("a.yaml", table())
+    await make_run(folder)
+    assert await folder.api.patch(COMPACTION, RUN, {"spec": {"cancel": True}})
+    assert await folder.api.patch(COMPACTION, RUN, {"status": {"attempts": 1}}, subresource="status")
+    with pytest.raises(ClusterRefused):
+        await folder.api.patch(COMPACTION, RUN, {"spec": {"cancel": False}})
+
+
+async def test_the_rules_of_the_custom_resources(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "apiVersion: lithify.dev/v1alpha1\nkind: LakeTable\nmetadata: {name: orders}\n"
+        "spec: {catalogRef: {name: lake}, identifier: sales.orders}\n---\n"
+        "apiVersion: lithify.dev/v1alpha1\nkind: CompactionPolicy\nmetadata: {name: default}\n"
+        "spec: {checkInterval: 3}\n"
+    )
+    api = FolderApi(tmp_path, validated, lambda: START)
+    try:
+        found = await api.get(LAKE_TABLE, ORDERS)
+        assert found is not None
+        assert found["spec"]["policyRef"] == {"name": "default"}
+        assert found["status"]["observedGeneration"] == -1
+        [flaw] = api.problems()
+        assert (flaw.file, flaw.document) == ("a.yaml", 2)
+        assert "spec.checkInterval" in flaw.message
+        status = {"status": {"observedGeneration": 1, "runs": 2}}
+        assert await api.patch(LAKE_TABLE, ORDERS, status, subresource="status")
+        with pytest.raises(ClusterRefused):
+            await api.patch(LAKE_TABLE, ORDERS, {"status": {"runs": -2}}, subresource="status")
+        with pytest.raises(ClusterRefused):
+            await api.patch(LAKE_TABLE, ORDERS, {"spec": {"identifier": "sales.other"}})
+    finally:
+        api.close()
+
+
 async def test_lists_by_namespace_and_labels(folder: Folder) -> None:
     for namespace, name, labels in (("a", "x", {"t": "1"}), ("a", "y", {}), ("b", "x", {"t": "2"})):
         await folder.api.create(EVENT, namespace, {"metadata": {"name": name, "labels": labels}})
@@ -306,7 +342,7 @@ async def test_watching_tells_of_everything_and_then_of_changes(folder: Folder) 
             enough.clear()
             await asyncio.wait_for(enough.wait(), 20)
 
-    watching = asyncio.create_task(folder.api.watch(tell, stop))
+    watching = asyncio.create_task(folder.api.run(tell, stop))
     await until(1)
     folder.save("b.yaml", table("users", "crm.users"))
     await until(2)
