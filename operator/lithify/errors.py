@@ -3,6 +3,7 @@
 LithifyError
 ├── UserError                 the request or the table is not something we can serve
 │   ├── InvalidOption           an option or argument has a value that makes no sense
+│   │   └── InvalidResource       an object is not what the definition of its kind asks for
 │   ├── NotFound                a warehouse, table, partition, bucket or snapshot does not exist
 │   ├── NotAllowed              a catalog does not accept the credentials, or they may not do this
 │   └── UnsupportedTable        an option, type or layout that this release refuses
@@ -70,6 +71,22 @@ class InvalidOption(UserError):
     def __init__(self, option: str, problem: str) -> None:
         super().__init__(f"{option}: {problem}")
         self.option = option
+
+
+class InvalidResource(InvalidOption):
+    """An object is not what the definition of its kind asks for; `problems`: pairs of field and message."""
+
+    def __init__(self, kind: str, name: str, problems: tuple[tuple[str, str], ...]) -> None:
+        said = "; ".join(f"{field}: {message}" if field else message for field, message in problems)
+        super().__init__(f"{kind} {name}", said)
+        self.kind = kind
+        self.name = name
+        self.problems = problems
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What is wrong with the object, by field, such as `spec.full.schedule`."""
+        return tuple(field for field, _ in self.problems)
 
 
 class NotFound(UserError):

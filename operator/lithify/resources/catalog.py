@@ -124,11 +124,7 @@ class Discovery:
 class CatalogSpec:
     """How to reach the catalog."""
 
-    format: Format = Field(
-        default=Format.PAIMON,
-        description="Format of its tables.",
-        json_schema_extra=rules(Rule("self == oldSelf", "the format of a catalog cannot be changed")),
-    )
+    format: Format = Field(default=Format.PAIMON, description="Format of its tables.")
     metastore: Metastore = Field(
         default=Metastore.FILESYSTEM, description="Where it keeps what it knows of its tables."
     )

@@ -146,6 +146,11 @@ DEFINITIONS = (
 )
 
 
+def definition_of(kind: Kind) -> Definition:
+    """The definition of one of our kinds."""
+    return next(definition for definition in DEFINITIONS if definition.kind == kind)
+
+
 def schema_of(model: type[Any]) -> dict[str, Any]:
     """The structural schema of a kind; of metadata only rules speak, Kubernetes knows the rest."""
     whole = json_schema(model)

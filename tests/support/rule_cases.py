@@ -1,0 +1,512 @@
+"""For every validation rule of our resources an object that keeps it and one that breaks it.
+
+The same table is sent to a real API server and to our own `validating`, which must agree. Messages are
+written out again here, since they are what people read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lithify.resources.crd import DEFINITIONS, schema_of
+from lithify.resources.modelling import RULES
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind
+
+Spec = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCase:
+    """Two objects that differ in whether they keep a rule.
+
+    Attributes:
+        id: names the case.
+        kind: of the objects.
+        node: where the rule stands in the schema, such as `spec.windows[]`; empty for the whole object.
+        field: what the API server says is wrong, such as `spec.windows[0]`.
+        message: what it says about that.
+        good: the spec that keeps the rule.
+        bad: the spec that breaks it.
+        before: the spec that both are a change of; None for new objects.
+        good_name: the name of the object that keeps the rule.
+        bad_name: the name of the other one; None for the same.
+    """
+
+    id: str
+    kind: Kind
+    node: str
+    field: str
+    message: str
+    good: Spec
+    bad: Spec
+    before: Spec | None = None
+    good_name: str | None = None
+    bad_name: str | None = None
+
+    def object(self, spec: Spec, name: str | None = None) -> dict[str, Any]:
+        """An object of the kind."""
+        return {
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.name,
+            "metadata": {"name": name or self.id},
+            "spec": dict(spec),
+        }
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Which rule it is about."""
+        return self.kind.name, self.node, self.message
+
+
+def rules() -> Iterator[tuple[str, str, str]]:
+    """All rules of all kinds, as `RuleCase.key` names them."""
+    for definition in DEFINITIONS:
+        for node, rule in _within(schema_of(definition.model), ""):
+            yield definition.kind.name, node, rule["message"]
+
+
+def _within(schema: Mapping[str, Any], node: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for rule in schema.get(RULES, ()):
+        yield node, rule
+    for name, child in schema.get("properties", {}).items():
+        yield from _within(child, f"{node}.{name}" if node else name)
+    if "items" in schema:
+        yield from _within(schema["items"], f"{node}[]")
+    if "additionalProperties" in schema:
+        yield from _within(schema["additionalProperties"], f"{node}[]")
+
+
+def _named(kind: Kind, most: int, spec: Spec) -> RuleCase:
+    return RuleCase(
+        id=f"{kind.name.lower()}-name",
+        kind=kind,
+        node="",
+        field="metadata.name",
+        message=f"the name of a {kind.name} has at most {most} characters",
+        good=spec,
+        bad=spec,
+        good_name="n" * most,
+        bad_name="n" * (most + 1),
+    )
+
+
+FILES: Spec = {"warehouse": "/data/lake"}
+REST: Spec = {
+    "metastore": "Rest",
+    "warehouse": "lake",
+    "uri": "https://catalog:8080",
+    "options": {"token.provider": "bear"},
+    "secretRef": {"name": "catalog", "options": {"token": "token"}},
+}
+JDBC: Spec = {"metastore": "Jdbc", "warehouse": "s3://lake/tables", "uri": "jdbc:postgresql://db/catalog"}
+URI_NEEDED = "uri is required for the metastores Rest and Jdbc, and has no meaning for Filesystem"
+TWICE = "an option stands either in options or in secretRef.options, not in both"
+WAREHOUSE = (
+    "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path"
+)
+PROVIDER = "a Rest catalog needs the option token.provider, bear or dlf"
+TOKEN = "the token.provider bear needs the option token; keep it in a Secret, see secretRef"
+OPTION_NAMES = "names of options have 1 to 128 characters"
+OWN_FIELDS = "metastore, uri and warehouse are fields of the spec, not options"
+
+
+def _options(owner: str, name: str) -> Spec:
+    if owner == "plain":
+        return _with(FILES, options={name: "value"})
+    return _with(FILES, secretRef={"name": "credentials", "options": {name: "key"}})
+
+
+def _with(spec: Spec, **fields: object) -> Spec:
+    return {**spec, **fields}
+
+
+def _without(spec: Spec, *names: str) -> Spec:
+    return {name: value for name, value in spec.items() if name not in names}
+
+
+CATALOGS = (
+    _named(CATALOG, 200, FILES),
+    RuleCase("uri-missing", CATALOG, "spec", "spec.uri", URI_NEEDED, JDBC, _without(JDBC, "uri")),
+    RuleCase(
+        "uri-of-files",
+        CATALOG,
+        "spec",
+        "spec.uri",
+        URI_NEEDED,
+        FILES,
+        _with(FILES, uri="https://catalog:8080"),
+    ),
+    RuleCase(
+        "uri-of-rest",
+        CATALOG,
+        "spec",
+        "spec.uri",
+        "the uri of a Rest catalog begins with http:// or https://",
+        _with(REST, uri="http://catalog"),
+        _with(REST, uri="ftp://catalog"),
+    ),
+    RuleCase(
+        "uri-of-jdbc",
+        CATALOG,
+        "spec",
+        "spec.uri",
+        "the uri of a Jdbc catalog begins with jdbc:",
+        JDBC,
+        _with(JDBC, uri="postgresql://db/catalog"),
+    ),
+    RuleCase(
+        "option-twice",
+        CATALOG,
+        "spec",
+        "spec.options",
+        TWICE,
+        _with(FILES, options={"a": "1"}, secretRef={"name": "s", "options": {"b": "key"}}),
+        _with(FILES, options={"a": "1"}, secretRef={"name": "s", "options": {"a": "key"}}),
+    ),
+    RuleCase(
+        "warehouse-relative",
+        CATALOG,
+        "spec",
+        "spec.warehouse",
+        WAREHOUSE,
+        {"warehouse": "s3://bucket/path"},
+        {"warehouse": "bucket/path"},
+    ),
+    RuleCase(
+        "warehouse-of-jdbc", CATALOG, "spec", "spec.warehouse", WAREHOUSE, JDBC, _with(JDBC, warehouse="lake")
+    ),
+    RuleCase(
+        "rest-without-provider",
+        CATALOG,
+        "spec",
+        "spec.options",
+        PROVIDER,
+        REST,
+        _without(REST, "options"),
+    ),
+    RuleCase(
+        "rest-with-provider-in-secret",
+        CATALOG,
+        "spec",
+        "spec.options",
+        PROVIDER,
+        _with(REST, options={}, secretRef={"name": "s", "options": {"token.provider": "key"}}),
+        _with(REST, options={}, secretRef={"name": "s", "options": {"token": "key"}}),
+    ),
+    RuleCase(
+        "bearer-without-token",
+        CATALOG,
+        "spec",
+        "spec.secretRef",
+        TOKEN,
+        _with(_without(REST, "secretRef"), options={"token.provider": "bear", "token": "t"}),
+        _without(REST, "secretRef"),
+    ),
+    *(
+        RuleCase(f"{owner}-{id}", CATALOG, node, node, message, _options(owner, good), _options(owner, bad))
+        for owner, node in (("plain", "spec.options"), ("secret", "spec.secretRef.options"))
+        for id, message, good, bad in (  # noqa: A001 - as the field is called
+            ("option-name-empty", OPTION_NAMES, "o", ""),
+            ("option-name-long", OPTION_NAMES, "o" * 128, "o" * 129),
+            ("option-of-spec", OWN_FIELDS, "s3.endpoint", "warehouse"),
+        )
+    ),
+)
+
+TABLE: Spec = {"catalogRef": {"name": "lake"}, "identifier": "sales.orders"}
+ONE_TABLE = "a LakeTable stands for one table: create another one instead of changing it"
+
+TABLES = (
+    _named(LAKE_TABLE, 200, TABLE),
+    RuleCase(
+        "table-catalog-changed",
+        LAKE_TABLE,
+        "spec.catalogRef",
+        "spec.catalogRef",
+        ONE_TABLE,
+        before=TABLE,
+        good=_with(TABLE, suspend=True),
+        bad=_with(TABLE, catalogRef={"name": "other"}),
+    ),
+    RuleCase(
+        "table-identifier-changed",
+        LAKE_TABLE,
+        "spec.identifier",
+        "spec.identifier",
+        ONE_TABLE,
+        before=TABLE,
+        good=_with(TABLE, priority=5),
+        bad=_with(TABLE, identifier="sales.others"),
+    ),
+    RuleCase(
+        "table-option-name-empty",
+        LAKE_TABLE,
+        "spec.tableOptions",
+        "spec.tableOptions",
+        OPTION_NAMES,
+        _with(TABLE, tableOptions={"target-file-size": "1g"}),
+        _with(TABLE, tableOptions={"": "1g"}),
+    ),
+)
+
+WINDOW: Spec = {"start": "22:00", "end": "06:00"}
+COLUMN_NAMES = "names of partition columns have 1 to 128 characters"
+ONE_OF = "exactly one of intervalSeconds and schedule says when full compactions run"
+FIVE_FIELDS = (
+    "schedule has five fields separated by single blanks: minute, hour, day of month, month, day of week"
+)
+
+
+def _full(**fields: object) -> Spec:
+    return {"timeZone": "UTC", "full": fields}
+
+
+POLICIES = (
+    _named(POLICY, 200, {}),
+    RuleCase(
+        "windows-without-zone",
+        POLICY,
+        "spec",
+        "spec.timeZone",
+        "windows need a timeZone",
+        {"windows": [WINDOW], "timeZone": "Europe/Berlin"},
+        {"windows": [WINDOW]},
+    ),
+    RuleCase(
+        "schedule-without-zone",
+        POLICY,
+        "spec",
+        "spec.timeZone",
+        "a schedule needs a timeZone",
+        {"full": {"schedule": "30 2 * * Sun"}, "timeZone": "Europe/Berlin"},
+        {"full": {"schedule": "30 2 * * Sun"}},
+    ),
+    RuleCase(
+        "backoff-above-most",
+        POLICY,
+        "spec",
+        "spec.retries",
+        "backoffSeconds is not above maxBackoffSeconds",
+        {"retries": {"backoffSeconds": 60, "maxBackoffSeconds": 60}},
+        {"retries": {"backoffSeconds": 61, "maxBackoffSeconds": 60}},
+    ),
+    RuleCase(
+        "backoff-above-default-most",
+        POLICY,
+        "spec",
+        "spec.retries",
+        "backoffSeconds is not above maxBackoffSeconds",
+        {"retries": {"backoffSeconds": 600}},
+        {"retries": {"backoffSeconds": 601}},
+    ),
+    RuleCase(
+        "full-neither",
+        POLICY,
+        "spec.full",
+        "spec.full",
+        ONE_OF,
+        _full(intervalSeconds=86400),
+        _full(),
+    ),
+    RuleCase(
+        "full-both",
+        POLICY,
+        "spec.full",
+        "spec.full",
+        ONE_OF,
+        _full(schedule="0 2 * * *"),
+        _full(schedule="0 2 * * *", intervalSeconds=86400),
+    ),
+    RuleCase(
+        "schedule-of-four",
+        POLICY,
+        "spec.full",
+        "spec.full.schedule",
+        FIVE_FIELDS,
+        _full(schedule="*/5 2 1-7 * Mon"),
+        _full(schedule="*/5 2 1-7 Mon"),
+    ),
+    RuleCase(
+        "schedule-of-six",
+        POLICY,
+        "spec.full",
+        "spec.full.schedule",
+        FIVE_FIELDS,
+        _full(schedule="0 2 * * *"),
+        _full(schedule="0 0 2 * * *"),
+    ),
+    RuleCase(
+        "schedule-two-blanks",
+        POLICY,
+        "spec.full",
+        "spec.full.schedule",
+        FIVE_FIELDS,
+        _full(schedule="0 2 * * *"),
+        _full(schedule="0  2 * * *"),
+    ),
+    RuleCase(
+        "starting-deadline-of-interval",
+        POLICY,
+        "spec.full",
+        "spec.full.startingDeadlineSeconds",
+        "startingDeadlineSeconds belongs to a schedule",
+        _full(schedule="0 2 * * *", startingDeadlineSeconds=600),
+        _full(intervalSeconds=86400, startingDeadlineSeconds=600),
+    ),
+    RuleCase(
+        "window-of-no-length",
+        POLICY,
+        "spec.windows[]",
+        "spec.windows[1]",
+        "start and end of a window differ; for a whole day leave windows away",
+        {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:01"}]},
+        {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:00"}]},
+    ),
+    RuleCase(
+        "off-peak-of-no-length",
+        POLICY,
+        "spec.offPeak",
+        "spec.offPeak",
+        "startHour and endHour differ",
+        {"offPeak": {"startHour": 22, "endHour": 4, "sizeRatioPercent": 20}},
+        {"offPeak": {"startHour": 4, "endHour": 4, "sizeRatioPercent": 20}},
+    ),
+    RuleCase(
+        "policy-partition-column-empty",
+        POLICY,
+        "spec.partitions[]",
+        "spec.partitions[0]",
+        COLUMN_NAMES,
+        {"partitions": [{"dt": "2026-01-01", "region": ""}]},
+        {"partitions": [{"": "2026-01-01"}]},
+    ),
+    RuleCase(
+        "executors-upside-down",
+        POLICY,
+        "spec.spark.executor",
+        "spec.spark.executor.minInstances",
+        "minInstances is not above maxInstances",
+        {"spark": {"executor": {"minInstances": 4}}},
+        {"spark": {"executor": {"minInstances": 5}}},
+    ),
+    RuleCase(
+        "spark-setting-of-others",
+        POLICY,
+        "spec.spark.conf",
+        "spec.spark.conf",
+        "names of Spark settings begin with spark. and have at most 256 characters",
+        {"spark": {"conf": {"spark.executor.extraJavaOptions": "-Xss4m"}}},
+        {"spark": {"conf": {"hadoop.tmp.dir": "/tmp"}}},
+    ),
+)
+
+RUN: Spec = {"tableRef": {"name": "orders"}}
+RICH_RUN: Spec = {
+    **RUN,
+    "partitions": [{"dt": "2026-01-01"}],
+    "buckets": [1, 2],
+    "activeDeadlineSeconds": 3600,
+    "cause": "asked by a person",
+}
+ONE_RUN = "a Compaction is one run: only suspend, cancel, approved and ttlSecondsAfterFinished can be changed"
+OTHER_VALUES: Mapping[str, object] = {
+    "tableRef": {"name": "users"},
+    "strategy": "Full",
+    "partitions": [{"dt": "2026-01-02"}],
+    "buckets": [1, 3],
+    "dryRun": True,
+    "approval": "Manual",
+    "activeDeadlineSeconds": 7200,
+    "cause": "somebody else",
+}
+CHANGEABLE: Mapping[str, object] = {
+    "suspend": True,
+    "cancel": True,
+    "approved": True,
+    "ttlSecondsAfterFinished": 60,
+}
+
+COMPACTIONS = (
+    _named(COMPACTION, 52, RUN),
+    *(
+        RuleCase(
+            f"run-{field.lower()}-changed",
+            COMPACTION,
+            f"spec.{field}",
+            f"spec.{field}",
+            ONE_RUN,
+            before=RICH_RUN,
+            good=_with(RICH_RUN, **CHANGEABLE),
+            bad=_with(RICH_RUN, **{field: value}),
+        )
+        for field, value in OTHER_VALUES.items()
+    ),
+    *(
+        RuleCase(
+            f"run-{field.lower()}-added",
+            COMPACTION,
+            "spec",
+            "spec",
+            ONE_RUN,
+            before=RUN,
+            good=_with(RUN, suspend=True),
+            bad=_with(RUN, **{field: RICH_RUN[field]}),
+        )
+        for field in ("partitions", "buckets", "activeDeadlineSeconds", "cause")
+    ),
+    *(
+        RuleCase(
+            f"run-{field.lower()}-removed",
+            COMPACTION,
+            "spec",
+            "spec",
+            ONE_RUN,
+            before=RICH_RUN,
+            good=_with(RICH_RUN, ttlSecondsAfterFinished=60),
+            bad=_without(RICH_RUN, field),
+        )
+        for field in ("partitions", "buckets", "activeDeadlineSeconds", "cause")
+    ),
+    RuleCase(
+        "approval-taken-back",
+        COMPACTION,
+        "spec",
+        "spec.approved",
+        "an approval cannot be taken back; set cancel",
+        before=_with(RUN, approval="Manual", approved=True),
+        good=_with(RUN, approval="Manual", approved=True, cancel=True),
+        bad=_with(RUN, approval="Manual", approved=False),
+    ),
+    RuleCase(
+        "cancel-taken-back",
+        COMPACTION,
+        "spec",
+        "spec.cancel",
+        "a cancelled Compaction stays so; create another one",
+        before=_with(RUN, cancel=True),
+        good=_with(RUN, cancel=True, suspend=True),
+        bad=_with(RUN, cancel=False),
+    ),
+    RuleCase(
+        "dry-run-with-approval",
+        COMPACTION,
+        "spec",
+        "spec.approval",
+        "a dry run changes nothing, so there is nothing to approve",
+        _with(RUN, dryRun=True),
+        _with(RUN, dryRun=True, approval="Manual"),
+    ),
+    RuleCase(
+        "run-partition-column-long",
+        COMPACTION,
+        "spec.partitions[]",
+        "spec.partitions[1]",
+        COLUMN_NAMES,
+        _with(RUN, partitions=[{"dt": "1"}, {"d" * 128: "1"}]),
+        _with(RUN, partitions=[{"dt": "1"}, {"d" * 129: "1"}]),
+    ),
+)
+
+CASES = (*CATALOGS, *TABLES, *POLICIES, *COMPACTIONS)

@@ -1,0 +1,185 @@
+"""What stands in crds/ is what the models say, and says all that Kubernetes and people need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lithify.resources.crd import DEFINITIONS, FOLDER, Definition, files, manifest, schema_of, write
+from lithify.resources.structural import structural
+from support.rule_cases import CASES, rules
+
+Schema = Mapping[str, Any]
+MOST_BYTES = 64 * 1024
+each_kind = pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda each: each.kind.name)
+
+
+def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
+    """All nodes but for metadata, which is Kubernetes' own."""
+    yield path, schema
+    for name, child in schema.get("properties", {}).items():
+        if name != "metadata":
+            yield from nodes(child, f"{path}.{name}")
+    for name in ("items", "additionalProperties"):
+        if name in schema:
+            yield from nodes(schema[name], f"{path}[]")
+
+
+def test_the_folder_holds_what_the_models_say() -> None:
+    kept = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
+    assert kept == files(), "run `make crds`"
+
+
+def test_files_are_read_back_as_they_were_meant(tmp_path: Path) -> None:
+    write(tmp_path)
+    for definition in DEFINITIONS:
+        text = (tmp_path / f"{definition.kind.plural}.yaml").read_text(encoding="utf-8")
+        assert yaml.safe_load(text) == manifest(definition)
+
+
+@pytest.mark.parametrize("name", sorted(files()))
+def test_a_definition_fits_into_the_annotation_of_kubectl_apply(name: str) -> None:
+    assert len(files()[name].encode()) < MOST_BYTES
+
+
+@each_kind
+def test_every_field_is_described(definition: Definition) -> None:
+    silent = [
+        f"{path}.{name}"
+        for path, node in nodes(schema_of(definition.model))
+        for name, child in node.get("properties", {}).items()
+        if name != "metadata" and not child.get("description")
+    ]
+    assert silent == []
+
+
+@each_kind
+def test_descriptions_are_of_the_field_not_of_its_type(definition: Definition) -> None:
+    heeded = "The generation of the spec that was heeded."
+    status = schema_of(definition.model)["properties"]["status"]["properties"]
+    assert status["observedGeneration"]["description"] == heeded
+
+
+@each_kind
+def test_everything_has_bounds(definition: Definition) -> None:
+    boundless = [path for path, node in nodes(schema_of(definition.model)) if not is_bounded(path, node)]
+    assert boundless == []
+
+
+def is_bounded(path: str, node: Schema) -> bool:
+    match node["type"]:
+        case "string":
+            known = path in {".apiVersion", ".kind"} or "enum" in node or node.get("format") == "date-time"
+            return known or "maxLength" in node
+        case "integer":
+            # What is counted ends at 64 bits; what is set ends where it makes sense.
+            return "minimum" in node and ("maximum" in node or path.startswith(".status"))
+        case "array":
+            return "maxItems" in node
+        case "object" if "additionalProperties" in node:
+            return "maxProperties" in node
+        case "object":
+            return "properties" in node or node.get("x-kubernetes-preserve-unknown-fields", False)
+        case "boolean":
+            return True
+        case other:
+            pytest.fail(f"{path} has the type {other}")
+
+
+@each_kind
+def test_conditions_are_merged_by_their_type(definition: Definition) -> None:
+    conditions = schema_of(definition.model)["properties"]["status"]["properties"]["conditions"]
+    assert conditions["x-kubernetes-list-type"] == "map"
+    assert conditions["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {case.key for case in CASES} == set(rules())
+
+
+def test_rules_can_be_told_apart() -> None:
+    assert [rule for rule, count in Counter(rules()).items() if count > 1] == []
+
+
+def test_cases_can_be_told_apart() -> None:
+    assert [name for name, count in Counter(case.id for case in CASES).items() if count > 1] == []
+
+
+def test_kinds_have_names_of_their_own() -> None:
+    names = [name for each in DEFINITIONS for name in (*each.short_names, each.singular, each.kind.plural)]
+    assert len(names) == len(set(names))
+
+
+class TestStructuralSchemas:
+    """What a JSON schema becomes."""
+
+    PART: Mapping[str, Any] = {
+        "type": "object",
+        "description": "A part.",
+        "title": "Part",
+        "properties": {
+            "size": {"type": "integer", "default": 3, "maximum": 9, "title": "Size"},
+            "names": {"type": "array", "default": [], "items": {"type": "string"}},
+        },
+        "required": [],
+    }
+
+    def test_a_reference_is_replaced_and_the_field_has_the_last_word(self) -> None:
+        node = {"$ref": "#/$defs/Part", "description": "A field."}
+        made = structural(node, {"Part": self.PART}, defaults=True)
+        assert made["description"] == "A field."
+        assert made["properties"]["size"] == {
+            "type": "integer",
+            "maximum": 9,
+            "format": "int32",
+            "default": 3,
+        }
+
+    def test_null_is_no_alternative(self) -> None:
+        made = structural(
+            {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}, {}, defaults=True
+        )
+        assert made == {"type": "string"}
+
+    @pytest.mark.parametrize(
+        ("default", "expected"),
+        [
+            pytest.param({"size": 3, "names": []}, {}, id="nothing-new"),
+            pytest.param({"size": 4, "names": []}, {"size": 4}, id="something-new"),
+        ],
+    )
+    def test_a_default_says_what_nested_ones_do_not(self, default: Any, expected: Any) -> None:
+        node = {"$ref": "#/$defs/Part", "default": default}
+        assert structural(node, {"Part": self.PART}, defaults=True)["default"] == expected
+
+    def test_a_default_is_whole_where_there_are_rules(self) -> None:
+        rules = [{"rule": "self.size > 0", "message": "size is positive"}]
+        node = {"$ref": "#/$defs/Part", "default": {"size": 3}, "x-kubernetes-validations": rules}
+        assert structural(node, {"Part": self.PART}, defaults=True)["default"] == {"size": 3}
+
+    def test_rules_of_the_part_and_of_the_field_both_hold(self) -> None:
+        part = {**self.PART, "x-kubernetes-validations": [{"rule": "a", "message": "a"}]}
+        node = {"$ref": "#/$defs/Part", "x-kubernetes-validations": [{"rule": "b", "message": "b"}]}
+        made = structural(node, {"Part": part}, defaults=True)
+        assert [rule["rule"] for rule in made["x-kubernetes-validations"]] == ["a", "b"]
+
+    def test_without_defaults_there_are_none(self) -> None:
+        made = structural(
+            {"$ref": "#/$defs/Part", "default": {"size": 4}}, {"Part": self.PART}, defaults=False
+        )
+        assert "default" not in made
+        assert "default" not in made["properties"]["size"]
+
+    def test_a_map_keeps_what_its_values_are(self) -> None:
+        node = {
+            "type": "object",
+            "additionalProperties": {"type": "string", "maxLength": 5},
+            "propertyNames": {"maxLength": 3},
+        }
+        made = structural(node, {}, defaults=True)
+        assert made == {"type": "object", "additionalProperties": {"type": "string", "maxLength": 5}}

@@ -1,0 +1,104 @@
+"""Objects are checked as an API server checks them; tests/resources asks one the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lithify.errors import InvalidResource
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind
+from lithify.resources.validating import validated
+from support.rule_cases import CASES, RuleCase
+
+RUN = {"tableRef": {"name": "orders"}}
+
+
+def made(kind: Kind, spec: object) -> dict[str, Any]:
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {"name": "one", "annotations": {"by": "a test"}},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_who_keeps_a_rule_passes(case: RuleCase) -> None:
+    before = None if case.before is None else validated(case.kind, case.object(case.before))
+    assert validated(case.kind, case.object(case.good, case.good_name), before)["kind"] == case.kind.name
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_who_breaks_a_rule_is_told_which(case: RuleCase) -> None:
+    before = None if case.before is None else validated(case.kind, case.object(case.before))
+    with pytest.raises(InvalidResource) as caught:
+        validated(case.kind, case.object(case.bad, case.bad_name), before)
+    assert caught.value.problems == ((case.field, case.message),)
+
+
+def test_defaults_are_filled_in_level_by_level() -> None:
+    found = validated(POLICY, made(POLICY, {"spark": {"driver": {"cores": 2}}, "limits": None}))
+    assert found["spec"]["spark"]["driver"] == {"cores": 2, "memory": "1Gi"}
+    assert found["spec"]["spark"]["executor"]["maxInstances"] == 4
+    assert found["spec"]["limits"] == {"activeRuns": 4}
+    assert found["status"] == {"observedGeneration": -1}
+
+
+def test_what_is_given_is_left_as_it_is() -> None:
+    given = made(POLICY, {"priority": 7})
+    found = validated(POLICY, given)
+    assert given["spec"] == {"priority": 7}
+    assert found["metadata"] == given["metadata"]
+    assert found["spec"]["priority"] == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field"),
+    [
+        pytest.param(COMPACTION, {}, "spec", id="missing"),
+        pytest.param(COMPACTION, RUN | {"stratgy": "Full"}, "spec.stratgy", id="unknown"),
+        pytest.param(COMPACTION, RUN | {"strategy": "Major"}, "spec.strategy", id="not-in-list"),
+        pytest.param(COMPACTION, RUN | {"suspend": "yes"}, "spec.suspend", id="wrong-type"),
+        pytest.param(COMPACTION, RUN | {"buckets": [0, -1]}, "spec.buckets[1]", id="too-small"),
+        pytest.param(
+            COMPACTION, RUN | {"activeDeadlineSeconds": True}, "spec.activeDeadlineSeconds", id="bool"
+        ),
+        pytest.param(COMPACTION, RUN | {"cause": None}, "spec.cause", id="null-without-default"),
+        pytest.param(COMPACTION, RUN | {"cause": "x" * 1025}, "spec.cause", id="too-long"),
+        pytest.param(COMPACTION, [], "spec", id="not-an-object"),
+        pytest.param(COMPACTION, None, "spec", id="null"),
+        pytest.param(
+            LAKE_TABLE,
+            {"catalogRef": {"name": "a"}, "identifier": "db.t\n"},
+            "spec.identifier",
+            id="line-end",
+        ),
+        pytest.param(
+            LAKE_TABLE,
+            {"catalogRef": {"name": "a", "namespace": "b"}, "identifier": "db.t"},
+            "spec.catalogRef.namespace",
+            id="unknown-nested",
+        ),
+        pytest.param(
+            POLICY, {"windows": [{"start": "8:00", "end": "09:00"}]}, "spec.windows[0].start", id="pattern"
+        ),
+        pytest.param(
+            POLICY, {"spark": {"conf": {"spark.a": 1}}}, "spec.spark.conf['spark.a']", id="map-value"
+        ),
+        pytest.param(
+            CATALOG, {"warehouse": "/w", "discovery": {"include": []}}, "spec.discovery.include", id="empty"
+        ),
+    ],
+)
+def test_what_the_schema_refuses_is_named_by_its_field(kind: Kind, spec: object, field: str) -> None:
+    with pytest.raises(InvalidResource) as caught:
+        validated(kind, made(kind, spec))
+    assert caught.value.fields == (field,)
+    assert (caught.value.kind, caught.value.name) == (kind.name, "one")
+
+
+def test_pod_templates_may_hold_anything() -> None:
+    template = {"spec": {"tolerations": [{"operator": "Exists"}]}}
+    found = validated(POLICY, made(POLICY, {"spark": {"driver": {"podTemplate": template}}}))
+    assert found["spec"]["spark"]["driver"]["podTemplate"] == template
