@@ -14,8 +14,7 @@ from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.situation import Decision, Situation
-from lithify.controller.deciding.wording import bytes_text, count_of
-from lithify.resources.modelling import MESSAGE_LENGTH
+from lithify.controller.deciding.wording import bytes_text, count_of, cut
 from lithify.resources.objects import Condition, condition_of
 from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
 from lithify.tables.observation import KeptSnapshots, Observation
@@ -48,7 +47,7 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
     seen = situation.observation
     if seen is not None:
         found = replace(found, table_uuid=seen.table_uuid[:_UUID_LENGTH], observation=summary_of(seen))
-    return replace(found, due=_cut(decision.message), next_full_time=decision.next_full)
+    return replace(found, due=cut(decision.message), next_full_time=decision.next_full)
 
 
 def summary_of(seen: Observation) -> ObservationSummary:
@@ -180,7 +179,3 @@ def _say_snapshots(conditions: ConditionSetter, kept: KeptSnapshots) -> None:
         f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
         "that the newest does not need. Call expire_snapshots from time to time",
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"

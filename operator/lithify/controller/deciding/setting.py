@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from lithify.controller.deciding.wording import cut
 from lithify.resources.objects import Condition, ConditionStatus, with_condition
 
 
@@ -38,7 +39,7 @@ class ConditionSetter:
             type=kind,
             status=status,
             reason=str(reason),
-            message=message,
+            message=cut(message),
             last_transition_time=self._now,
             observed_generation=self._generation,
         )

@@ -1,16 +1,15 @@
-"""How times, durations, sizes and buckets are put in messages, so that all of status speaks alike.
+"""How times, durations, sizes and findings are put in messages, so that all of status speaks alike.
 
 Nothing in here depends on the current time: a message about an unchanged thing never changes.
 """
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
+from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.tables.observation import Finding
 
-_BUCKET = re.compile(r"(?:(?P<partition>.+)/)?bucket-(?P<number>[^/]+)")
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _SIZES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _UNIT = 1024
@@ -44,18 +43,13 @@ def bytes_text(size: int) -> str:
     return f"{value:.1f} {unit}B" if unit else f"{size} B"
 
 
-def bucket_text(path: str) -> str:
-    """A bucket's path in words: `bucket 3 of dt=2026-01-02`."""
-    match = _BUCKET.fullmatch(path)
-    if match is None:
-        return path
-    partition = match["partition"]
-    return f"bucket {match['number']}" + (f" of {partition}" if partition else "")
-
-
 def finding_text(finding: Finding) -> str:
-    """A finding as a sentence; details that begin with a number say what the bucket has."""
-    joint = " has " if finding.detail[:1].isdigit() else ": "
+    """A finding as a sentence, and how many more buckets it is true of."""
     others = finding.buckets - 1
     more = f" (and {count_of(others, 'more bucket')})" if others > 0 else ""
-    return f"{finding.trigger}: {bucket_text(finding.bucket)}{joint}{finding.detail}{more}"
+    return f"{finding.trigger}: {finding.detail}{more}"
+
+
+def cut(text: str) -> str:
+    """A message as long as it may be."""
+    return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"

@@ -19,7 +19,13 @@ CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 """A Tuesday; in Berlin it is one o'clock."""
 
-SORTED_RUNS = Finding("SortedRuns", "dt=2026-01-02/bucket-3", "9 sorted runs, the trigger is 5", 1, 4000)
+SORTED_RUNS = Finding(
+    "SortedRuns",
+    "dt=2026-01-02/bucket-3",
+    "bucket 3 of dt=2026-01-02 has 9 sorted runs, the trigger is 5",
+    1,
+    4000,
+)
 QUIET = Observation(
     table_uuid="t-1",
     snapshot=41,

@@ -136,12 +136,12 @@ class TestDue:
             case(
                 BUSY.findings[0],
                 "SortedRuns: bucket 3 of dt=2026-01-02 has 9 sorted runs, the trigger is 5",
-                id="a number",
+                id="one bucket",
             ),
             case(
-                Finding("SizeAmplification", "bucket-0", "newer runs have 9 bytes", 3, 1),
-                "SizeAmplification: bucket 0: newer runs have 9 bytes (and 2 more buckets)",
-                id="a sentence, and other buckets",
+                Finding("SizeAmplification", "bucket-0", "in bucket 0, newer runs have 9 bytes", 3, 1),
+                "SizeAmplification: in bucket 0, newer runs have 9 bytes (and 2 more buckets)",
+                id="and others",
             ),
         ],
     )

@@ -31,13 +31,13 @@ class TestWanted:
     @pytest.mark.parametrize(
         ("include", "exclude", "expected"),
         [
-            case(["*"], [], ["crm.users", "sales.orders", "sales.tmp_1"], id="all that can be named, once"),
+            case(["*.*"], [], ["crm.users", "sales.orders", "sales.tmp_1"], id="all that can be named, once"),
             case(["sales.*"], [], ["sales.orders", "sales.tmp_1"], id="a database"),
             case(["*.orders", "crm.*"], [], ["crm.users", "sales.orders"], id="either of two"),
-            case(["*"], ["*.tmp_?"], ["crm.users", "sales.orders"], id="but for some"),
+            case(["*.*"], ["*.tmp_?"], ["crm.users", "sales.orders"], id="but for some"),
             case(["sales.orders"], ["sales.*"], [], id="exclude wins"),
             case(["SALES.*"], [], [], id="case matters"),
-            case(["sales"], [], [], id="the whole name has to match"),
+            case(["sales.order"], [], [], id="the whole name has to match"),
         ],
     )
     def test_patterns(self, include: list[str], exclude: list[str], expected: list[str]) -> None:
@@ -47,7 +47,7 @@ class TestWanted:
 
 class TestBodies:
     def test_are_laketables(self) -> None:
-        (body,) = discover(["sales.orders"], catalog(include=["*"], policyRef={"name": "nightly"}), [])
+        (body,) = discover(["sales.orders"], catalog(include=["*.*"], policyRef={"name": "nightly"}), [])
         made = read(LakeTable, body)
         assert made.metadata.key.namespace == "lake"
         assert made.metadata.name == "sales-orders"
@@ -61,16 +61,16 @@ class TestBodies:
         assert discover(FOUND, catalog(), []) == []
 
     def test_what_there_is_already_is_left_alone_whatever_its_name(self) -> None:
-        assert discover(["sales.orders"], catalog(include=["*"]), [table()]) == []
+        assert discover(["sales.orders"], catalog(include=["*.*"]), [table()]) == []
 
     def test_the_same_table_of_another_catalog_is_another_table(self) -> None:
         other = replace(table(), metadata=replace(table().metadata, name="sales-orders"))
         other = replace(other, spec=replace(other.spec, catalog_ref=Reference(name="elsewhere")))
-        (body,) = discover(["sales.orders"], catalog(include=["*"]), [other])
+        (body,) = discover(["sales.orders"], catalog(include=["*.*"]), [other])
         assert body["metadata"]["name"] != "sales-orders"
 
     def test_each_is_created_once(self) -> None:
-        bodies = discover(FOUND, catalog(include=["*"]), [])
+        bodies = discover(FOUND, catalog(include=["*.*"]), [])
         made = [read(LakeTable, body) for body in bodies]
         assert len({one.metadata.name for one in made}) == len(made) == 3
-        assert discover(FOUND, catalog(include=["*"]), made) == []
+        assert discover(FOUND, catalog(include=["*.*"]), made) == []

@@ -1,0 +1,328 @@
+"""A table's status says what is known and decided, stays as it is when nothing changes, and never lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.controller.deciding.conditions import summary_of, table_status
+from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.situation import Situation
+from lithify.resources.modelling import plain, read
+from lithify.resources.objects import Condition, condition_of
+from lithify.resources.table import LakeTableStatus, RunSummary
+from lithify.tables.observation import KeptSnapshots, Observation
+from support.cases import case
+from unit.controller.deciding.situations import (
+    BUSY,
+    DROPPED,
+    NOON,
+    QUIET,
+    REFUSED,
+    UNREACHABLE,
+    moments,
+    policy,
+    situation,
+    situations,
+    table,
+)
+
+ALL_KINDS = {
+    "Ready",
+    "CompactionNeeded",
+    "PolicyReady",
+    "WriterCompacts",
+    "SnapshotsExpire",
+    "Reconciling",
+    "Stalled",
+}
+
+
+def status_of(asked: Situation, now: datetime = NOON) -> LakeTableStatus:
+    return table_status(asked, decide(asked, now), now)
+
+
+def after(asked: Situation, now: datetime = NOON) -> Situation:
+    """The same once its status was written and read again."""
+    written = read(LakeTableStatus, plain(status_of(asked, now)))
+    return replace(asked, table=replace(asked.table, status=written))
+
+
+def condition(status: LakeTableStatus, kind: str) -> Condition:
+    found = condition_of(status.conditions, kind)
+    assert found is not None, kind
+    return found
+
+
+def said(status: LakeTableStatus, kind: str) -> tuple[str, str]:
+    found = condition(status, kind)
+    return found.status.value, found.reason
+
+
+class TestConditions:
+    @pytest.mark.parametrize(
+        ("asked", "expected"),
+        [
+            case(
+                situation(QUIET),
+                {"Ready": "True Ready", "Reconciling": "False Observed", "Stalled": "False NotStalled"},
+                id="healthy",
+            ),
+            case(
+                situation(None),
+                {
+                    "Ready": "Unknown NeverObserved",
+                    "CompactionNeeded": "Unknown NeverObserved",
+                    "Reconciling": "True Progressing",
+                    "Stalled": "False NotStalled",
+                },
+                id="never looked at",
+            ),
+            case(
+                situation(BUSY, active="orders-7"),
+                {
+                    "Ready": "True Ready",
+                    "Reconciling": "False Observed",
+                    "CompactionNeeded": "True SortedRuns",
+                },
+                id="being compacted is nothing to wait for",
+            ),
+            case(
+                situation(BUSY, problem=UNREACHABLE),
+                {
+                    "Ready": "False CatalogUnreachable",
+                    "CompactionNeeded": "Unknown CatalogUnreachable",
+                    "Reconciling": "False CatalogUnreachable",
+                    "Stalled": "False CatalogUnreachable",
+                },
+                id="what may pass does not stall",
+            ),
+            case(
+                situation(BUSY, problem=DROPPED),
+                {"Ready": "False TableNotFound", "Stalled": "True TableNotFound"},
+                id="what a person must mend stalls",
+            ),
+            case(
+                situation(REFUSED),
+                {
+                    "Ready": "False UnsupportedOption",
+                    "Stalled": "True UnsupportedOption",
+                    "CompactionNeeded": "Unknown UnsupportedOption",
+                },
+                id="refused",
+            ),
+            case(situation(BUSY), {"CompactionNeeded": "True SortedRuns"}, id="a trigger fired"),
+            case(situation(QUIET), {"CompactionNeeded": "False NotDue"}, id="no trigger fired"),
+            case(
+                situation(replace(QUIET, full_bytes=0)),
+                {"CompactionNeeded": "False UpToDate"},
+                id="nothing is left to compact",
+            ),
+            case(
+                situation(QUIET, policy(full={"intervalSeconds": 60})),
+                {"CompactionNeeded": "True Interval"},
+                id="a full one is due",
+            ),
+            case(situation(QUIET, requested="a"), {"CompactionNeeded": "True Requested"}, id="asked for"),
+            case(situation(QUIET), {"PolicyReady": "True Followed"}, id="policy followed"),
+            case(
+                replace(situation(QUIET), policy=None), {"PolicyReady": "False PolicyMissing"}, id="no policy"
+            ),
+            case(
+                situation(QUIET, policy_problem="?"), {"PolicyReady": "False PolicyInvalid"}, id="bad policy"
+            ),
+            case(
+                situation(QUIET, policy(suspend=True)),
+                {"PolicyReady": "False PolicySuspended"},
+                id="suspended policy",
+            ),
+            case(
+                situation(QUIET),
+                {"WriterCompacts": "False WriteOnly", "SnapshotsExpire": "False NobodyExpires"},
+                id="write-only",
+            ),
+            case(
+                situation(
+                    replace(
+                        QUIET,
+                        write_only=False,
+                        snapshots=KeptSnapshots(3, None, 0, writers_expire=True),
+                    )
+                ),
+                {"WriterCompacts": "True NotWriteOnly", "SnapshotsExpire": "True WritersExpire"},
+                id="not write-only",
+            ),
+        ],
+    )
+    def test_say(self, asked: Situation, expected: Mapping[str, str]) -> None:
+        status = status_of(asked)
+        assert {kind: " ".join(said(status, kind)) for kind in expected} == dict(expected)
+
+    @pytest.mark.parametrize("reason", [reason for reason in TableReason if reason is not TableReason.READY])
+    def test_every_reason_can_be_seen(self, reason: TableReason) -> None:
+        status = status_of(situation(QUIET, problem=TableProblem(reason, "as it happens")))
+        assert said(status, "Ready") == ("False", reason.value)
+        assert said(status, "Stalled")[0] == str(reason.needs_person)
+
+    def test_refusals_are_named(self) -> None:
+        message = condition(status_of(situation(REFUSED)), "Ready").message
+        assert all(refusal in message for refusal in REFUSED.refusals)
+
+    def test_what_holds_back_is_said_where_it_is_needed(self) -> None:
+        status = status_of(situation(BUSY, active="orders-7-k2x9q"))
+        assert "9 sorted runs" in condition(status, "CompactionNeeded").message
+        assert "orders-7-k2x9q" in condition(status, "CompactionNeeded").message
+        assert status.due == condition(status, "CompactionNeeded").message
+
+    def test_snapshots_are_counted_dated_and_weighed(self) -> None:
+        message = condition(status_of(situation(QUIET)), "SnapshotsExpire").message
+        assert [text for text in ("7 snapshots", "2026-03-07", "5.0 MiB") if text not in message] == []
+
+    def test_messages_fit(self) -> None:
+        refused = replace(QUIET, refusals=("x" * 5000,))
+        for asked in (situation(refused), situation(QUIET, policy_problem="y" * 5000)):
+            status = status_of(asked)
+            assert len(status.due or "") <= 1024
+            assert max(len(found.message) for found in status.conditions) <= 1024
+
+
+class TestSummary:
+    def test_shows_what_was_seen(self) -> None:
+        status = status_of(situation(BUSY))
+        assert status.observation is not None
+        assert status.observation == summary_of(BUSY)
+        assert (status.table_uuid, status.observation.snapshot_id) == ("t-1", "41")
+        assert (status.observation.due_buckets, status.observation.due_bytes) == (1, 4000)
+        assert status.observation.snapshots is not None
+        assert status.observation.snapshots.count == 7
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            case(replace(QUIET, snapshot=None, snapshot_time=None, sorted_runs_bucket=None), id="empty"),
+            case(replace(QUIET, sorted_runs_bucket="p=" + "x" * 3000), id="a long path"),
+            case(replace(QUIET, delete_percent=130), id="more deletes than rows"),
+            case(replace(QUIET, delete_percent=None), id="deletes unknown"),
+        ],
+    )
+    def test_fits_its_schema(self, seen: Observation) -> None:
+        summary = summary_of(seen)
+        assert read(type(summary), plain(summary)) == summary
+
+    @pytest.mark.parametrize("seen", [case(BUSY, id="since this start"), case(None, id="before this start")])
+    def test_stays_while_the_table_cannot_be_looked_at(self, seen: Observation | None) -> None:
+        before = after(situation(BUSY))
+        status = status_of(replace(before, observation=seen, problem=UNREACHABLE))
+        assert status.observation == before.table.status.observation
+        assert said(status, "Ready") == ("False", "CatalogUnreachable")
+        assert said(status, "WriterCompacts") == said(before.table.status, "WriterCompacts")
+
+
+class TestWhatIsCarriedOver:
+    def test_what_runs_came_to_stays(self) -> None:
+        run = RunSummary(name="orders-6", strategy="Full", reason="Compacted", completion_time=NOON)
+        old = LakeTableStatus(
+            last_compaction=run,
+            last_success_time=NOON,
+            last_full_time=NOON,
+            consecutive_failures=2,
+            held_until=NOON,
+            handled_request="a",
+            runs=6,
+        )
+        new = status_of(situation(BUSY, status=old, active="orders-7"))
+        kept = replace(
+            new,
+            observed_generation=-1,
+            conditions=(),
+            table_uuid=None,
+            observation=None,
+            due=None,
+            active_compaction=None,
+        )
+        assert kept == old
+        assert (new.observed_generation, new.active_compaction) == (1, "orders-7")
+
+    def test_the_time_of_a_condition_is_when_its_status_changed(self) -> None:
+        later = NOON + timedelta(hours=1)
+        ready = condition(status_of(after(situation(QUIET)), later), "Ready")
+        failed = condition(status_of(replace(after(situation(QUIET)), problem=DROPPED), later), "Ready")
+        assert (ready.last_transition_time, failed.last_transition_time) == (NOON, later)
+
+    def test_times_are_kept_to_the_second(self) -> None:
+        status = status_of(situation(QUIET), NOON.replace(microsecond=999_999))
+        assert {found.last_transition_time for found in status.conditions} == {NOON}
+
+
+class TestRestart:
+    def test_until_the_first_look_status_stays(self) -> None:
+        before = after(situation(BUSY, status=LakeTableStatus(last_full_time=NOON)))
+        assert status_of(replace(before, observation=None), NOON) == before.table.status
+
+    def test_a_run_that_is_over_is_not_shown_as_active(self) -> None:
+        before = after(situation(BUSY, active="orders-7"))
+        assert status_of(replace(before, observation=None, active=None)).active_compaction is None
+
+    def test_another_spec_is_progress_until_the_first_look(self) -> None:
+        before = after(situation(QUIET))
+        changed = replace(before, observation=None, table=replace(table(before.table.status, generation=2)))
+        waiting = after(changed)
+        assert said(waiting.table.status, "Reconciling") == ("True", "Progressing")
+        assert waiting.table.status.observed_generation == 2
+        assert status_of(waiting) == waiting.table.status
+        seen = status_of(replace(waiting, observation=QUIET))
+        assert said(seen, "Reconciling") == ("False", "Observed")
+
+    def test_a_policy_that_went_away_meanwhile_is_noticed_at_once(self) -> None:
+        before = after(situation(QUIET))
+        status = status_of(replace(before, observation=None, policy=None))
+        assert said(status, "PolicyReady") == ("False", "PolicyMissing")
+
+
+@st.composite
+def asked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
+    now = draw(moments)
+    return draw(situations(now)), now
+
+
+class TestFixpoint:
+    @given(asked_at(), st.floats(0, 1))
+    def test_nothing_is_written_when_nothing_changes(
+        self, asked: tuple[Situation, datetime], share: float
+    ) -> None:
+        found, now = asked
+        once = after(found, now)
+        assert status_of(once, now) == once.table.status
+        wake = decide(once, now).wake or now + timedelta(days=1000)
+        between = min(now + (wake - now) * share, wake - timedelta(seconds=1))
+        assert status_of(once, max(now, between)) == once.table.status
+
+    @given(asked_at())
+    def test_nothing_is_written_after_a_restart(self, asked: tuple[Situation, datetime]) -> None:
+        found, now = asked
+        once = after(found, now)
+        restarted = replace(once, observation=None, problem=None)
+        assert status_of(restarted, now) == once.table.status
+        if found.problem is not None:
+            failing = replace(once, observation=None)
+            assert status_of(failing, now) == once.table.status
+
+    @given(asked_at())
+    def test_ready_and_stalled_and_reconciling_agree(self, asked: tuple[Situation, datetime]) -> None:
+        status = status_of(*asked)
+        ready, _ = said(status, "Ready")
+        assert said(status, "Stalled")[0] == "False" or ready == "False"
+        assert said(status, "Reconciling")[0] == "False" or ready == "Unknown"
+        assert {found.type for found in status.conditions} <= ALL_KINDS
+
+
+def test_summaries_keep_the_zone_of_times() -> None:
+    summary = summary_of(QUIET)
+    assert summary.snapshots is not None
+    assert summary.snapshots.oldest_time == datetime(2026, 3, 7, tzinfo=UTC)

@@ -1,0 +1,157 @@
+"""The status of Catalogs and CompactionPolicies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.surroundings import catalog_problem, catalog_status, policy_status
+from lithify.resources.catalog import Catalog, CatalogStatus
+from lithify.resources.modelling import plain, read
+from lithify.resources.objects import condition_of
+from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
+from support.cases import case
+from unit.controller.deciding.situations import DROPPED, NOON, UNREACHABLE
+
+DENIED = TableProblem(TableReason.ACCESS_DENIED, "the key has expired")
+REFUSED = TableProblem(TableReason.UNSUPPORTED_OPTION, "merge-engine")
+
+
+def catalog(status: CatalogStatus | None = None, **spec: Any) -> Catalog:
+    body = {
+        "metadata": {"name": "warehouse", "namespace": "lake", "generation": 3},
+        "spec": {"warehouse": "s3://w", **spec},
+    }
+    return replace(read(Catalog, body), status=status or CatalogStatus())
+
+
+def conditions(status: CatalogStatus | CompactionPolicyStatus) -> dict[str, str]:
+    return {found.type: f"{found.status} {found.reason}" for found in status.conditions}
+
+
+class TestCatalogs:
+    @pytest.mark.parametrize(
+        ("looks", "tables", "expected"),
+        [
+            case([], 0, {"Reconciling": "False Unused", "Stalled": "False NotStalled"}, id="unused"),
+            case(
+                [],
+                2,
+                {"Ready": "Unknown NeverObserved", "Reconciling": "True Progressing"},
+                id="not asked yet",
+            ),
+            case(
+                [None],
+                2,
+                {"Ready": "True Ready", "Reconciling": "False Observed", "Stalled": "False NotStalled"},
+                id="answers",
+            ),
+            case(
+                [UNREACHABLE, None],
+                2,
+                {"Ready": "True Ready", "Reconciling": "False Observed", "Stalled": "False NotStalled"},
+                id="answers some",
+            ),
+            case(
+                [UNREACHABLE, DROPPED],
+                2,
+                {"Ready": "True Ready", "Reconciling": "False Observed", "Stalled": "False NotStalled"},
+                id="answers that a table is not there",
+            ),
+            case(
+                [UNREACHABLE],
+                2,
+                {
+                    "Ready": "False CatalogUnreachable",
+                    "Reconciling": "False CatalogUnreachable",
+                    "Stalled": "False CatalogUnreachable",
+                },
+                id="does not answer",
+            ),
+            case(
+                [UNREACHABLE, DENIED],
+                2,
+                {
+                    "Ready": "False AccessDenied",
+                    "Reconciling": "False AccessDenied",
+                    "Stalled": "True AccessDenied",
+                },
+                id="refuses",
+            ),
+        ],
+    )
+    def test_conditions(
+        self, looks: list[TableProblem | None], tables: int, expected: dict[str, str]
+    ) -> None:
+        status = catalog_status(catalog(), looks, tables, NOON)
+        assert conditions(status) == expected
+        assert (status.observed_generation, status.tables) == (3, tables)
+
+    @pytest.mark.parametrize(
+        ("looks", "expected"),
+        [
+            case([UNREACHABLE, DENIED], DENIED, id="what a person must mend goes first"),
+            case([DENIED, UNREACHABLE], DENIED, id="whatever the order"),
+            case([REFUSED, UNREACHABLE], None, id="a table that is refused was answered for"),
+            case([], None, id="nobody asked"),
+        ],
+    )
+    def test_problem(self, looks: list[TableProblem | None], expected: TableProblem | None) -> None:
+        assert catalog_problem(looks) == expected
+
+    def test_what_was_said_stays_after_a_restart(self) -> None:
+        before = catalog_status(catalog(), [UNREACHABLE], 2, NOON)
+        assert catalog_status(catalog(before), [], 2, NOON) == before
+
+    def test_a_catalog_that_nobody_uses_any_more_is_not_ready_either(self) -> None:
+        before = catalog_status(catalog(), [None], 2, NOON)
+        after = catalog_status(catalog(before), [], 0, NOON)
+        assert condition_of(after.conditions, "Ready") is None
+
+    @pytest.mark.parametrize(
+        ("spec", "known", "found", "expected"),
+        [
+            case({"discovery": {"include": ["*.*"]}}, None, 7, 7, id="found"),
+            case({"discovery": {"include": ["*.*"]}}, 5, None, 5, id="found before a restart"),
+            case({}, 5, 7, None, id="switched off"),
+        ],
+    )
+    def test_discovered_tables(
+        self, spec: dict[str, Any], known: int | None, found: int | None, expected: int | None
+    ) -> None:
+        one = catalog(CatalogStatus(discovered_tables=known), **spec)
+        assert catalog_status(one, [], 0, NOON, discovered=found).discovered_tables == expected
+
+    def test_the_same_is_said_again(self) -> None:
+        for looks in ([], [None], [UNREACHABLE], [DENIED]):
+            once = catalog_status(catalog(), looks, 2, NOON)
+            again = catalog(read(CatalogStatus, plain(once)))
+            assert catalog_status(again, looks, 2, NOON) == once
+
+
+class TestPolicies:
+    POLICY = read(
+        CompactionPolicy, {"metadata": {"name": "p", "namespace": "lake", "generation": 2}, "spec": {}}
+    )
+
+    @pytest.mark.parametrize(
+        ("problem", "expected"),
+        [
+            case(None, {"Ready": "True Valid", "Stalled": "False NotStalled"}, id="valid"),
+            case("no such zone", {"Ready": "False Invalid", "Stalled": "True Invalid"}, id="invalid"),
+        ],
+    )
+    def test_conditions(self, problem: str | None, expected: dict[str, str]) -> None:
+        status = policy_status(self.POLICY, problem, 4, NOON)
+        assert conditions(status) == expected
+        assert (status.observed_generation, status.tables) == (2, 4)
+        again = replace(self.POLICY, status=read(CompactionPolicyStatus, plain(status)))
+        assert policy_status(again, problem, 4, NOON) == status
+
+    def test_the_problem_is_named(self) -> None:
+        ready = condition_of(policy_status(self.POLICY, "no such zone", 4, NOON).conditions, "Ready")
+        assert ready is not None
+        assert "no such zone" in ready.message

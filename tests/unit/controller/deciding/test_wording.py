@@ -1,0 +1,46 @@
+"""How numbers are put in messages."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from lithify.controller.deciding.wording import bytes_text, count_of, cut, moment_text, seconds_text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (5 << 30, "5.0 GiB"),
+        (1 << 70, "1024.0 EiB"),
+    ],
+)
+def test_bytes(size: int, text: str) -> None:
+    assert bytes_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (61, "61 s"), (60, "1 min"), (5400, "90 min"), (86400, "1 d")]
+)
+def test_seconds(seconds: int, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+def test_moments_are_in_utc() -> None:
+    moment = datetime(2026, 3, 10, 1, 2, 3, 999, tzinfo=timezone(timedelta(hours=2)))
+    assert moment_text(moment) == "2026-03-09 23:02:03 UTC"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
+def test_counts(number: int, text: str) -> None:
+    assert count_of(number, "run") == text
+
+
+def test_only_what_is_too_long_is_cut() -> None:
+    assert cut("x" * 1024) == "x" * 1024
+    assert cut("x" * 1025) == "x" * 1023 + "…"
