@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import sys
 import traceback
+from importlib import import_module
 
 import click
 
 from lithify import __version__
-from lithify.cli.compact import compact
-from lithify.cli.demo import demo
-from lithify.cli.drive import drive
-from lithify.cli.inspect import inspect
-from lithify.cli.plan import plan
 from lithify.errors import LithifyError
 
 BAD_USAGE = click.UsageError.exit_code
 INTERRUPTED = 130
+COMMANDS = ("inspect", "plan", "compact", "operator", "watch", "drive", "demo")
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """The commands, each imported only when it is called: the operator must stay small."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(import_module(f"lithify.cli.{cmd_name}"), cmd_name)
+        return found
+
+
+@click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 @click.option("-v", "--verbose", is_flag=True, help="Show tracebacks and what Spark prints.")
 @click.pass_context
@@ -33,10 +45,6 @@ def cli(context: click.Context, verbose: bool) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(BAD_USAGE)
-
-
-for _command in (inspect, plan, compact, demo, drive):
-    cli.add_command(_command)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The operator: puts the parts together, lets them run while this process leads, and takes them down again.
 
-Called by `lithify operator` (a real API server, kopf's events) and `lithify watch` (a folder). Everything that
-differs between the two comes in as a Protocol.
+Called by `lithify operator` (a real API server, kopf's events) and `lithify watch` (a folder). Everything
+that differs between the two comes in as a Protocol.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class Settings:
 
     Attributes:
         identity: tells it from other operators.
-        namespaces: what it watches; empty for all.
         home: the namespace of its Leases.
         lease: the name of the Lease that it leads by.
         terms: how long a reign lasts.
@@ -70,7 +69,6 @@ class Settings:
     """
 
     identity: str
-    namespaces: tuple[str, ...] = ()
     home: str = "default"
     lease: str = "lithify-operator"
     terms: Terms = field(default_factory=Terms)
@@ -148,7 +146,7 @@ class Operator:
             conf_problem=edges.conf_problem,
         )
         self._compactions = Compactions(self._world)
-        self._intake = Intake(store, self.queue, self._driver_changed)
+        self._intake = Intake(store, self.queue)
 
     def stop(self) -> None:
         """Ends it soon; drivers go on without it."""
@@ -163,11 +161,11 @@ class Operator:
         await _first_of(self._stop.wait(), self.election.win())
         if self._stop.is_set():
             return True
-        self._edges.metrics.leads(True)  # noqa: FBT003  # a gauge's value
+        self._edges.metrics.leads(is_leader=True)
         try:
             await self._lead()
         finally:
-            self._edges.metrics.leads(False)  # noqa: FBT003  # a gauge's value
+            self._edges.metrics.leads(is_leader=False)
             await self.election.resign()
         return self._stop.is_set()
 
@@ -188,6 +186,7 @@ class Operator:
                 keep,
                 self._stop.wait(),
                 self._edges.events.run(self._intake.take, self._stop),
+                self._world.launcher.watch(),
                 self._resync(),
                 self.looks.work(),
                 work(self.queue, reconcilers, self._edges.metrics.reconciled, self._settings.workers),
@@ -201,14 +200,14 @@ class Operator:
         for key, _ in await self._retried(self._world.launcher.all):
             self._compactions.unreleased.add(key)
             self.queue.add(COMPACTION, key)
-        await self._retried(lambda: self._intake.resync(self._world.api, self._settings.namespaces))
+        await self._retried(lambda: self._intake.resync(self._world.api))
         self.is_synced = True
         _log.info("synced", extra={"tables": len(self._world.store.tables)})
 
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self._settings.resync_seconds)
-            await self._retried(lambda: self._intake.resync(self._world.api, self._settings.namespaces))
+            await self._retried(lambda: self._intake.resync(self._world.api))
 
     async def _retried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
         """The answer to a request that must not fail for good; a reign ends before it is tried for ever."""

@@ -1,14 +1,13 @@
 """Requests to a real API server, by the `kubernetes` package's asyncio client.
 
-Made by the operator's assembly and by tests; everything else sees the `Api` Protocol. Objects stay plain data:
-the typed models of the package cost memory and know nothing of our kinds.
+Made by the operator's assembly and by tests; everything else sees the `Api` Protocol. Objects stay plain
+data: the typed models of the package cost memory and know nothing of our kinds.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from time import monotonic
@@ -60,27 +59,29 @@ async def load_configuration(kubeconfig: str | None, context: str | None) -> Con
 
 @asynccontextmanager
 async def connect(
-    configuration: Configuration, observe: Observe | None = None
+    configuration: Configuration, observe: Observe | None = None, namespaces: Collection[str] = ()
 ) -> AsyncIterator[ClusterClient]:
-    """A client that is closed in the end."""
+    """A client that is closed in the end; without namespaces it lists all of them."""
     async with ApiClient(configuration) as client:
-        yield ClusterClient(client, observe)
+        yield ClusterClient(client, observe, namespaces)
 
 
 class ClusterClient:
     """An `Api` over HTTP."""
 
-    def __init__(self, client: ApiClient, observe: Observe | None = None) -> None:
+    def __init__(
+        self, client: ApiClient, observe: Observe | None = None, namespaces: Collection[str] = ()
+    ) -> None:
         self._client = client
         self._observe = observe or (lambda *_: None)
+        self._scopes: list[str | None] = [*sorted(namespaces)] or [None]
 
     async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
         """An object, None if there is none."""
         found: Object | None = await self._request("GET", kind, _path(kind, key.namespace, key.name))
         return found
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
-        """All pages of a list."""
+    async def _pages(self, kind: Kind, namespace: str | None, labels: str) -> list[Object]:
         found: list[Object] = []
         query: dict[str, Any] = {"limit": _PAGE, **({"labelSelector": labels} if labels else {})}
         while True:
@@ -92,6 +93,11 @@ class ClusterClient:
             if not proceed:
                 return found
             query["continue"] = proceed
+
+    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+        """All pages of a list; of all namespaces that are watched, if none is given."""
+        scopes = self._scopes if namespace is None else [namespace]
+        return [item for scope in scopes for item in await self._pages(kind, scope, labels)]
 
     async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
         """Creates an object; one that exists is a `ClusterExists`."""
@@ -147,7 +153,7 @@ class ClusterClient:
             status = response.status
         except ApiException as error:
             status, text = int(error.status or 0), str(error.body or error.reason or "").encode()
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ClusterUnavailable(what, f"no answer ({type(error).__name__}: {error})") from error
         finally:
             self._observe(verb, kind, status, monotonic() - started)

@@ -144,6 +144,10 @@ class Launcher(Protocol):
         """The drivers that have not been released: the Compaction's key, and the driver's uid."""
         ...
 
+    async def watch(self) -> None:
+        """Notices changes of drivers, for as long as it runs; never returns by itself."""
+        ...
+
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
         """Has `tell` called with a Compaction's key when its driver may have changed."""
         ...

@@ -6,6 +6,7 @@ look is a request of its own, because what events say of a pod may be old.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +79,10 @@ class KubernetesLauncher:
         held = [pod for pod in pods if FINALIZER_DRIVER in (pod["metadata"].get("finalizers") or [])]
         found = [(_compaction_of(pod), pod["metadata"]["uid"]) for pod in held]
         return [(key, uid) for key, uid in found if key is not None]
+
+    async def watch(self) -> None:
+        """Waits: the operator is told of pods by their events."""
+        await asyncio.Event().wait()
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
         """Has `tell` called for every pod that `pod_changed` is told of."""

@@ -20,11 +20,12 @@ from lithify.controller.reconciling.world import World
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
-from lithify.errors import ClusterRefused, ClusterUnavailable, LithifyError, NotFound
+from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, NotFound
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
-from lithify.resources.modelling import read
+from lithify.resources.modelling import plain, read
 from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
+from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 from lithify.tables.observation import RunFound
@@ -33,6 +34,14 @@ _log = logging.getLogger(__name__)
 _AGAIN = 1.0
 """Seconds until acts that have not shown their effect yet are repeated."""
 _SEARCH_TIMEOUT = 120.0
+_FAILURES = {
+    "user": Failure.USER,
+    "infrastructure": Failure.INFRASTRUCTURE,
+    "scheduling": Failure.SCHEDULING,
+    "conflict": Failure.CONFLICT,
+    "outOfMemory": Failure.OUT_OF_MEMORY,
+    "bug": Failure.BUG,
+}
 
 
 @dataclass(slots=True)
@@ -74,6 +83,7 @@ class Compactions:
         """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
         run = self.world.store.compactions.get(key)
         if run is None:
+            self.world.metrics.compaction_changed(key, None)
             return await self._clear(key)
         if run.is_over and key not in self.unreleased:
             return None
@@ -209,10 +219,17 @@ class Compactions:
         if order is None:
             return
         self.unreleased.add(run.metadata.key)
+        metrics = self.world.metrics
         try:
-            await self.world.launcher.start(order)
+            state = await self.world.launcher.start(order)
         except ClusterRefused as error:
             memory.refusal = (run.status.attempts, str(error))
+            metrics.launched("refused")
+        except ClusterUnavailable:
+            metrics.launched("unavailable")
+            raise
+        else:
+            metrics.launched("started" if state.attempt == order.attempt else "found")
 
     def _order(self, run: Compaction) -> DriverOrder | None:
         store = self.world.store
@@ -263,7 +280,9 @@ class Compactions:
             secret = catalog.spec.secret_ref
             values = await world.secrets.options(run.metadata.namespace, secret) if secret else {}
             target = target_of(table, None, catalog_options(catalog.spec, values), catalog.spec.warehouse)
-            memory.found = await world.observer.find_run(target, run.metadata.uid, _SEARCH_TIMEOUT)
+            memory.found = await world.observer.find_run(
+                target, run.metadata.uid, _SEARCH_TIMEOUT, run.status.start_time
+            )
         except LithifyError as error:
             _log.warning("whether the run has committed is not known yet: %s", error)
         finally:
@@ -274,15 +293,30 @@ class Compactions:
         world, table = self.world, ObjectKey(new.metadata.namespace, new.spec.table_ref.name)
         for severity, reason, message in events_between(old.status, new.status):
             await world.recorder.post(COMPACTION, new.metadata, severity, reason, message)
-        before, after = old.reason, new.reason
-        if before is not after:
+        self._measure(old, new)
+        if old.reason is not new.reason:
             world.room.leave(new.metadata.key, COMPACTION)
-            world.metrics.run_moved(old, new, world.now())
             world.queue.add(LAKE_TABLE, table)
-        if after.is_final and not before.is_final:
+        if new.is_over and not old.is_over:
             world.looks.want(table)
             for waiting in world.room.next_in_line(world.now()):
                 world.queue.add(*waiting)
+
+    def _measure(self, old: Compaction, new: Compaction) -> None:
+        metrics = self.world.metrics
+        if new.status.failures != old.status.failures:
+            before, after = plain(old.status.failures), plain(new.status.failures)
+            grown = next(name for name, count in after.items() if count != before[name])
+            metrics.attempt_ended(_FAILURES[grown])
+        if old.reason is new.reason:
+            return
+        metrics.compaction_changed(new.metadata.key, new.reason)
+        if old.status.stage_time is not None:
+            metrics.stage_left(old.reason, (self.world.now() - old.status.stage_time).total_seconds())
+        if new.is_over:
+            metrics.compaction_finished(new.status, new.spec.strategy)
+            if new.reason.status is ConditionStatus.TRUE:
+                metrics.attempt_ended(None)
 
     def _forget(self, run: Compaction) -> None:
         self._memories.pop(run.metadata.uid, None)

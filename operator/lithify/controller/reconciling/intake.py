@@ -7,7 +7,6 @@ out and logged: the API server has checked it, so it is of a newer release.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,18 +42,16 @@ class Intake:
     Attributes:
         store: what is known.
         queue: what is to be looked at.
-        pod_changed: is told of pods of drivers.
     """
 
     store: Store
     queue: Queue
-    pod_changed: Callable[[ObjectKey], None] = lambda _: None
 
     def take(self, kind: Kind, body: Object, gone: bool) -> None:  # the events' signature
         """Takes one event in."""
         if kind is POD:
             labels = body["metadata"].get("labels") or {}
-            self.pod_changed(ObjectKey(body["metadata"]["namespace"], labels.get(LABEL_COMPACTION, "")))
+            self.queue.add(COMPACTION, ObjectKey(body["metadata"]["namespace"], labels[LABEL_COMPACTION]))
             return
         model, shelf = self._shelf(kind)
         if gone:
@@ -72,11 +69,10 @@ class Intake:
         if shelf.put(found):
             self._changed(kind, before, found)
 
-    async def resync(self, api: Api, namespaces: Iterable[str]) -> None:
+    async def resync(self, api: Api) -> None:
         """Lists everything anew: what events were lost for is found and looked at."""
-        scopes: list[str | None] = [*namespaces] or [None]
         for kind in OWN_KINDS:
-            listed = [body for scope in scopes for body in await api.list(kind, scope)]
+            listed = await api.list(kind)
             _, shelf = self._shelf(kind)
             for body in listed:
                 self.take(kind, body, gone=False)

@@ -75,7 +75,7 @@ class Tables:
     def _forget(self, key: ObjectKey) -> None:
         self.world.looks.forget(key)
         self.world.room.leave(key, LAKE_TABLE)
-        self.world.metrics.table_gone(key)
+        self.world.metrics.table_changed(key, None)
 
     def _decide(self, situation: Situation, now: datetime) -> tuple[Situation, Decision]:
         """Decides, and asks for a slot if nothing else is in the way."""
@@ -193,7 +193,7 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
         strategy=due.strategy,
         partitions=due.partitions,
         approval=approval,
-        cause=f"{due.trigger}: {due.message}"[:MESSAGE_LENGTH],
+        cause=due.message[:MESSAGE_LENGTH],
     )
     return {
         "apiVersion": COMPACTION.api_version,

@@ -1,0 +1,5 @@
+"""`python -m lithify` is `lithify`."""
+
+from lithify.cli.main import main
+
+main()

@@ -1,0 +1,122 @@
+"""`lithify operator`: the operator itself, against any API server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from kubernetes.aio.client.configuration import Configuration
+
+from lithify import __version__
+from lithify.cli.serving import identity, observer_pool, process_settings, run_until_signalled
+from lithify.clock import SystemClock
+from lithify.controller.api import Api
+from lithify.controller.cluster.client import connect, load_configuration
+from lithify.controller.cluster.election import Terms
+from lithify.controller.cluster.events import Tell, watch
+from lithify.controller.deciding.admission import Caps
+from lithify.controller.launching.driver import Launcher
+from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
+from lithify.controller.launching.process import ProcessLauncher
+from lithify.controller.launching.spark_conf import conf_problem
+from lithify.controller.operator import Edges, Operator, Settings
+from lithify.controller.reconciling.secrets import Secrets
+from lithify.controller.telemetry.logs import hide, set_up_logs
+from lithify.controller.telemetry.metrics import Metrics, new_registry
+
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvents:
+    """Events of a real API server."""
+
+    configuration: Configuration
+    namespaces: tuple[str, ...]
+
+    async def run(self, tell: Tell, stop: asyncio.Event) -> None:
+        """Tells of every object, and of every change."""
+        await watch(self.configuration, self.namespaces, tell, stop)
+
+
+@click.command()
+@click.option("--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account.")
+@click.option("--context", help="Context in the kubeconfig file. Default: its current one.")
+@click.option("--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all.")
+@click.option("--home", help="Namespace of the operator's Leases. Default: the pod's, or `default`.")
+@click.option("--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by.")
+@click.option("--lease-seconds", default=15.0, show_default=True, type=click.FloatRange(1, 600))
+@click.option("--identity", "name", help="Tells it from other operators. Default: made up.")
+@click.option(
+    "--launcher",
+    type=click.Choice(["kubernetes", "process"]),
+    default="kubernetes",
+    show_default=True,
+    help="Drivers are pods, or processes of this machine.",
+)
+@click.option("--image", envvar="LITHIFY_IMAGE", help="Image of drivers and executors.")
+@click.option("--state", default="~/.lithify", show_default=True, help="Folder of looks and processes.")
+@click.option("--looks", default=2, show_default=True, type=click.IntRange(1, 64), help="Tables at a time.")
+@click.option("--workers", default=16, show_default=True, type=click.IntRange(1, 256), help="Objects at a time.")
+@click.option("--max-runs", type=click.IntRange(1), help="Runs at a time, in all. Default: no limit.")
+@click.option("--max-runs-per-namespace", type=click.IntRange(1), help="Runs at a time in one namespace.")
+@click.option("--listen", default="127.0.0.1:8080", show_default=True, help="Where /metrics and /healthz are.")
+@click.option("--table-metrics", is_flag=True, help="Metrics of each single table, too.")
+@click.option("--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True)
+def operator(**options: Any) -> int:
+    """Keep tables compacted: watch them, decide, run compactions, record the results."""
+    set_up_logs(options["log_format"])
+    return asyncio.run(_operate(options))
+
+
+async def _operate(options: dict[str, Any]) -> int:
+    configuration = await load_configuration(options["kubeconfig"], options["context"])
+    state = Path(options["state"]).expanduser()
+    metrics = Metrics(new_registry(), __version__, per_table=options["table_metrics"])
+    namespaces: tuple[str, ...] = options["namespaces"]
+    async with (
+        connect(configuration, metrics.request, namespaces) as api,
+        observer_pool(state, options["looks"]) as observer,
+    ):
+        edges = Edges(
+            api=api,
+            events=ClusterEvents(configuration, namespaces),
+            launcher=_launcher(options, state),
+            observer=observer,
+            clock=SystemClock(),
+            metrics=metrics,
+            hide=hide,
+            conf_problem=conf_problem,
+        )
+        return await run_until_signalled(Operator(_settings(options), edges))
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    seconds = options["lease_seconds"]
+    return Settings(
+        identity=options["name"] or identity(),
+        home=options["home"] or _own_namespace(),
+        lease=options["lease"],
+        terms=Terms(lease=seconds, renewal=seconds * 2 / 3, retry=seconds / 7.5),
+        caps=Caps(options["max_runs"], options["max_runs_per_namespace"]),
+        workers=options["workers"],
+        places=options["looks"],
+    )
+
+
+def _launcher(options: dict[str, Any], state: Path) -> Callable[[Api, Secrets], Launcher]:
+    clock = SystemClock()
+    if options["launcher"] == "process":
+        return lambda _, secrets: ProcessLauncher(process_settings(state), secrets.options, clock)
+    return lambda api, _: KubernetesLauncher(api, PodSettings(image=options["image"]), clock)
+
+
+def _own_namespace() -> str:
+    if os.environ.get("KUBERNETES_SERVICE_HOST") and _NAMESPACE_FILE.exists():
+        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
+    return "default"

@@ -1,0 +1,46 @@
+"""What `lithify operator` and `lithify watch` share: the parts of an operator, and its end by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from lithify.controller.launching.process import ProcessSettings
+from lithify.controller.observing.pool import ObserverPool, PoolSettings
+from lithify.controller.observing.wire import WorkerSettings
+from lithify.controller.operator import Operator
+
+LEASE_LOST = 4
+"""Exit code of an operator that may not lead any more: whoever runs it starts it again."""
+
+
+def identity() -> str:
+    """Tells this process from other operators."""
+    return f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
+
+
+def observer_pool(state: Path, places: int) -> ObserverPool:
+    """The workers that look at tables; what they remember is in the state folder."""
+    cache = state / "tables"
+    cache.mkdir(parents=True, exist_ok=True)
+    return ObserverPool(PoolSettings(WorkerSettings(str(cache)), workers=places))
+
+
+def process_settings(state: Path) -> ProcessSettings:
+    """Drivers as processes of this very installation."""
+    command = (sys.executable, "-m", "lithify", "drive")
+    return ProcessSettings(folder=state / "drivers", command=command)
+
+
+async def run_until_signalled(operator: Operator) -> int:
+    """Runs an operator to its end, which SIGTERM and SIGINT bring about; returns the exit code."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, operator.stop)
+    return 0 if await operator.run() else LEASE_LOST
+
