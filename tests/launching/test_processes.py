@@ -83,6 +83,17 @@ async def until(launcher: ProcessLauncher, holds: Callable[[DriverState], bool])
     raise AssertionError(f"not in time: {state}")
 
 
+async def reached(held: Held) -> None:
+    """Returns when the driver is at the point; fails if it does not come there."""
+    waiting = asyncio.create_task(asyncio.to_thread(held.reached))
+    try:
+        await asyncio.wait_for(asyncio.shield(waiting), DEADLINE)
+    except TimeoutError:
+        pipe = Path(f"{held.action.removeprefix('hold:')}.reached")
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))  # has the one who waits find nothing
+        await waiting
+
+
 def ended(state: DriverState) -> bool:
     return state.phase is DriverPhase.ENDED
 
@@ -177,7 +188,7 @@ class TestStop:
         launcher = make(faults=f"tasks-done={held.action}")
         files = sorted(Path(table.warehouse).rglob("bucket-*/*.parquet"))
         started = await launcher.start(order(table.warehouse))
-        await asyncio.to_thread(held.reached)
+        await reached(held)
 
         await launcher.stop(KEY, "another")
         assert not (await until(launcher, lambda _: True)).terminating
@@ -196,7 +207,7 @@ class TestStop:
         held = Held(tmp_path)
         launcher = make(faults=f"snapshot-written={held.action}")
         started = await launcher.start(order(table.warehouse))
-        await asyncio.to_thread(held.reached)
+        await reached(held)
         await launcher.stop(KEY, started.uid)
         await asyncio.to_thread(held.release)
         state = await until(launcher, ended)
@@ -210,7 +221,7 @@ class TestStop:
         held = Held(tmp_path)
         launcher = make(faults=f"snapshot-written={held.action}", grace_seconds=60.0)
         started = await launcher.start(order(table.warehouse))
-        await asyncio.to_thread(held.reached)
+        await reached(held)
         await launcher.stop(KEY, started.uid)
         await launcher.stop(KEY, started.uid)
         assert not ended(await until(launcher, lambda _: True))
@@ -227,7 +238,7 @@ class TestStop:
         held = Held(tmp_path)
         launcher = make(faults=f"tasks-done={held.action}")
         started = await launcher.start(order(table.warehouse))
-        await asyncio.to_thread(held.reached)
+        await reached(held)
         await launcher.release(KEY, started.uid, remove=True)
         deadline = monotonic() + DEADLINE
         while (await launcher.look(KEY)) is not None and monotonic() < deadline:
@@ -260,7 +271,7 @@ async def test_outlives_its_operator_and_is_adopted_by_the_next(
 ) -> None:
     held = Held(tmp_path)
     operator = Operator(tmp_path / "state", table.warehouse, f"tasks-done={held.action}")
-    await asyncio.to_thread(held.reached)
+    await reached(held)
     operator.kill()
 
     launcher = make()
@@ -283,7 +294,7 @@ async def test_credentials_are_in_the_pipe_only(make: Make, table: TableAddress,
     catalog = CatalogSpec(warehouse=table.warehouse, secret_ref=SECRET)
     launcher = make(faults=f"tasks-done={held.action}")
     started = await launcher.start(order(catalog=catalog))
-    await asyncio.to_thread(held.reached)
+    await reached(held)
 
     record = DriverFolder(tmp_path / "state", KEY).record()
     assert record is not None

@@ -82,7 +82,9 @@ def _merged(path: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Pl
 
 
 def _is_named(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, Mapping) and "name" in one for one in value)
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(one, Mapping) and "name" in one for one in value)
 
 
 def _joined(theirs: Sequence[object], ours: Sequence[Mapping[str, Any]]) -> list[object]:

@@ -1,0 +1,240 @@
+"""`lithify drive` in this process, on tables that pypaimon made, without Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launching.orders import order
+from lithify.cli.drive import STOPPED, Attempt, Log
+from lithify.cli.drive_progress import DriveObserver, StopSignal
+from lithify.clock import SystemClock
+from lithify.controller.launching.instructions import (
+    Instructions,
+    instructions_of,
+    read_instructions,
+    write_instructions,
+)
+from lithify.errors import Failure, StorageError
+from lithify.job.driver import Request, compact
+from lithify.job.report import Report
+from lithify.job.runner import InlineRunner
+from lithify.resources.catalog import CatalogSpec, SecretReference
+from lithify.resources.compaction import Reason, Strategy
+from lithify.resources.outcome import Outcome, read_outcome, read_progress
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from support.races import Meanwhile
+from unit.cli.conftest import Lithify
+from unit.job.orders import copy_of, run
+
+PASSWORD = "correct-horse-battery-staple"
+SECRET = SecretReference(name="keys", options={"s3.secret-key": "key"})
+
+
+@pytest.fixture
+def table(orders: TableAddress, tmp_path: Path) -> TableAddress:
+    return copy_of(orders, tmp_path / "warehouse")
+
+
+@pytest.fixture(autouse=True)
+def handler() -> Iterator[None]:
+    """The command takes the process's signal."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def told(warehouse: str, **changes: Any) -> Instructions:
+    return instructions_of(order(warehouse, **changes), master="local[1]", conf={}, credentials={})
+
+
+def attempt(instructions: Instructions, stop: StopSignal | None = None) -> Attempt:
+    log = Log(instructions, verbose=False)
+    return Attempt(instructions, log, stop or StopSignal(), lambda _: None)
+
+
+def inline(request: Request, observer: DriveObserver, runner: InlineRunner | None = None) -> Report:
+    return compact(request, runner or InlineRunner(), SystemClock(), observer)
+
+
+def execute(
+    instructions: Instructions, runs: Callable[[Request, DriveObserver], Report] = inline
+) -> tuple[Outcome | None, int]:
+    made = attempt(instructions)
+    return made.execute(Path(), {}, runs), made.exit_code
+
+
+class TestOutcome:
+    def test_compacted(self, table: TableAddress) -> None:
+        outcome, code = execute(told(table.warehouse, table_uuid=open_table(table).uuid))
+        assert outcome is not None
+        assert (outcome.reason, outcome.committed_snapshot_id, code) == (Reason.COMPACTED, "4", 0)
+        assert outcome.plan is not None
+        assert outcome.result is not None
+        assert outcome.plan.files == outcome.result.input_files == 12
+
+    def test_nothing_to_do(self, orders: TableAddress) -> None:
+        outcome, code = execute(told(orders.warehouse, strategy=Strategy.MINOR))
+        assert outcome is not None
+        assert (outcome.reason, code) == (Reason.NOTHING_TO_DO, 0)
+
+    @pytest.mark.parametrize(
+        ("changes", "reason", "code"),
+        [
+            pytest.param({"identifier": "shop.nothing"}, Reason.INVALID_SPEC, 2, id="no such table"),
+            pytest.param({"table_uuid": "another"}, Reason.INVALID_SPEC, 2, id="another table"),
+            pytest.param({"time_zone": "Mars/Olympus"}, Reason.INVALID_SPEC, 2, id="no such time zone"),
+            pytest.param({"buckets": (77,)}, Reason.INVALID_SPEC, 2, id="no such bucket"),
+            pytest.param({"overrides": {"bucket": "9"}}, Reason.INVALID_SPEC, 2, id="not to be overridden"),
+        ],
+    )
+    @pytest.mark.parametrize("plan_only", [True, False])
+    def test_request_that_cannot_be_served(
+        self, orders: TableAddress, changes: dict[str, Any], reason: Reason, code: int, plan_only: bool
+    ) -> None:
+        outcome, ended = execute(told(orders.warehouse, plan_only=plan_only, **changes))
+        assert outcome is not None
+        assert (outcome.reason, outcome.failure, ended) == (reason, Failure.USER, code)
+
+    def test_planned_as_it_would_be_done(self, table: TableAddress) -> None:
+        planned, code = execute(told(table.warehouse, plan_only=True, buckets=(1,)))
+        done, _ = execute(told(table.warehouse, buckets=(1,)))
+        assert planned is not None
+        assert done is not None
+        assert (planned.reason, planned.base_snapshot_id, code) == (Reason.PLANNED, "3", 0)
+        assert planned.plan == done.plan
+
+    def test_error_that_nobody_expected_is_reported_without_secrets(
+        self, capsys: pytest.CaptureFixture[str], orders: TableAddress
+    ) -> None:
+        def fails(request: Request, observer: DriveObserver) -> Report:
+            raise ValueError(f"bad options {request.table.catalog_options}")
+
+        instructions = replace(told(orders.warehouse), credentials={"s3.secret-key": PASSWORD})
+        outcome, code = execute(instructions, fails)
+
+        assert outcome is not None
+        assert (outcome.reason, outcome.failure, code) == (Reason.DRIVER_FAILED, Failure.BUG, 1)
+        assert "ValueError" in outcome.message
+        assert "s3.secret-key" in outcome.message
+        assert PASSWORD not in outcome.message + capsys.readouterr().err
+
+
+class TestCommitted:
+    """What was committed is never reported as failed."""
+
+    def test_before_an_error_of_a_later_round(self, table: TableAddress) -> None:
+        def fails(request: Request, observer: DriveObserver) -> Report:
+            others = Meanwhile(before=lambda: run(table, buckets=frozenset({0})))
+            report = inline(replace(request, max_rounds=1), observer, others)
+            assert report.skipped
+            raise StorageError("/warehouse", "the disk is full")
+
+        outcome, code = execute(told(table.warehouse), fails)
+
+        assert outcome is not None
+        assert (outcome.reason, outcome.failure, code) == (Reason.COMPACTED, None, 0)
+        assert outcome.committed_snapshot_id == "5"
+        assert outcome.result is not None
+        assert outcome.result.buckets == 2
+        assert "the disk is full" in outcome.message
+
+    def test_by_an_earlier_attempt(self, table: TableAddress) -> None:
+        execute(told(table.warehouse))
+        outcome, code = execute(told(table.warehouse, attempt=2))
+        assert outcome is not None
+        assert (outcome.reason, outcome.attempt, code) == (Reason.COMPACTED, 2, 0)
+        assert outcome.committed_snapshot_id == "4"
+
+    def test_while_it_is_asked_to_stop(self, table: TableAddress) -> None:
+        stop = StopSignal()
+        made = attempt(told(table.warehouse), stop)
+
+        class Committing(DriveObserver):
+            def committing(self) -> None:
+                super().committing()
+                stop.handle()
+
+        def stopped(request: Request, observer: DriveObserver) -> Report:
+            made._observer = Committing(lambda _: None, stop)
+            return inline(request, made._observer)
+
+        outcome = made.execute(Path(), {}, stopped)
+        assert outcome is not None
+        assert (outcome.reason, outcome.committed_snapshot_id, made.exit_code) == (Reason.COMPACTED, "4", 0)
+
+
+def test_stopped_before_it_has_committed_it_leaves_neither_outcome_nor_files(table: TableAddress) -> None:
+    stop = StopSignal()
+    files = sorted(Path(table.warehouse).rglob("bucket-*/*"))
+    made = attempt(told(table.warehouse), stop)
+
+    outcome = made.execute(
+        Path(), {}, lambda request, observer: inline(request, observer, Meanwhile(after=stop.handle))
+    )
+
+    assert (outcome, made.exit_code) == (None, STOPPED)
+    assert sorted(Path(table.warehouse).rglob("bucket-*/*")) == files
+    (journal,) = Path(table.warehouse).rglob("lithify/attempts/*")
+    assert json.loads(journal.read_text())["condemned"] is not None
+
+
+class TestCommand:
+    def test_order_from_the_environment(
+        self, lithify: Lithify, orders: TableAddress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        instructions = told(orders.warehouse, plan_only=True)
+        monkeypatch.setenv("LITHIFY_ORDER", write_instructions(instructions))
+        monkeypatch.setenv("LITHIFY_OUTCOME", str(tmp_path / "outcome"))
+        monkeypatch.setenv("LITHIFY_PROGRESS", str(tmp_path / "progress"))
+        ended = lithify("drive")
+        outcome = read_outcome((tmp_path / "outcome").read_text())
+        assert outcome is not None
+        assert (outcome.reason, outcome.run, ended.code) == (Reason.PLANNED, instructions.run, 0)
+        assert read_progress((tmp_path / "progress").read_text()) is not None
+        assert "LITHIFY_ORDER" not in os.environ
+        lines = [json.loads(line) for line in ended.err.splitlines()]
+        assert {line["run"] for line in lines} == {instructions.run}
+
+    def test_credentials_from_a_folder(
+        self, lithify: Lithify, orders: TableAddress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        catalog = CatalogSpec(warehouse=orders.warehouse, secret_ref=SECRET)
+        instructions = instructions_of(order(catalog=catalog, plan_only=True), master="m", conf={})
+        monkeypatch.setenv("LITHIFY_SECRETS", str(tmp_path))
+        monkeypatch.setenv("LITHIFY_OUTCOME", str(tmp_path / "outcome"))
+
+        def ended() -> tuple[int, Outcome | None]:
+            monkeypatch.setattr(sys, "stdin", io.StringIO(write_instructions(instructions)))
+            return lithify("drive").code, read_outcome((tmp_path / "outcome").read_text())
+
+        code, missing = ended()
+        assert missing is not None
+        assert (code, missing.reason) == (2, Reason.INVALID_SPEC)
+        assert "key in Secret keys" in missing.message
+        (tmp_path / "key").write_text(PASSWORD)
+        code, found = ended()
+        assert found is not None
+        assert (code, found.reason) == (0, Reason.PLANNED)
+
+    @pytest.mark.parametrize("text", ["", '{"run": "r"'])
+    def test_without_an_order_nothing_is_done(
+        self, lithify: Lithify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+    ) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        monkeypatch.setenv("LITHIFY_OUTCOME", str(tmp_path / "outcome"))
+        assert lithify("drive").code == 2
+        assert list(tmp_path.iterdir()) == []
+
+    def test_instructions_survive(self, orders: TableAddress) -> None:
+        instructions = told(orders.warehouse)
+        assert read_instructions(write_instructions(instructions)) == instructions

@@ -1,0 +1,156 @@
+"""What is reported of an attempt: every error has its reason, every report its outcome."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lithify import errors
+from lithify.cli.drive_outcome import (
+    failure_of,
+    outcome_of_error,
+    outcome_of_plan,
+    outcome_of_report,
+    reason_of,
+    save_outcome,
+)
+from lithify.errors import Failure
+from lithify.job.report import BucketReport, Report, Totals
+from lithify.resources.compaction import PlanSummary, Reason
+from lithify.resources.outcome import MOST_BYTES, Outcome, read_outcome, write_outcome
+from support.cases import case
+
+REASONS = {
+    errors.LithifyError: Reason.DRIVER_FAILED,
+    errors.UserError: Reason.INVALID_SPEC,
+    errors.InvalidOption: Reason.INVALID_SPEC,
+    errors.InvalidResource: Reason.INVALID_SPEC,
+    errors.NotFound: Reason.INVALID_SPEC,
+    errors.NotAllowed: Reason.ACCESS_DENIED,
+    errors.UnsupportedTable: Reason.UNSUPPORTED,
+    errors.CorruptTable: Reason.CORRUPT_TABLE,
+    errors.MissingFile: Reason.CORRUPT_TABLE,
+    errors.StorageError: Reason.STORAGE_UNAVAILABLE,
+    errors.CatalogUnavailable: Reason.STORAGE_UNAVAILABLE,
+    errors.CommitUnknown: Reason.STORAGE_UNAVAILABLE,
+    errors.CommitConflict: Reason.COMMIT_CONFLICT,
+    errors.AttemptFenced: Reason.DRIVER_LOST,
+    errors.TaskFailed: Reason.DRIVER_FAILED,
+    errors.OutOfMemory: Reason.OUT_OF_MEMORY,
+    errors.TimedOut: Reason.DRIVER_FAILED,
+    errors.ProcessLost: Reason.DRIVER_FAILED,
+    errors.ClusterError: Reason.DRIVER_FAILED,
+    errors.ClusterUnavailable: Reason.DRIVER_FAILED,
+    errors.ClusterConflict: Reason.DRIVER_FAILED,
+    errors.ClusterExists: Reason.DRIVER_FAILED,
+    errors.ClusterRefused: Reason.DRIVER_FAILED,
+}
+PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)
+BUCKET = BucketReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
+COMPACTED = Report(
+    table="db.t",
+    run="run",
+    status="Compacted",
+    strategy="full",
+    snapshot_before=7,
+    snapshot_after=9,
+    buckets=(BUCKET,),
+    tasks=2,
+    core_seconds=2.6,
+    skipped={f"bucket-{number}": "gone" * 200 for number in range(9)},
+)
+
+
+def family(kind: type[errors.LithifyError]) -> Iterator[type[errors.LithifyError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from family(child)
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, id=kind.__name__) for kind in family(errors.LithifyError)]
+)
+def test_every_error_has_its_reason(kind: type[errors.LithifyError]) -> None:
+    error = kind.__new__(kind)
+    assert (reason_of(error), failure_of(error)) == (REASONS[kind], kind.failure)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "failure"),
+    [
+        case(MemoryError(), Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, id="memory"),
+        case(ZeroDivisionError("x"), Reason.DRIVER_FAILED, Failure.BUG, id="a bug"),
+        case(OSError(5, "x"), Reason.DRIVER_FAILED, Failure.BUG, id="an error nobody translated"),
+    ],
+)
+def test_other_errors(error: Exception, reason: Reason, failure: Failure) -> None:
+    outcome = outcome_of_error("run", 2, error, PLAN)
+    assert (outcome.run, outcome.attempt, outcome.plan) == ("run", 2, PLAN)
+    assert (outcome.reason, outcome.failure) == (reason, failure)
+    assert type(error).__name__ in outcome.message
+
+
+class TestReports:
+    def test_compacted(self) -> None:
+        outcome = outcome_of_report(COMPACTED, 3, PLAN)
+        assert (outcome.reason, outcome.failure, outcome.plan) == (Reason.COMPACTED, None, PLAN)
+        assert (outcome.base_snapshot_id, outcome.committed_snapshot_id) == ("7", "9")
+        result = outcome.result
+        assert result is not None
+        assert (result.input_files, result.input_bytes, result.input_rows) == (6, 600, 60)
+        assert (result.output_files, result.output_bytes, result.output_rows) == (1, 400, 50)
+        assert (result.upgraded_files, result.buckets, result.tasks, result.core_seconds) == (2, 1, 2, 3)
+        assert (result.skipped_buckets, len(result.skipped_samples), result.recovered) == (9, 5, False)
+        assert len(write_outcome(outcome).encode()) <= MOST_BYTES
+        assert read_outcome(write_outcome(outcome)) == outcome
+
+    def test_nothing_to_do(self) -> None:
+        report = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=7, orphans_deleted=4)
+        outcome = outcome_of_report(report, 1, None)
+        assert (outcome.reason, outcome.committed_snapshot_id) == (Reason.NOTHING_TO_DO, None)
+        assert outcome.result is not None
+        assert outcome.result.orphans_deleted == 4
+
+    def test_committed_before(self) -> None:
+        report = Report("db.t", "run", "AlreadyCommitted", "minor", snapshot_after=9)
+        outcome = outcome_of_report(report, 2, None)
+        assert (outcome.reason, outcome.result) == (Reason.COMPACTED, None)
+        assert outcome.committed_snapshot_id == "9"
+
+    @pytest.mark.parametrize(
+        ("plan", "reason"),
+        [
+            case(PLAN, Reason.PLANNED, id="something to do"),
+            case(replace(PLAN, buckets=0), Reason.NOTHING_TO_DO, id="nothing to do"),
+        ],
+    )
+    def test_planned(self, plan: PlanSummary, reason: Reason) -> None:
+        outcome = outcome_of_plan("run", 1, plan, 7)
+        assert (outcome.reason, outcome.plan, outcome.base_snapshot_id) == (reason, plan, "7")
+
+
+class TestSaved:
+    OUTCOME = Outcome(run="run", attempt=1, reason=Reason.COMPACTED)
+
+    def test_in_one_go(self, tmp_path: Path) -> None:
+        path = tmp_path / "outcome.json"
+        path.write_text("what was there before, and is longer than what is there afterwards" * 9)
+        save_outcome(self.OUTCOME, path)
+        assert read_outcome(path.read_text()) == self.OUTCOME
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_where_no_other_file_can_be_made(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        path = tmp_path / "termination-log"
+        path.touch()
+
+        def busy(*_: object) -> None:
+            raise OSError(16, os.strerror(16))
+
+        monkeypatch.setattr(Path, "replace", busy)
+        save_outcome(self.OUTCOME, path)
+        assert read_outcome(path.read_text()) == self.OUTCOME
+        assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,88 @@
+"""What a driver is told is what was ordered, and nothing that is secret stands in an error."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from launching.orders import ORDER, order
+from lithify.controller.launching.instructions import (
+    instructions_of,
+    quantity,
+    read_instructions,
+    write_instructions,
+)
+from lithify.errors import InvalidOption
+from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
+from lithify.resources.policy import SparkTemplate
+
+SECRET = SecretReference(name="keys", options={"s3.secret-key": "secret", "token": "token"})
+CATALOG = CatalogSpec(
+    metastore=Metastore.REST,
+    warehouse="stones",
+    uri="https://catalog",
+    options={"token.provider": "bear"},
+    secret_ref=SECRET,
+)
+
+
+def test_survive_the_way() -> None:
+    told = instructions_of(
+        order(catalog=CATALOG, partitions=({"dt": "ä"},), buckets=(0, 3), overrides={"write-only": "false"}),
+        master="local[2]",
+        conf={"spark.ui.enabled": "true"},
+        executor_template={"spec": {"nodeSelector": {"disk": None}}},
+    )
+    assert read_instructions(write_instructions(told)) == told
+    assert (told.run, told.attempt, told.time_zone) == (ORDER.uid, 1, "UTC")
+    assert told.catalog_options == {
+        "metastore": "rest",
+        "uri": "https://catalog",
+        "token.provider": "bear",
+    }
+
+
+def test_pods_are_told_where_credentials_are_and_processes_what_they_are() -> None:
+    pod = instructions_of(order(catalog=CATALOG), master="m", conf={})
+    process = instructions_of(order(catalog=CATALOG), master="m", conf={}, credentials={"token": "hunter2"})
+    assert (pod.secret, pod.credential_files, pod.credentials) == ("keys", SECRET.options, {})
+    assert (process.secret, process.credential_files, process.credentials) == ("", {}, {"token": "hunter2"})
+    assert "hunter2" not in repr(process)
+
+
+def test_tasks_get_more_memory_and_less_to_read_after_they_ran_out_of_it() -> None:
+    spark = SparkTemplate(task_memory="512Mi", task_size="3Gi")
+    told = instructions_of(order(spark=spark, memory_factor=1.5), master="m", conf={})
+    assert (told.task_memory, told.task_size) == (768 << 20, 2 << 30)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("7", 7), ("10Ki", 10 << 10), ("384Mi", 384 << 20), ("2Gi", 2 << 30), ("1Ti", 1 << 40)],
+)
+def test_quantities(text: str, size: int) -> None:
+    assert quantity(text) == size
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param('{"run": "r", "credentials": {"token": "hunter2', id="cut off"),
+        pytest.param(json.dumps({"run": "r", "credentials": {"token": ["hunter2"]}}), id="another shape"),
+        pytest.param('"hunter2"', id="no object"),
+    ],
+)
+def test_what_cannot_be_understood_is_not_repeated(text: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        read_instructions(text)
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_fields_of_a_later_release_are_passed_over() -> None:
+    told = instructions_of(ORDER, master="m", conf={})
+    later = {**json.loads(write_instructions(told)), "mood": "good"}
+    assert read_instructions(json.dumps(later)) == told

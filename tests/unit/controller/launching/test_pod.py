@@ -1,0 +1,291 @@
+"""The driver's pod: whose it is, what it may do, what it is told, and what a template adds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launching.orders import KEY, ORDER, order
+from lithify.controller.launching.driver import DriverOrder
+from lithify.controller.launching.instructions import read_instructions
+from lithify.controller.launching.pod import (
+    PodSettings,
+    driver_pod,
+    executor_template,
+    label_value,
+    owner_of,
+    pod_key,
+)
+from lithify.controller.launching.template import RESTRICTED
+from lithify.errors import InvalidOption
+from lithify.resources.catalog import CatalogSpec, SecretReference
+from lithify.resources.names import FINALIZER_DRIVER, ObjectKey
+from lithify.resources.objects import Reference
+from lithify.resources.policy import DriverPod, ExecutorPods, PullPolicy, SparkTemplate
+
+SETTINGS = PodSettings(image="lithify:1")
+NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", fullmatch=True)
+
+
+def pod_of(template: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    spark = SparkTemplate(driver=DriverPod(pod_template=template))
+    return driver_pod(order(**{"spark": spark, **changes}), SETTINGS)
+
+
+def container_of(pod: dict[str, Any]) -> dict[str, Any]:
+    (found,) = (one for one in pod["spec"]["containers"] if one["name"] == "lithify")
+    return dict(found)
+
+
+def variables(pod: dict[str, Any]) -> dict[str, Any]:
+    return {one["name"]: one.get("value", one.get("valueFrom")) for one in container_of(pod)["env"]}
+
+
+def with_template(template: Any) -> DriverOrder:
+    return order(spark=SparkTemplate(driver=DriverPod(pod_template=template)))
+
+
+class TestPlain:
+    def test_belongs_to_its_compaction_and_stays_until_it_is_let_go(self) -> None:
+        metadata = pod_of()["metadata"]
+        assert (metadata["name"], metadata["namespace"]) == ("orders-1-x7k2p-driver", "shop")
+        assert metadata["finalizers"] == [FINALIZER_DRIVER]
+        assert metadata["ownerReferences"] == [
+            {
+                "apiVersion": "lithify.dev/v1alpha1",
+                "kind": "Compaction",
+                "name": KEY.name,
+                "uid": ORDER.uid,
+                "controller": True,
+                "blockOwnerDeletion": False,
+            }
+        ]
+        assert metadata["labels"] == {
+            "app.kubernetes.io/managed-by": "lithify",
+            "app.kubernetes.io/component": "driver",
+            "lithify.dev/compaction": KEY.name,
+            "lithify.dev/attempt": "1",
+            "lithify.dev/table": "orders",
+        }
+
+    def test_may_do_little_and_never_starts_again(self) -> None:
+        pod = pod_of()
+        spec, container = pod["spec"], container_of(pod)
+        assert spec["restartPolicy"] == "Never"
+        assert spec["enableServiceLinks"] is False
+        assert spec["serviceAccountName"] == "lithify-driver"
+        assert spec["terminationGracePeriodSeconds"] == SETTINGS.grace_seconds
+        assert container["securityContext"] == RESTRICTED
+        assert container["terminationMessagePolicy"] == "File"
+        assert container["resources"]["requests"] == container["resources"]["limits"]
+        assert container["resources"]["limits"] == {"cpu": "1", "memory": "1024Mi"}
+        assert (container["image"], container["command"], container["args"]) == (
+            "lithify:1",
+            ["lithify", "drive"],
+            [],
+        )
+
+    def test_is_told_its_order_and_where_it_is(self) -> None:
+        found = variables(pod_of(partitions=({"dt": "$(HOME) $(x"},), time_zone="Europe/Berlin"))
+        assert found["LITHIFY_ORDER"].count("$(") == found["LITHIFY_ORDER"].count("$$(") == 2
+        told = read_instructions(found["LITHIFY_ORDER"].replace("$$(", "$("))
+        assert (told.run, told.partitions, told.time_zone) == (
+            ORDER.uid,
+            ({"dt": "$(HOME) $(x"},),
+            "Europe/Berlin",
+        )
+        assert told.master == "k8s://https://kubernetes.default.svc"
+        assert told.conf["spark.kubernetes.driver.pod.name"] == "orders-1-x7k2p-driver"
+        assert told.executor_template is not None
+        assert found["LITHIFY_POD_IP"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+
+    def test_has_credentials_mounted_and_nowhere_in_it(self) -> None:
+        secret = SecretReference(name="keys", options={"a/b": "k", "s3.secret-key": "k", "token": "t"})
+        pod = driver_pod(order(catalog=CatalogSpec(warehouse="w", secret_ref=secret)), SETTINGS)
+        (volume,) = pod["spec"]["volumes"]
+        (mount,) = container_of(pod)["volumeMounts"]
+        assert volume["secret"] == {
+            "secretName": "keys",
+            "optional": True,
+            "defaultMode": 0o444,
+            "items": [{"key": "k", "path": "k"}, {"key": "t", "path": "t"}],
+        }
+        assert (mount["name"], mount["readOnly"]) == (volume["name"], True)
+        assert mount["mountPath"] == variables(pod)["LITHIFY_SECRETS"]
+        assert read_instructions(variables(pod)["LITHIFY_ORDER"]).credential_files == secret.options
+
+    def test_has_more_memory_after_it_ran_out_of_it(self) -> None:
+        limits = container_of(pod_of(memory_factor=1.5))["resources"]["limits"]
+        assert limits["memory"] == "1536Mi"
+
+    def test_has_the_policys_image(self) -> None:
+        spark = SparkTemplate(
+            image="mine:2", image_pull_policy=PullPolicy.ALWAYS, image_pull_secrets=(Reference(name="pull"),)
+        )
+        pod = driver_pod(order(spark=spark), SETTINGS)
+        assert (container_of(pod)["image"], container_of(pod)["imagePullPolicy"]) == ("mine:2", "Always")
+        assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+
+    def test_without_any_image_is_refused(self) -> None:
+        with pytest.raises(InvalidOption) as caught:
+            driver_pod(order(spark=SparkTemplate()), PodSettings())
+        assert caught.value.option == "spark.image"
+
+    def test_order_that_is_too_long_is_refused(self) -> None:
+        partitions = tuple({"dt": f"{number:0200}"} for number in range(700))
+        with pytest.raises(InvalidOption) as caught:
+            pod_of(partitions=partitions)
+        assert caught.value.option == "partitions"
+
+
+class TestTemplate:
+    def test_adds_what_is_not_ours(self) -> None:
+        template = {
+            "metadata": {"labels": {"team": "data"}, "annotations": {"note": "x"}, "name": "mine"},
+            "spec": {
+                "tolerations": [{"key": "spot", "operator": "Exists"}],
+                "affinity": {"nodeAffinity": {}},
+                "priorityClassName": "low",
+                "terminationGracePeriodSeconds": 300,
+                "securityContext": {"fsGroup": 185},
+                "volumes": [{"name": "cache", "emptyDir": {}}],
+                "containers": [
+                    {"name": "sidecar", "image": "proxy"},
+                    {
+                        "name": "lithify",
+                        "env": [{"name": "AWS_REGION", "value": "eu-1"}],
+                        "volumeMounts": [{"name": "cache", "mountPath": "/cache"}],
+                        "resources": {"limits": {"ephemeral-storage": "9Gi"}},
+                    },
+                ],
+            },
+        }
+        pod = pod_of(template)
+        spec, container = pod["spec"], container_of(pod)
+        assert pod["metadata"]["labels"]["team"] == "data"
+        assert pod["metadata"]["labels"]["lithify.dev/table"] == "orders"
+        assert pod["metadata"]["annotations"] == {"note": "x"}
+        assert pod["metadata"]["name"] == "orders-1-x7k2p-driver"
+        for name in ("tolerations", "affinity", "priorityClassName", "terminationGracePeriodSeconds"):
+            assert spec[name] == template["spec"][name]  # type: ignore[index]
+        assert spec["securityContext"] == {
+            "fsGroup": 185,
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+        assert spec["volumes"] == [{"name": "cache", "emptyDir": {}}]
+        assert [one["name"] for one in spec["containers"]] == ["lithify", "sidecar"]
+        assert variables(pod)["AWS_REGION"] == "eu-1"
+        assert container["volumeMounts"] == [{"name": "cache", "mountPath": "/cache"}]
+        assert container["resources"]["limits"]["ephemeral-storage"] == "9Gi"
+        assert container["resources"]["limits"]["memory"] == "1024Mi"
+
+    @pytest.mark.parametrize(
+        ("container", "name", "kept"),
+        [
+            pytest.param({"command": ["sh"]}, "command", ["lithify", "drive"], id="command"),
+            pytest.param({"args": ["-c"]}, "args", [], id="arguments"),
+            pytest.param(
+                {"securityContext": {"runAsNonRoot": False}}, "securityContext", RESTRICTED, id="root"
+            ),
+            pytest.param(
+                {"terminationMessagePath": "/x"}, "terminationMessagePath", "/dev/termination-log", id="m"
+            ),
+        ],
+    )
+    def test_changes_nothing_that_is_ours(self, container: dict[str, Any], name: str, kept: object) -> None:
+        assert container_of(pod_of({"spec": {"containers": [container]}}))[name] == kept
+
+    def test_cannot_give_the_driver_another_order(self) -> None:
+        forged = {"env": [{"name": "LITHIFY_ORDER", "value": "{}"}]}
+        pod = pod_of({"spec": {"restartPolicy": "Always", "containers": [forged]}})
+        assert read_instructions(variables(pod)["LITHIFY_ORDER"]).run == ORDER.uid
+        assert len(container_of(pod)["env"]) == 5
+        assert pod["spec"]["restartPolicy"] == "Never"
+
+    @pytest.mark.parametrize(
+        ("policy", "template", "image"),
+        [
+            pytest.param(None, None, "lithify:1", id="the operator's"),
+            pytest.param(None, "theirs:1", "theirs:1", id="the template's"),
+            pytest.param("mine:2", "theirs:1", "mine:2", id="the policy's"),
+        ],
+    )
+    def test_image(self, policy: str | None, template: str | None, image: str) -> None:
+        pod_template = {"spec": {"containers": [{"image": template}]}} if template else None
+        spark = SparkTemplate(image=policy, driver=DriverPod(pod_template=pod_template))
+        assert container_of(driver_pod(order(spark=spark), SETTINGS))["image"] == image
+
+    @pytest.mark.parametrize(
+        "template",
+        [
+            pytest.param({"spec": []}, id="spec"),
+            pytest.param({"metadata": "x"}, id="metadata"),
+            pytest.param({"metadata": {"labels": ["x"]}}, id="labels"),
+            pytest.param({"spec": {"containers": {"name": "x"}}}, id="containers"),
+            pytest.param({"spec": {"containers": ["x"]}}, id="container"),
+            pytest.param({"spec": {"containers": [{"env": {"A": "b"}}]}}, id="environment"),
+            pytest.param({"spec": {"containers": [{"resources": 3}]}}, id="resources"),
+        ],
+    )
+    def test_of_another_shape_is_refused(self, template: dict[str, Any]) -> None:
+        with pytest.raises(InvalidOption):
+            driver_pod(with_template(template), SETTINGS)
+
+    def test_of_executors(self) -> None:
+        mine = {"spec": {"serviceAccountName": "s3", "containers": [{"name": "x", "env": []}]}}
+        spark = SparkTemplate(executor=ExecutorPods(pod_template=mine))
+        template = executor_template(order(spark=spark))
+        (container,) = template["spec"]["containers"]
+        assert container == {"name": "spark-kubernetes-executor", "env": [], "securityContext": RESTRICTED}
+        assert template["spec"]["serviceAccountName"] == "s3"
+        assert template["metadata"]["labels"]["app.kubernetes.io/component"] == "executor"
+        assert "lithify.dev/compaction" not in template["metadata"]["labels"]
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["spec", "metadata", "containers", "env", "name", "labels", "volumes"]),
+                    inner,
+                    max_size=4,
+                )
+            ),
+            max_leaves=12,
+        ).filter(lambda value: isinstance(value, dict))
+    )
+    def test_of_any_shape_is_used_or_refused(self, template: dict[str, Any]) -> None:
+        try:
+            pod = driver_pod(with_template(template), SETTINGS)
+        except InvalidOption:
+            return
+        json.dumps(pod)
+        assert pod["metadata"]["name"] == "orders-1-x7k2p-driver"
+        assert container_of(pod)["securityContext"] == RESTRICTED
+
+
+class TestNames:
+    @given(name=NAMES)
+    def test_are_valid(self, name: str) -> None:
+        key = pod_key(ObjectKey("shop", name))
+        assert len(key.name) <= 253
+        assert len(label_value(name)) <= 63
+        assert key.name[0].isalnum()
+        assert label_value(name)[-1].isalnum()
+
+    def test_of_different_compactions_differ_however_long_they_are(self) -> None:
+        names = ["x" * 253, "x" * 252 + "y", "x" * 246, "x" * 247, "x", "x-driver"]
+        assert len({pod_key(ObjectKey("shop", name)).name for name in names}) == len(names)
+
+    def test_owner_is_found_in_the_pod(self) -> None:
+        owner = owner_of(pod_of())
+        assert owner is not None
+        assert (owner["name"], owner["uid"]) == (KEY.name, ORDER.uid)
+        assert owner_of({"metadata": {"ownerReferences": [{"kind": "Job", "controller": True}]}}) is None
+        assert owner_of({"metadata": {}}) is None

@@ -1,0 +1,200 @@
+"""What is made of the states that a driver's pod can be in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launching.orders import ORDER, order
+from lithify.controller.launching.driver import DriverPhase, Trouble
+from lithify.controller.launching.pod import PodSettings, driver_pod
+from lithify.controller.launching.pod_state import state_of
+from lithify.errors import Failure
+from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
+from lithify.resources.names import ANNOTATION_PROGRESS
+from lithify.resources.outcome import (
+    MOST_BYTES,
+    Outcome,
+    Progress,
+    Stage,
+    read_outcome,
+    write_outcome,
+    write_progress,
+)
+from support.cases import case
+
+NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+STARTED = "2026-05-04T11:00:00Z"
+OUTCOME = Outcome(run=ORDER.uid, attempt=1, reason=Reason.COMPACTED, committed_snapshot_id="7")
+
+
+def pod(status: dict[str, Any], *, node: str | None = "node-1", **metadata: Any) -> dict[str, Any]:
+    made = driver_pod(order(), PodSettings(image="lithify:1"))
+    made["metadata"].update({"uid": "pod-uid", **metadata})
+    if node is not None:
+        made["spec"]["nodeName"] = node
+    return {**made, "status": status}
+
+
+def container(phase: str, *, name: str = "lithify", **state: Any) -> dict[str, Any]:
+    return {"phase": phase, "containerStatuses": [{"name": name, "state": state}]}
+
+
+def waiting(reason: str, message: str = "said so") -> dict[str, Any]:
+    return container("Pending", waiting={"reason": reason, "message": message})
+
+
+def ended(code: int, reason: str = "Error", message: str = "", **status: Any) -> dict[str, Any]:
+    state = {"exitCode": code, "reason": reason, "message": message, "startedAt": STARTED}
+    return {**container("Succeeded" if code == 0 else "Failed", terminated=state), **status}
+
+
+def condition(kind: str, value: str, reason: str) -> dict[str, Any]:
+    return {"conditions": [{"type": kind, "status": value, "reason": reason, "message": "said so"}]}
+
+
+STARTING, RUNNING, ENDED = DriverPhase.STARTING, DriverPhase.RUNNING, DriverPhase.ENDED
+RUNS = container("Running", running={"startedAt": STARTED})
+UNSCHEDULABLE = condition("PodScheduled", "False", "Unschedulable")
+EVICTED = condition("DisruptionTarget", "True", "EvictionByEvictionAPI")
+
+
+@pytest.mark.parametrize(
+    ("status", "phase", "trouble"),
+    [
+        case({}, STARTING, None, id="no status yet"),
+        case({"phase": "Pending"}, STARTING, None, id="pending"),
+        case({"phase": "Pending", **UNSCHEDULABLE}, STARTING, Trouble.UNSCHEDULABLE, id="no room"),
+        case(waiting("ContainerCreating"), STARTING, None, id="being created"),
+        case(waiting("ErrImagePull"), STARTING, Trouble.IMAGE, id="image cannot be pulled"),
+        case(waiting("ImagePullBackOff"), STARTING, Trouble.IMAGE, id="image is tried again"),
+        case(waiting("InvalidImageName"), STARTING, Trouble.IMAGE, id="image has no name"),
+        case(waiting("ErrImageNeverPull"), STARTING, Trouble.IMAGE, id="image may not be pulled"),
+        case(waiting("CreateContainerConfigError"), STARTING, Trouble.CONFIGURATION, id="no such key"),
+        case(waiting("CreateContainerError"), STARTING, Trouble.CONFIGURATION, id="no such command"),
+        case(RUNS, RUNNING, None, id="running"),
+        case({**RUNS, **EVICTED}, RUNNING, None, id="about to be evicted"),
+        case({**RUNS, "phase": "Unknown"}, RUNNING, Trouble.UNREACHABLE, id="unknown"),
+        case({**RUNS, "reason": "NodeLost"}, RUNNING, Trouble.UNREACHABLE, id="node lost"),
+        case(ended(137, "OOMKilled"), ENDED, Trouble.OUT_OF_MEMORY, id="out of memory"),
+        case(ended(128, "StartError"), ENDED, Trouble.CONFIGURATION, id="could not be started"),
+        case(ended(137), ENDED, Trouble.DISRUPTED, id="killed"),
+        case(ended(143), ENDED, Trouble.DISRUPTED, id="terminated"),
+        case(ended(137, **EVICTED), ENDED, Trouble.DISRUPTED, id="evicted by request"),
+        case({"phase": "Failed", "reason": "Evicted"}, ENDED, Trouble.DISRUPTED, id="evicted by its node"),
+        case({"phase": "Failed", "reason": "OutOfcpu"}, ENDED, Trouble.DISRUPTED, id="not admitted"),
+        case({"phase": "Failed"}, ENDED, Trouble.DISRUPTED, id="failed without a word"),
+        case(ended(1), ENDED, None, id="failed by itself"),
+        case(ended(0), ENDED, None, id="ended well without an outcome"),
+    ],
+)
+def test_phase_and_trouble(status: dict[str, Any], phase: DriverPhase, trouble: Trouble | None) -> None:
+    state = state_of(pod(status), NOW)
+    assert (state.phase, state.trouble, state.outcome) == (phase, trouble, None)
+    assert bool(state.message) == (trouble is not None or phase is ENDED)
+    assert (state.name, state.uid, state.owner_uid) == ("orders-1-x7k2p-driver", "pod-uid", ORDER.uid)
+    assert (state.attempt, state.released, state.terminating) == (1, False, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "node", "since", "phase", "trouble"),
+    [
+        case({"phase": "Pending"}, None, "11:59:59", ENDED, Trouble.DISRUPTED, id="never had a node"),
+        case({"phase": "Pending"}, "n", "12:00:20", STARTING, None, id="its node is told"),
+        case(RUNS, "n", "11:59:31", RUNNING, None, id="its time of grace is just over"),
+        case(RUNS, "n", "11:59:29", RUNNING, Trouble.UNREACHABLE, id="its node does not answer"),
+        case(ended(143), "n", "11:00:00", ENDED, Trouble.DISRUPTED, id="ended"),
+    ],
+)
+def test_deleted(
+    status: dict[str, Any], node: str | None, since: str, phase: DriverPhase, trouble: Trouble | None
+) -> None:
+    deleted = pod(status, node=node, deletionTimestamp=f"2026-05-04T{since}Z")
+    state = state_of(deleted, NOW)
+    assert (state.phase, state.trouble, state.terminating) == (phase, trouble, True)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        case(ended(0, "Completed", write_outcome(OUTCOME)), id="ended well"),
+        case(ended(137, "OOMKilled", write_outcome(OUTCOME)), id="killed after its last words"),
+        case(ended(137, "Error", write_outcome(OUTCOME), **EVICTED), id="evicted after its last words"),
+        case({**ended(0, "Completed", write_outcome(OUTCOME)), "phase": "Running"}, id="beside a sidecar"),
+    ],
+)
+def test_outcome_alone_counts(status: dict[str, Any]) -> None:
+    state = state_of(pod(status), NOW)
+    assert (state.phase, state.outcome, state.trouble) == (ENDED, OUTCOME, None)
+    assert state.started == datetime(2026, 5, 4, 11, tzinfo=UTC)
+
+
+def test_progress_and_start() -> None:
+    progress = Progress(stage=Stage.RUNNING, done=3, total=9)
+    state = state_of(pod(RUNS, annotations={ANNOTATION_PROGRESS: write_progress(progress)}), NOW)
+    assert (state.progress, state.started) == (progress, datetime(2026, 5, 4, 11, tzinfo=UTC))
+    assert state_of(pod(RUNS, annotations={ANNOTATION_PROGRESS: "{"}), NOW).progress is None
+
+
+def test_released_and_not_ours() -> None:
+    assert state_of(pod(RUNS, finalizers=["other"]), NOW).released
+    foreign = pod(RUNS, ownerReferences=[], labels={"lithify.dev/attempt": "second"})
+    state = state_of(foreign, NOW)
+    assert (state.owner_uid, state.attempt) == ("", 0)
+
+
+TEXT = st.text(max_size=2000) | st.sampled_from(
+    ["\x00" * 1500, '"' * 1500, "😀" * 1500, "\ud7ff\u2028" * 900]
+)
+COUNTS = st.integers(0, 2**63)
+
+
+@given(
+    message=TEXT,
+    samples=st.lists(TEXT.map(lambda text: text[:512]), max_size=5),
+    failure=st.none() | st.sampled_from(Failure),
+    count=COUNTS,
+    plan=st.booleans(),
+    run=st.text("0123456789abcdef-", min_size=1, max_size=63),
+)
+def test_outcome_fits_into_a_termination_message_whatever_it_says(
+    message: str, samples: list[str], failure: Failure | None, count: int, plan: bool, run: str
+) -> None:
+    numbers = {"buckets": count, "tasks": count, "files": count, "bytes": count, "upgraded_files": count}
+    outcome = Outcome(
+        run=run,
+        attempt=3,
+        reason=Reason.COMPACTED,
+        failure=failure,
+        message=message,
+        plan=PlanSummary(**numbers) if plan else None,  # type: ignore[arg-type]
+        result=ResultSummary(
+            input_files=count,
+            output_files=count,
+            input_bytes=count,
+            output_bytes=count,
+            input_rows=count,
+            output_rows=count,
+            skipped_samples=tuple(samples),
+            recovered=plan,
+        ),
+        base_snapshot_id="1",
+        committed_snapshot_id="2",
+    )
+    text = write_outcome(outcome)
+    found = read_outcome(text)
+    assert len(text.encode()) <= MOST_BYTES
+    assert found is not None
+    assert (found.run, found.reason, found.failure, found.plan) == (
+        run,
+        outcome.reason,
+        failure,
+        outcome.plan,
+    )
+    assert found.result is not None
+    assert found.result.input_bytes == count
+    assert outcome.message.startswith(found.message)
