@@ -7,7 +7,7 @@ Called by `catalog`, which loads tables, `catalog_server`, which reads and commi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from pypaimon.catalog.catalog_exception import (
     TableNoPermissionException,
     TableNotExistException,
 )
+from pypaimon.catalog.filesystem_catalog import FileSystemCatalog
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.identifier import Identifier
 from pypaimon.common.options import Options
@@ -43,7 +44,7 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
-from lithify.tables.paimon.storage import reporting
+from lithify.tables.paimon.storage import Storage, reporting
 
 _FORBIDDEN = (
     NotAuthorizedException,
@@ -87,13 +88,22 @@ def list_tables(warehouse: str, catalog_options: Mapping[str, str]) -> tuple[str
         NotFound: the warehouse does not exist.
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
-    names: list[str] = []
+    found: list[Identifier] = []
     with _connected(warehouse, catalog_options) as catalog:
         for database in catalog.list_databases():
             if database not in _SYSTEM_DATABASES:
                 with suppress(DatabaseNotExistException):  # dropped meanwhile
-                    names += (f"{database}.{table}" for table in catalog.list_tables(database))
-    return tuple(sorted(names))
+                    found += (Identifier.create(database, table) for table in catalog.list_tables(database))
+        if isinstance(catalog, FileSystemCatalog):
+            found = _with_schema(catalog, found)
+    return tuple(sorted(f"{each.get_database_name()}.{each.get_table_name()}" for each in found))
+
+
+def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> list[Identifier]:
+    """Those that are tables: to a catalog of files any folder is one."""
+    storage = Storage(catalog.file_io)
+    have_schema = storage.exist([f"{catalog.get_table_path(each)}/schema" for each in found])
+    return [each for each, has_schema in zip(found, have_schema, strict=True) if has_schema]
 
 
 @contextmanager

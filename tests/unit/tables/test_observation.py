@@ -1,0 +1,528 @@
+"""Looks at small real tables: what they find, what they cost, and that they are never fooled by history."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lithify.clock import SystemClock
+from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound
+from lithify.planning.policy import Strategy
+from lithify.tables.observation import Observation
+from lithify.tables.paimon.figures import Filter
+from lithify.tables.paimon.kept import KeptTables
+from lithify.tables.paimon.observation import Look, TableWatch
+from support.asked import recorded
+from support.cases import case
+from support.small_tables import SmallTable
+from unit.job.orders import run
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class MovedClock(SystemClock):
+    """The machine's clock, moved as a test goes on."""
+
+    moved: timedelta = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.moved
+
+
+@dataclass
+class Watcher:
+    """Looks at one table again and again, as a controller does."""
+
+    table: SmallTable
+    folder: Path
+    most_open: int = 8
+    clock: MovedClock = field(default_factory=MovedClock)
+    seen: Observation | None = None
+
+    def __post_init__(self) -> None:
+        self.start_again()
+
+    def start_again(self) -> None:
+        """As a new worker process does."""
+        self.watch = TableWatch(KeptTables(self.folder, 1 << 20), self.clock, self.most_open)
+
+    def look(self, **changes: object) -> Observation | None:
+        fields: dict[str, object] = {"address": self.table.address, "key": "uid", "zone": UTC, **changes}
+        if self.seen is not None:
+            fields = {"known_uuid": self.seen.table_uuid, "known_snapshot": self.seen.snapshot, **fields}
+        found = self.watch.observe(Look(**fields))  # type: ignore[arg-type]  # names are the look's
+        self.seen = found or self.seen
+        return found
+
+    def find(self, **changes: object) -> Observation:
+        """A look that must find something."""
+        found = self.look(**changes)
+        assert found is not None
+        return found
+
+    def full(self, **changes: object) -> Observation:
+        """What a worker finds that never saw the table."""
+        with TemporaryDirectory() as folder:
+            return replace(self, folder=Path(folder), seen=None).find(is_full=True, **changes)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> SmallTable:
+    return SmallTable(tmp_path / "warehouse").create()
+
+
+@pytest.fixture
+def watcher(table: SmallTable, tmp_path: Path) -> Watcher:
+    table.append()
+    table.append()
+    return Watcher(table, tmp_path / "kept")
+
+
+def compact(table: SmallTable, strategy: Strategy = Strategy.FULL, **changes: object) -> None:
+    run(table.address, strategy, **changes)  # type: ignore[arg-type]  # names are the request's
+
+
+class TestWhatIsFound:
+    def test_a_table_with_files(self, table: SmallTable, watcher: Watcher) -> None:
+        table.append("a")
+        found = watcher.find()
+        assert (found.snapshot, found.schema_id, found.refusals) == (3, 0, ())
+        assert (found.partitions, found.buckets, found.files, found.level0_files) == (2, 4, 10, 10)
+        assert (found.sorted_runs, found.sorted_runs_bucket, found.run_trigger) == (3, "dt=a/bucket-0", 5)
+        assert (found.small_files, found.delete_percent) == (10, 0)
+        assert found.bytes == found.full_bytes == data_bytes(table)
+        assert found.snapshot_time is not None
+        assert found.snapshot_time.timestamp() * 1000 == table.snapshot(3)["timeMillis"]
+        assert (found.findings, found.next_trigger) == ((), None)
+
+    def test_a_table_without_snapshots(self, table: SmallTable, tmp_path: Path) -> None:
+        watcher = Watcher(table, tmp_path / "kept")
+        found = watcher.find()
+        assert (found.snapshot, found.snapshot_time, found.files, found.sorted_runs_bucket) == (
+            None,
+            None,
+            0,
+            None,
+        )
+        assert (found.snapshots.count, found.snapshots.oldest) == (0, None)
+        assert watcher.look() is None
+        table.append()
+        assert watcher.find().snapshot == 1
+
+    def test_why_it_is_due(self, table: SmallTable, watcher: Watcher) -> None:
+        for _ in range(4):
+            table.append("b", keys=range(3, 4))
+        (finding,) = watcher.find(
+            address=overriding(table, **{"compaction.max-size-amplification-percent": "9999"})
+        ).findings
+        assert finding.bucket.startswith("dt=b/bucket-")
+        assert (finding.trigger, finding.buckets) == ("SizeRatio", 1)
+        assert finding.detail.startswith(f"in bucket {finding.bucket[-1]} of dt=b, ")
+
+    def test_kept_snapshots(self, table: SmallTable, watcher: Watcher) -> None:
+        before = watcher.find()
+        compact(table)
+        after = watcher.find().snapshots
+        assert (after.count, after.expired_bytes, after.writers_expire) == (3, before.bytes, False)
+        assert after.oldest is not None
+        assert after.oldest.timestamp() * 1000 == table.snapshot(1)["timeMillis"]
+
+        table.expire(keep=1)
+        table.append()
+        later = watcher.find().snapshots
+        assert (later.count, later.expired_bytes) == (2, 0)
+
+    @pytest.mark.parametrize(
+        ("options", "write_only"),
+        [
+            case({"write-only": "true"}, True, id="write-only"),
+            case({"write-only": "false"}, False, id="writers compact"),
+            case({"write-only": "false", "write.compaction-skip": "true"}, False, id="the newer name wins"),
+        ],
+    )
+    def test_who_compacts_and_expires_is_what_the_table_says(
+        self, options: dict[str, str], write_only: bool, tmp_path: Path
+    ) -> None:
+        table = SmallTable(tmp_path / "warehouse", options=options).create()
+        for overridden in ("true", "false"):
+            watcher = Watcher(table, tmp_path / overridden)
+            found = watcher.find(address=overriding(table, **{"write-only": overridden}))
+            assert (found.write_only, found.snapshots.writers_expire) == (write_only, not write_only)
+
+    def test_what_stands_in_the_way_is_told_beside_the_rest(self, tmp_path: Path) -> None:
+        table = SmallTable(tmp_path / "warehouse", options={"changelog-producer": "input"}).create()
+        table.append()
+        found = Watcher(table, tmp_path / "kept").find()
+        assert found.files == 4
+        assert any("changelog-producer" in refusal for refusal in found.refusals)
+
+    def test_partitions_by_a_filter(self, table: SmallTable, watcher: Watcher) -> None:
+        for _ in range(4):
+            table.append("b")
+        found = watcher.find(wanted=Filter(({"dt": "b"},), idle_millis=0))
+        assert (found.partitions_due, found.full_partitions) == (({"dt": "b"},), ({"dt": "b"},))
+        assert watcher.find(wanted=Filter(({"dt": "a"},)), reconsider=True).findings == ()
+
+    def test_a_filter_by_a_column_that_does_not_exist(self, watcher: Watcher) -> None:
+        with pytest.raises(InvalidOption) as raised:
+            watcher.look(wanted=Filter(({"day": "b"},)))
+        assert raised.value.option == "partitions"
+
+
+def overriding(table: SmallTable, **options: str) -> object:
+    return replace(table.address, overrides=options)
+
+
+def data_bytes(table: SmallTable) -> int:
+    return sum(path.stat().st_size for path in table.folder.rglob("bucket-*/*"))
+
+
+class TestCosts:
+    def test_unchanged_is_one_request(self, watcher: Watcher) -> None:
+        watcher.find()
+        for _ in range(3):
+            with recorded() as asked:
+                assert watcher.look() is None
+            assert asked.requests == [("exists", "snapshot-3")]
+
+    def test_unchanged_writes_nothing(self, table: SmallTable, watcher: Watcher) -> None:
+        watcher.find()
+        before = {path: path.read_bytes() for path in watcher.folder.iterdir()}
+        assert watcher.look() is None
+        assert {path: path.read_bytes() for path in watcher.folder.iterdir()} == before
+
+    def test_change_costs_the_new_deltas_only(self, table: SmallTable, watcher: Watcher) -> None:
+        watcher.find()
+        table.append("a")
+        table.append("b")
+        with recorded() as asked:
+            watcher.find()
+        manifests = [name for name in asked.of("new_input_stream") if name.startswith("manifest-")]
+        lists = [name for name in manifests if name.startswith("manifest-list-")]
+        assert sorted(lists) == sorted(table.snapshot(number)["deltaManifestList"] for number in (3, 4))
+        assert len(manifests) - len(lists) == 2
+        assert asked.of("list_status") == []
+
+    def test_a_new_worker_goes_on_where_the_last_one_ended(self, table: SmallTable, watcher: Watcher) -> None:
+        seen = watcher.find()
+        watcher.start_again()
+        assert watcher.look() is None
+
+        watcher.start_again()
+        watcher.seen = None
+        with recorded() as asked:
+            assert watcher.find() == seen
+        assert not [name for name in asked.of("new_input_stream") if name.startswith("manifest-")]
+
+    def test_reconsidering_lists_and_reads_nothing(self, watcher: Watcher) -> None:
+        seen = watcher.find()
+        with recorded() as asked:
+            assert watcher.find(reconsider=True) == seen
+        assert asked.requests == [("exists", "snapshot-3")]
+
+    def test_tables_beyond_those_that_stay_open_cost_more_and_say_the_same(
+        self, table: SmallTable, watcher: Watcher
+    ) -> None:
+        watcher.most_open = 1
+        watcher.start_again()
+        watcher.find()
+        watcher.watch.observe(Look(table.address, "another", UTC))
+        assert watcher.look() is None
+        table.append()
+        assert watcher.find() == watcher.full()
+
+
+class TestTime:
+    def test_a_trigger_that_waits_for_its_time(self, tmp_path: Path) -> None:
+        options = {"compaction.optimization-interval": "1 h"}
+        table = SmallTable(tmp_path / "warehouse", options=options).create()
+        table.append()
+        compact(table)
+        table.append(keys=range(2))
+        watcher = Watcher(table, tmp_path / "kept")
+        before = watcher.find()
+        assert before.findings == ()
+        assert before.next_trigger is not None
+        assert HOUR / 2 < before.next_trigger - watcher.clock.now() < HOUR
+
+        watcher.clock.moved = HOUR
+        assert watcher.look() is None, "there is no new snapshot"
+        after = watcher.find(reconsider=True)
+        assert [finding.trigger for finding in after.findings] == ["OptimizationInterval"]
+        assert (after.snapshot, after.next_trigger) == (before.snapshot, None)
+
+
+class TestHistory:
+    def test_rolled_back(self, table: SmallTable, watcher: Watcher) -> None:
+        watcher.find()
+        table.roll_back_to(1)
+        found = watcher.find(is_full=True)
+        assert (found.snapshot, found.files) == (1, 4)
+
+    @pytest.mark.parametrize("commits", [2, 3])
+    def test_rolled_back_and_written_to_again(
+        self, commits: int, table: SmallTable, watcher: Watcher
+    ) -> None:
+        """The numbers are used a second time, for snapshots with other files."""
+        watcher.find()
+        table.roll_back_to(1)
+        for _ in range(commits):
+            table.append("a")
+        found = watcher.find()
+        assert found == watcher.full()
+        assert (found.snapshot, found.files) == (1 + commits, 4 + 2 * commits)
+
+    def test_rolled_back_to_the_same_number(self, table: SmallTable, watcher: Watcher) -> None:
+        """No cheap look can see that, but a full one does, and one after a long pause."""
+        watcher.find()
+        table.roll_back_to(1)
+        table.append("a")
+        assert watcher.look() is None
+        watcher.clock.moved = HOUR
+        assert watcher.find() == watcher.full()
+
+    def test_dropped_and_created_again(self, table: SmallTable, watcher: Watcher) -> None:
+        before = watcher.find()
+        table.drop()
+        table.create()
+        for _ in range(3):
+            table.append("a")
+        found = watcher.find()
+        assert found == watcher.full()
+        assert found.table_uuid != before.table_uuid
+        assert (found.snapshot, found.files) == (3, 6)
+
+    def test_dropped(self, table: SmallTable, watcher: Watcher) -> None:
+        watcher.find()
+        table.drop()
+        with pytest.raises(NotFound):
+            watcher.look(is_full=True)
+
+    def test_another_table_was_seen_under_the_name(self, watcher: Watcher) -> None:
+        seen = watcher.find()
+        watcher.seen = replace(seen, table_uuid="schema-of-another")
+        assert watcher.find() == seen
+
+    def test_next_snapshot_has_come_and_gone(self, tmp_path: Path) -> None:
+        table = SmallTable(tmp_path / "w", options={"snapshot.num-retained.max": "10"}).create()
+        table.append()
+        watcher = Watcher(table, tmp_path / "kept")
+        watcher.find()
+        table.append()
+        table.append("a")
+        table.expire(keep=1)
+        found = watcher.find()
+        assert found == watcher.full()
+        assert found.snapshot == 3
+
+    def test_next_snapshot_has_come_and_gone_in_a_long_pause(
+        self, table: SmallTable, watcher: Watcher
+    ) -> None:
+        watcher.find()
+        table.append()
+        table.append("a")
+        table.expire(keep=1)
+        watcher.clock.moved = HOUR
+        found = watcher.find()
+        assert found == watcher.full()
+        assert found.snapshot == 4
+
+    def test_no_snapshot_is_known_and_the_first_ones_are_gone(
+        self, table: SmallTable, tmp_path: Path
+    ) -> None:
+        watcher = Watcher(table, tmp_path / "kept")
+        watcher.find()
+        table.append()
+        table.append()
+        table.expire(keep=1)
+        watcher.clock.moved = HOUR
+        assert watcher.find().snapshot == 2
+
+    @pytest.mark.parametrize("gone", ["deltaManifestList", "snapshot"])
+    def test_a_step_between_is_gone(self, gone: str, table: SmallTable, watcher: Watcher) -> None:
+        watcher.find()
+        table.append()
+        table.append("a")
+        table.append("b")
+        if gone == "snapshot":
+            (table.folder / "snapshot" / "snapshot-4").unlink()
+        else:
+            (table.folder / "manifest" / table.snapshot(4)[gone]).unlink()
+        found = watcher.find()
+        assert (found.snapshot, found.files) == (5, 16)
+
+    def test_a_new_schema(self, table: SmallTable, watcher: Watcher) -> None:
+        watcher.find()
+        table.set_option("num-sorted-run.compaction-trigger", "2")
+        table.append()
+        found = watcher.find()
+        assert (found.schema_id, found.run_trigger) == (1, 2)
+        assert found == watcher.full()
+
+    def test_a_new_schema_without_a_commit_is_seen_by_a_full_look(
+        self, table: SmallTable, watcher: Watcher
+    ) -> None:
+        watcher.find()
+        table.set_option("write-only", "false")
+        assert watcher.look() is None
+        assert not watcher.find(is_full=True).write_only
+
+    def test_other_options_for_the_same_table(self, table: SmallTable, watcher: Watcher) -> None:
+        assert watcher.find().findings == ()
+        address = overriding(table, **{"num-sorted-run.compaction-trigger": "1"})
+        assert watcher.find(address=address, reconsider=True).findings
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            case(lambda path: path.write_bytes(b"garbage"), id="garbage"),
+            case(lambda path: path.unlink(), id="gone"),
+            case(lambda path: path.write_bytes(path.read_bytes()[:50]), id="cut off"),
+        ],
+    )
+    def test_what_was_kept_is_damaged(
+        self, damage: Callable[[Path], object], table: SmallTable, watcher: Watcher
+    ) -> None:
+        watcher.find()
+        (path,) = watcher.folder.iterdir()
+        damage(path)
+        assert watcher.find(reconsider=True) == watcher.full()
+        damage(path)
+        table.append()
+        assert watcher.find() == watcher.full()
+
+    def test_a_look_that_fails_leaves_the_next_one_alone(self, table: SmallTable, watcher: Watcher) -> None:
+        seen = watcher.find()
+        aside = table.folder.with_name("aside")
+        table.folder.rename(aside)
+        with pytest.raises(LithifyError):
+            watcher.look(is_full=True)
+        aside.rename(table.folder)
+        assert watcher.look() is None
+        assert watcher.find(is_full=True) == seen
+
+
+@settings(derandomize=True, deadline=None, max_examples=6)
+@given(st.randoms(use_true_random=False))
+def test_looking_at_changes_is_the_same_as_looking_at_everything(rng: Random) -> None:
+    """Whatever happens to a table, and however many commits lie between two looks."""
+    with TemporaryDirectory() as folder:
+        table = SmallTable(Path(folder) / "warehouse").create()
+        watcher = Watcher(table, Path(folder) / "kept")
+        for _ in range(5):
+            for _ in range(rng.choice((0, 1, 1, 2))):
+                _something(table, rng)
+            watcher.clock.moved += rng.choice((timedelta(), HOUR))
+            if rng.randrange(5) == 0:
+                watcher.start_again()
+            found = watcher.look()
+            expected = watcher.full()
+            if found is None and watcher.seen is not None:
+                # Whether old snapshots were expired is only looked up when there is a new one.
+                found = replace(watcher.seen, snapshots=expected.snapshots)
+            assert found == expected
+
+
+def _something(table: SmallTable, rng: Random) -> None:
+    numbers = table.numbers
+    match rng.choice(("append", "append", "one", "overwrite", "minor", "full", "expire", "back", "schema")):
+        case "append":
+            table.append()
+        case "one":
+            table.append(rng.choice("abc"), keys=range(rng.randint(1, 9)))
+        case "overwrite":
+            table.overwrite(rng.choice("ab"))
+        case "minor" if numbers:
+            compact(table, Strategy.MINOR)
+        case "full" if numbers:
+            compact(table)
+        case "expire" if numbers:
+            table.expire(keep=rng.randint(1, 3))
+        case "back" if len(numbers) > 1:
+            table.roll_back_to(rng.choice(numbers[:-1]))
+            table.append()
+            table.append()
+        case "schema":
+            table.set_option("num-sorted-run.compaction-trigger", str(rng.randint(1, 6)))
+            table.append()
+
+
+class TestRuns:
+    def test_what_a_run_committed(self, table: SmallTable, watcher: Watcher) -> None:
+        before = watcher.find()
+        compact(table, run="run-1")
+        table.append()
+        found = watcher.watch.find_run(table.address, "run-1")
+        assert found is not None
+        assert (found.snapshot, found.base) == (3, 2)
+        assert (found.input_files, found.input_bytes) == (before.files, before.bytes)
+        assert (found.output_files, found.output_bytes > 0) == (4, True)
+
+    def test_the_steps_of_a_run_are_summed_up(self, table: SmallTable, watcher: Watcher) -> None:
+        for number in (0, 1):
+            compact(table, run=f"run-{number}", buckets=frozenset({number}))
+            table.append("a", keys=range(1))
+        for path in (table.folder / "snapshot").glob("snapshot-*"):
+            path.write_text(path.read_text().replace("run-0", "run-1"))
+        found = watcher.watch.find_run(table.address, "run-1")
+        assert found is not None
+        assert (found.snapshot, found.base, found.input_files) == (5, 2, 9)
+
+    @pytest.mark.parametrize("since", [None, timedelta(hours=2), timedelta(days=7)])
+    def test_nothing(self, since: timedelta | None, table: SmallTable, watcher: Watcher) -> None:
+        moment = since and datetime.now(UTC) - since
+        compact(table, run="run-1")
+        assert watcher.watch.find_run(table.address, "run-2", moment) is None
+
+    def test_snapshots_from_before_the_run_are_not_read(self, table: SmallTable, watcher: Watcher) -> None:
+        long_ago = datetime.now(UTC) - timedelta(days=2)
+        for number in table.numbers:
+            path = table.folder / "snapshot" / f"snapshot-{number}"
+            millis = table.snapshot(number)["timeMillis"]
+            path.write_text(
+                path.read_text().replace(str(millis), str(int(long_ago.timestamp() * 1000) + number))
+            )
+        with recorded() as asked:
+            assert watcher.watch.find_run(table.address, "run-2", datetime.now(UTC)) is None
+        assert "snapshot-1" not in asked.of("new_input_stream")
+
+    def test_nobody_can_say(self, table: SmallTable, watcher: Watcher) -> None:
+        table.expire(keep=1)
+        began = datetime.now(UTC) - 2 * HOUR
+        with pytest.raises(CommitUnknown):
+            watcher.watch.find_run(table.address, "run-1", began)
+        assert watcher.watch.find_run(table.address, "run-1") is None
+        assert watcher.watch.find_run(table.address, "run-1", began + 4 * HOUR) is None
+
+    def test_rolled_back_since(self, table: SmallTable, watcher: Watcher) -> None:
+        compact(table, run="run-1")
+        table.roll_back_to(2)
+        assert watcher.watch.find_run(table.address, "run-1", datetime.now(UTC) - HOUR) is None
+
+
+class TestTables:
+    def test_of_a_warehouse(self, table: SmallTable, watcher: Watcher) -> None:
+        shutil.copytree(table.folder, table.folder.with_name("copy"))
+        shutil.copytree(table.folder.parent, table.warehouse / "another.db")
+        shutil.copytree(table.folder.parent, table.warehouse / "sys.db")
+        (table.warehouse / "empty.db").mkdir()
+        (table.warehouse / "no database").mkdir()
+        (table.folder.parent / "no table").write_text("")
+        (table.folder.parent / ".hidden").mkdir()
+        (table.folder.parent / "folder").mkdir()
+        tables = ("another.copy", "another.t", "db.copy", "db.t")
+        assert watcher.watch.list_tables(table.address) == tables
+
+    def test_of_a_warehouse_that_does_not_exist(self, table: SmallTable, watcher: Watcher) -> None:
+        with pytest.raises(NotFound):
+            watcher.watch.list_tables(replace(table.address, warehouse=str(table.warehouse / "none")))
