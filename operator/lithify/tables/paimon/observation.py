@@ -165,4 +165,4 @@ class TableWatch:
 
 def _open(address: TableAddress) -> _Opened:
     table = open_table(address)
-    return _Opened(address, table, table.read_uuid())
+    return _Opened(address, table, table.uuid)

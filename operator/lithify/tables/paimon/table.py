@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from typing import TypeVar
 from urllib.parse import unquote
 
@@ -17,7 +16,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.table.row.generic_row import GenericRowDeserializer
 
-from lithify.errors import CorruptTable, InvalidOption, MissingFile, NotFound, UnsupportedTable
+from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.entries import ADD, Entry
@@ -33,7 +32,6 @@ from lithify.tables.paimon.storage import Storage
 Found = TypeVar("Found")
 
 _LOOKS = 10
-_UUID_LENGTH = 32
 _CARRIED_INDEXES = frozenset({"HASH"})
 """Index files that stay right whatever is compacted: rows keep their bucket."""
 
@@ -155,24 +153,6 @@ class PaimonTable:
                 if not looks_left or self.snapshots.get(snapshot.id) is not None:
                     raise
         return None
-
-    def read_uuid(self) -> str:
-        """What tells the table from another one that had its name before or will have it.
-
-        Catalogs with a server give each table an id. Elsewhere the first schema, which nobody ever changes,
-        says at what millisecond the table was made.
-
-        Raises:
-            CorruptTable: the table has no first schema.
-        """
-        given = self._table.catalog_environment.uuid
-        if given:
-            return str(given)
-        path = self._schema_path(0)
-        text = self.storage.read_text(path)
-        if text is None:
-            raise CorruptTable(path, "the first schema of the table does not exist")
-        return f"schema-{sha256(text.encode()).hexdigest()[:_UUID_LENGTH]}"
 
     def has_newer_schema(self) -> bool:
         """Whether the table got another schema since it was opened."""
