@@ -35,7 +35,9 @@ class _Commands(click.Group):
         return found
 
 
-@click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__)
 @click.option("-v", "--verbose", is_flag=True, help="Show tracebacks and what Spark prints.")
 @click.pass_context

@@ -45,9 +45,13 @@ class ClusterEvents:
 
 
 @click.command()
-@click.option("--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account.")
+@click.option(
+    "--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account."
+)
 @click.option("--context", help="Context in the kubeconfig file. Default: its current one.")
-@click.option("--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all.")
+@click.option(
+    "--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all."
+)
 @click.option("--home", help="Namespace of the operator's Leases. Default: the pod's, or `default`.")
 @click.option("--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by.")
 @click.option("--lease-seconds", default=15.0, show_default=True, type=click.FloatRange(1, 600))
@@ -62,10 +66,14 @@ class ClusterEvents:
 @click.option("--image", envvar="LITHIFY_IMAGE", help="Image of drivers and executors.")
 @click.option("--state", default="~/.lithify", show_default=True, help="Folder of looks and processes.")
 @click.option("--looks", default=2, show_default=True, type=click.IntRange(1, 64), help="Tables at a time.")
-@click.option("--workers", default=16, show_default=True, type=click.IntRange(1, 256), help="Objects at a time.")
+@click.option(
+    "--workers", default=16, show_default=True, type=click.IntRange(1, 256), help="Objects at a time."
+)
 @click.option("--max-runs", type=click.IntRange(1), help="Runs at a time, in all. Default: no limit.")
 @click.option("--max-runs-per-namespace", type=click.IntRange(1), help="Runs at a time in one namespace.")
-@click.option("--listen", default="127.0.0.1:8080", show_default=True, help="Where /metrics and /healthz are.")
+@click.option(
+    "--listen", default="127.0.0.1:8080", show_default=True, help="Where /metrics and /healthz are."
+)
 @click.option("--table-metrics", is_flag=True, help="Metrics of each single table, too.")
 @click.option("--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True)
 def operator(**options: Any) -> int:

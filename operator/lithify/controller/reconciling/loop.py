@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 
 from lithify.controller.reconciling.queue import Item, Queue
+from lithify.controller.telemetry.logs import bound
 from lithify.errors import ClusterConflict, LithifyError
 from lithify.resources.names import ObjectKey
 
@@ -32,7 +33,8 @@ async def _work(queue: Queue, reconcilers: Mapping[str, Reconcile], measure: Tol
         started = monotonic()
         ending = "failed"
         try:
-            again = await reconcilers[item.kind](item.key)
+            with bound(kind=item.kind, namespace=item.key.namespace, object=item.key.name):
+                again = await reconcilers[item.kind](item.key)
         except ClusterConflict:
             ending = "conflict"  # somebody else changed it; the event is on its way, or here already
             queue.failed(item)

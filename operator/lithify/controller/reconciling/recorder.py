@@ -32,6 +32,8 @@ class Recorder:
 
     async def post(self, kind: Kind, about: Metadata, severity: str, reason: str, message: str) -> None:
         """Posts an Event; `severity` is Normal or Warning. A failure is logged and forgotten."""
+        level = logging.WARNING if severity == "Warning" else logging.INFO
+        _log.log(level, "%s %s: %s: %s", kind.name, about.name, reason, message)
         now = self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         body = {
             "metadata": {"name": f"{about.name[:200]}.{uuid4().hex[:16]}", "namespace": about.namespace},
