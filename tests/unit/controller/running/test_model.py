@@ -17,18 +17,34 @@ from lithify.resources.policy import Approval
 from unit.controller.running.world import Driver, Operator, World
 
 NAMES = ("a", "b")
+PICK = st.integers(0, 1)
+DEEDS = [
+    "suspend",
+    "suspend",
+    "resume",
+    "resume",
+    "approved",
+    "approved",
+    "cancel",
+    "delete",
+    "drop the table",
+]
 KINDS = st.sampled_from(
     [{}, {}, {}, {"approval": Approval.MANUAL}, {"dry_run": True}, {"active_deadline_seconds": 700}]
 )
-FAILURES = [
+End = tuple[Reason, Failure | None] | tuple[int, Trouble | None]
+ENDS: list[End] = [
     (Reason.COMMIT_CONFLICT, Failure.CONFLICT),
     (Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE),
     (Reason.UNSUPPORTED, Failure.USER),
     (Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY),
     (Reason.DRIVER_FAILED, None),
     (Reason.CANCELLED, None),
+    (1, None),
+    (137, None),
+    (143, Trouble.DISRUPTED),
+    (137, Trouble.OUT_OF_MEMORY),
 ]
-DEATHS = [(1, None), (137, None), (143, Trouble.DISRUPTED), (137, Trouble.OUT_OF_MEMORY), (0, None)]
 
 
 class Runs(RuleBasedStateMachine):
@@ -46,146 +62,130 @@ class Runs(RuleBasedStateMachine):
 
     # The operator
 
-    @rule(name=st.sampled_from(NAMES), requests=st.integers(1, 8))
-    def work(self, name: str, requests: int) -> None:
-        self.operator.go_on(name, requests)
+    @rule(which=PICK, requests=st.integers(1, 8))
+    def work(self, which: int, requests: int) -> None:
+        self.operator.go_on(NAMES[which], requests)
 
-    @rule(name=st.sampled_from(NAMES), times=st.integers(1, 4))
-    def work_on(self, name: str, times: int) -> None:
+    @rule(which=PICK, times=st.integers(1, 4))
+    def work_on(self, which: int, times: int) -> None:
         for _ in range(times):
-            self.operator.finish(name)
+            self.operator.finish(NAMES[which])
 
-    @rule()
-    def restart(self) -> None:
-        self.operator = Operator(self.world)
+    @rule(fault=st.sampled_from(["before", "after", "restart"]))
+    def fail(self, fault: str) -> None:
+        if fault == "restart":
+            self.operator = Operator(self.world)
+        else:
+            self.world.fault = fault
 
-    @rule(fault=st.sampled_from(["before", "after"]))
-    def fail_next_request(self, fault: str) -> None:
-        self.world.fault = fault
-
-    @rule(seconds=st.sampled_from([1, 12, 55, 120, 400, 1100]))
+    @rule(seconds=st.sampled_from([1, 12, 12, 55, 55, 120, 400, 1100, 7200, -3600, -100_000]))
     def pass_time(self, seconds: int) -> None:
         self.world.now += timedelta(seconds=seconds)
 
-    @rule(hours=st.sampled_from([-30, -1, 2]))
-    def set_clock(self, hours: int) -> None:
-        self.world.now += timedelta(hours=hours)
-
     # Drivers and nodes
 
-    def pod(self, name: str) -> Driver | None:
-        pod = self.world.pods.get(name)
-        return pod if pod is not None and pod.is_alive else None
-
-    @precondition(lambda self: any(pod.is_alive for pod in self.world.pods.values()))
-    @rule(name=st.sampled_from(NAMES), times=st.integers(1, 5))
-    def driver_works(self, name: str, times: int) -> None:
+    @precondition(lambda self: self.alive())
+    @rule(which=PICK, times=st.integers(1, 5))
+    def driver_works(self, which: int, times: int) -> None:
+        pod = self.chosen(which)
         for _ in range(times):
-            pod = self.pod(name)
-            if pod is not None:
-                self.world.advance(pod)
+            self.world.advance(pod)
 
-    @precondition(lambda self: any(pod.is_alive for pod in self.world.pods.values()))
-    @rule(name=st.sampled_from(NAMES), commits=st.booleans(), how=st.sampled_from(FAILURES))
-    def driver_fails(self, name: str, commits: bool, how: tuple[Reason, Failure | None]) -> None:
-        pod = self.pod(name)
-        if pod is not None:
-            if commits and pod.stage == "committing":
-                self.world.commit(pod)
-            self.world.say(pod, *how)
+    @precondition(lambda self: self.alive())
+    @rule(which=PICK, commits=st.booleans(), end=st.sampled_from(ENDS))
+    def driver_ends(self, which: int, commits: bool, end: End) -> None:
+        pod = self.chosen(which)
+        if commits and pod.stage == "committing":
+            self.world.commit(pod)
+        if isinstance(end[0], Reason):
+            self.world.say(pod, *end)
+        else:
+            pod.end(None, *end)
 
-    @precondition(lambda self: any(pod.is_alive for pod in self.world.pods.values()))
-    @rule(name=st.sampled_from(NAMES), commits=st.booleans(), how=st.sampled_from(DEATHS))
-    def driver_dies(self, name: str, commits: bool, how: tuple[int, Trouble | None]) -> None:
-        pod = self.pod(name)
-        if pod is not None:
-            if commits and pod.stage == "committing":
-                self.world.commit(pod)
-            pod.end(None, *how)
-
-    @precondition(lambda self: any(pod.stage == "planning" for pod in self.world.pods.values()))
-    @rule(name=st.sampled_from(NAMES))
-    def nothing_to_do(self, name: str) -> None:
-        pod = self.pod(name)
-        if pod is not None and pod.stage == "planning" and pod.owner not in self.world.commits:
+    @precondition(lambda self: [pod for pod in self.alive() if pod.stage == "planning"])
+    @rule(which=PICK)
+    def nothing_to_do(self, which: int) -> None:
+        pod = self.chosen(which)
+        if pod.stage == "planning" and pod.owner not in self.world.commits:
             self.world.advance(pod, Reason.NOTHING_TO_DO)
 
-    @precondition(lambda self: any(pod.terminating and pod.is_alive for pod in self.world.pods.values()))
-    @rule(says=st.sampled_from([None, Reason.CANCELLED, Reason.DRIVER_FAILED]))
-    def told_drivers_end(self, says: Reason | None) -> None:
-        for pod in self.world.pods.values():
-            if pod.terminating and pod.is_alive and says is not None:
-                self.world.say(pod, says)
-            elif pod.terminating and pod.is_alive:
-                pod.end(None, 143)
+    @precondition(lambda self: [pod for pod in self.alive() if pod.stage == "starting"])
+    @rule(which=PICK, trouble=st.sampled_from([Trouble.UNSCHEDULABLE, Trouble.IMAGE, Trouble.CONFIGURATION]))
+    def cannot_start(self, which: int, trouble: Trouble) -> None:
+        pod = self.chosen(which)
+        if pod.stage == "starting":
+            pod.trouble = trouble
 
-    @precondition(lambda self: self.world.pods)
-    @rule(name=st.sampled_from(NAMES), dies=st.booleans())
-    def node_is_lost(self, name: str, dies: bool) -> None:
-        pod = self.world.pods.get(name)
-        if pod is not None and pod.is_alive:
-            pod.reachable = False
-            if dies:
-                pod.end(None, 137)
+    @precondition(lambda self: [pod for pod in self.alive() if pod.terminating])
+    @rule(says=st.sampled_from([None, Reason.CANCELLED, Reason.DRIVER_FAILED, Reason.COMPACTED]))
+    def told_drivers_end(self, says: Reason | None) -> None:
+        for pod in self.alive():
+            if pod.terminating and says is None:
+                pod.end(None, 143)
+            elif pod.terminating and says is not Reason.COMPACTED:
+                self.world.say(pod, says)
+            elif pod.terminating and pod.stage == "committing":
+                self.world.advance(pod)
+
+    @precondition(lambda self: self.alive())
+    @rule(which=PICK, dies=st.booleans())
+    def node_is_lost(self, which: int, dies: bool) -> None:
+        pod = self.chosen(which)
+        pod.reachable = False
+        if dies:
+            pod.end(None, 137)
 
     @precondition(lambda self: any(not pod.reachable for pod in self.world.pods.values()))
-    @rule(name=st.sampled_from(NAMES), gone=st.booleans())
-    def node_is_back(self, name: str, gone: bool) -> None:
-        pod = self.world.pods.get(name)
-        if pod is not None:
-            pod.reachable = True
-            if gone and not pod.is_alive:
+    @rule(gone=st.booleans())
+    def nodes_are_back(self, gone: bool) -> None:
+        for name, pod in list(self.world.pods.items()):
+            if gone and not pod.reachable and not pod.is_alive:
                 del self.world.pods[name]
+            pod.reachable = True
 
     @precondition(lambda self: any(not pod.is_alive for pod in self.world.pods.values()))
-    @rule(name=st.sampled_from(NAMES))
-    def pod_vanishes(self, name: str) -> None:
-        pod = self.world.pods.get(name)
-        if pod is not None and not pod.is_alive:
-            del self.world.pods[name]
-
-    @rule(catalog=st.booleans(), launcher=st.booleans(), lock=st.booleans(), room=st.booleans())
-    def weather(self, catalog: bool, launcher: bool, lock: bool, room: bool) -> None:
-        self.world.catalog_answers, self.world.launcher_answers = catalog, launcher
-        self.world.lock_answers, self.world.admitted = lock, room
-
-    @rule(passes=st.booleans())
-    def something_is_missing(self, passes: bool) -> None:
-        self.world.problem = Problem(Reason.ACCESS_DENIED, "the Secret has no key", passes)
-
     @rule()
-    def nothing_is_missing(self) -> None:
-        self.world.problem = None
+    def ended_pods_vanish(self) -> None:
+        self.world.pods = {name: pod for name, pod in self.world.pods.items() if pod.is_alive}
 
-    @rule()
-    def table_is_made_anew(self) -> None:
-        self.world.table = f"{self.world.table}*"
-        self.world.commits.clear()
+    @rule(
+        catalog=st.sampled_from([True, True, False]),
+        launcher=st.sampled_from([True, True, False]),
+        lock=st.sampled_from([True, True, False]),
+        room=st.sampled_from([True, True, False]),
+        problem=st.sampled_from([None, None, None, True, False]),
+    )
+    def weather(self, catalog: bool, launcher: bool, lock: bool, room: bool, problem: bool | None) -> None:
+        world = self.world
+        world.catalog_answers, world.launcher_answers = catalog, launcher
+        world.lock_answers, world.admitted = lock, room
+        world.problem = None
+        if problem is not None:
+            world.problem = Problem(Reason.ACCESS_DENIED, "the Secret has no key", problem)
 
     # People
 
-    @precondition(lambda self: self.world.runs)
-    @rule(name=st.sampled_from(NAMES), suspend=st.booleans())
-    def suspend(self, name: str, suspend: bool) -> None:
-        if name in self.world.runs:
-            self.world.edit(name, suspend=suspend)
+    @rule(which=PICK, does=st.sampled_from(DEEDS))
+    def people(self, which: int, does: str) -> None:
+        world, name = self.world, NAMES[which]
+        if name not in world.runs:
+            world.create(name)
+        elif does == "delete":
+            del world.runs[name]
+        elif does == "drop the table":
+            world.table = f"{world.table}*"
+            world.commits.clear()
+        elif does in {"suspend", "resume"}:
+            world.edit(name, suspend=does == "suspend")
+        else:
+            world.edit(name, **{does: True})
 
-    @precondition(lambda self: self.world.runs)
-    @rule(name=st.sampled_from(NAMES), change=st.sampled_from(["cancel", "approved"]))
-    def decide(self, name: str, change: str) -> None:
-        if name in self.world.runs:
-            self.world.edit(name, **{change: True})
+    def alive(self) -> list[Driver]:
+        return [pod for pod in self.world.pods.values() if pod.is_alive]
 
-    @precondition(lambda self: self.world.runs)
-    @rule(name=st.sampled_from(NAMES))
-    def delete(self, name: str) -> None:
-        self.world.runs.pop(name, None)
-
-    @precondition(lambda self: len(self.world.runs) < len(NAMES))
-    @rule(name=st.sampled_from(NAMES), kind=KINDS)
-    def create_anew(self, name: str, kind: dict[str, object]) -> None:
-        if name not in self.world.runs:
-            self.world.create(name, **kind)
+    def chosen(self, which: int) -> Driver:
+        alive = self.alive()
+        return alive[which % len(alive)]
 
     # What always holds, and what must become of it all
 
@@ -211,24 +211,23 @@ class Runs(RuleBasedStateMachine):
         world = self.world
         world.catalog_answers = world.launcher_answers = world.lock_answers = world.admitted = True
         world.problem = world.fault = None
-        for name, pod in list(world.pods.items()):
-            if not pod.reachable and not pod.is_alive:
-                del world.pods[name]
-            pod.reachable = True
+        for name in list(self.operator.busy):
+            self.operator.finish(name)
+        self.nodes_are_back(gone=True)
         for name in list(world.runs):
             world.edit(name, suspend=False, approved=True)
 
     def is_quiet(self) -> bool:
         """Lets a round pass; whether nothing happened in it, and nothing ever will."""
         before = (self.world.writes, self.operator.acts)
-        for name in self.operator.keys():
+        for name in self.operator.names():
             self.operator.finish(name)
         for pod in self.world.pods.values():
             if pod.is_alive and pod.terminating:
                 pod.end(None, 143)
             elif pod.is_alive:
                 self.world.advance(pod)
-        waits = [wake for name, wake in self.operator.wake.items() if wake and name in self.operator.keys()]
+        waits = [wake for name, wake in self.operator.wake.items() if wake and name in self.operator.names()]
         if (self.world.writes, self.operator.acts) != before:
             self.world.now += timedelta(seconds=1)
             return False

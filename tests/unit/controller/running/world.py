@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.machine import is_plan_only, step
 from lithify.controller.running.searching import UNANSWERED
 from lithify.errors import Failure
-from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, Reason
+from lithify.resources.compaction import Compaction, CompactionStatus, Reason
 from lithify.resources.modelling import plain, read
 from lithify.resources.outcome import Outcome, Stage
 from lithify.resources.policy import CompactionPolicySpec
@@ -229,13 +229,13 @@ class Operator:
     """The shell around the machine as it should be, one request at a time; what it remembers may be lost."""
 
     world: World
-    found: dict[str, RunFound | None | Unknown] = field(default_factory=dict)
+    found: dict[str, RunFound | Unknown | None] = field(default_factory=dict)
     seen: dict[str, Compaction] = field(default_factory=dict)
     busy: dict[str, Iterator[None]] = field(default_factory=dict)
     wake: dict[str, datetime | None] = field(default_factory=dict)
     acts: int = 0
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         return sorted({*self.world.runs, *self.world.pods, *self.seen})
 
     def go_on(self, name: str, requests: int) -> None:
@@ -343,10 +343,3 @@ def settles(run: Compaction, facts: Facts, now: datetime) -> None:
             return
         run = following
     raise AssertionError(f"status never comes to rest: {run.status}, {facts}")
-
-
-def spec_of(run: Compaction) -> CompactionSpec:
-    return run.spec
-
-
-SECOND = timedelta(seconds=1)

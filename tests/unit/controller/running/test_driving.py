@@ -1,0 +1,337 @@
+"""While a run has a driver: when it is started, followed, stopped, missed and let go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
+from lithify.controller.running.machine import is_plan_only
+from lithify.errors import Failure
+from lithify.resources.compaction import Reason
+from lithify.resources.outcome import Stage
+from lithify.resources.policy import Approval
+from support.cases import case
+from unit.controller.running.runs import (
+    DEADLINES,
+    FOUND,
+    NOON,
+    PLAN,
+    RESULT,
+    Way,
+    driver_of,
+    ended,
+    facts_of,
+    outcome_of,
+    progress_of,
+    run_of,
+    under_way,
+)
+
+COMPACTED = outcome_of(Reason.COMPACTED, result=RESULT, committed_snapshot_id="8")
+COMMITTING = driver_of(progress=progress_of(Stage.COMMITTING))
+FOREIGN = driver_of(owner_uid="another-run")
+
+
+def test_an_attempt_is_written_down_before_its_driver_is_started() -> None:
+    way = Way().ask()
+    status = way.run.status
+    assert (way.reason, status.attempts, status.start_time) == (Reason.SUBMITTING, 1, NOON)
+    assert (status.table_uuid, status.identifier, status.driver) == ("table-1", "sales.orders", None)
+    assert way.last.acts == (Act.START_DRIVER,)
+    assert way.ask(after=5).last.acts == (Act.START_DRIVER,)
+    assert way.run.status == status
+
+
+@pytest.mark.parametrize(
+    ("facts", "acts"),
+    [
+        case({"lock": Lock.FREE}, (Act.TAKE_LOCK,), id="the lock is free"),
+        case({"lock": Lock.UNKNOWN}, (), id="nobody knows who has the lock"),
+        case({"lock": Lock.OTHERS}, (), id="others have the lock"),
+        case({"driver": UNKNOWN}, (), id="nobody knows whether there is a driver"),
+        case({"driver": FOREIGN}, (Act.STOP_DRIVER,), id="a former run has a driver"),
+        case({"driver": replace(FOREIGN, terminating=True)}, (), id="a former run's driver is ending"),
+        case(
+            {"driver": replace(FOREIGN, phase=DriverPhase.ENDED)},
+            (Act.REMOVE_DRIVER,),
+            id="a former run's driver has ended",
+        ),
+        case({"problem": Problem(Reason.INVALID_SPEC, "quota", may_pass=True)}, (), id="it was refused"),
+    ],
+)
+@pytest.mark.parametrize("begun", [False, True], ids=["queued", "submitting"])
+def test_no_driver_is_started_while(begun: bool, facts: dict[str, object], acts: tuple[Act, ...]) -> None:
+    way = Way().ask() if begun else Way().ask(admitted=False).ask(admitted=True, lock=Lock.FREE)
+    way.facts = facts_of()
+    found = way.ask(**facts).last.acts
+    assert Act.START_DRIVER not in found
+    assert set(acts) <= set(found)
+
+
+def test_progress_is_told() -> None:
+    way = under_way()
+    assert way.reason is Reason.PLANNING
+    way.ask(driver=driver_of(progress=progress_of(Stage.RUNNING, 37, 120, PLAN)), after=5)
+    status = way.run.status
+    assert (way.reason, status.progress, status.plan) == (Reason.RUNNING, "37/120", PLAN)
+    assert status.stage_time == way.now
+    way.ask(driver=driver_of(), after=5)
+    assert way.run.status == status, "progress that cannot be read for once changes nothing"
+    way.ask(driver=COMMITTING)
+    assert (way.reason, way.run.status.progress) == (Reason.COMMITTING, "37/120")
+
+
+@pytest.mark.parametrize(
+    ("driver", "limit", "reason"),
+    [
+        case(
+            driver_of(DriverPhase.STARTING),
+            DEADLINES.scheduling_seconds,
+            Reason.SCHEDULING_TIMED_OUT,
+            id="starting",
+        ),
+        case(
+            driver_of(DriverPhase.STARTING, trouble=Trouble.UNSCHEDULABLE),
+            DEADLINES.scheduling_seconds,
+            Reason.SCHEDULING_TIMED_OUT,
+            id="no room",
+        ),
+        case(driver_of(DriverPhase.STARTING, trouble=Trouble.IMAGE), 60, Reason.IMAGE_ERROR, id="no image"),
+        case(
+            driver_of(DriverPhase.STARTING, trouble=Trouble.CONFIGURATION),
+            60,
+            Reason.INVALID_SPEC,
+            id="no Secret",
+        ),
+        case(driver_of(), DEADLINES.planning_seconds, Reason.DEADLINE_EXCEEDED, id="planning"),
+        case(
+            driver_of(progress=progress_of(Stage.RUNNING)),
+            DEADLINES.running_seconds,
+            Reason.DEADLINE_EXCEEDED,
+            id="running",
+        ),
+        case(COMMITTING, DEADLINES.committing_seconds, Reason.DEADLINE_EXCEEDED, id="committing"),
+    ],
+)
+def test_each_stage_has_its_deadline(driver: DriverState, limit: int, reason: Reason) -> None:
+    way = Way().ask().ask(driver=driver)
+    assert way.ask(after=limit - 1).last.acts == ()
+    assert way.last.wake == way.now + timedelta(seconds=1)
+    way.ask(after=1)
+    assert way.last.acts == (Act.STOP_DRIVER,)
+    assert way.run.status.driver is not None
+    assert way.run.status.driver.stopping is not None
+    assert way.run.status.driver.stopping.reason == reason.value
+    assert way.ask(driver=replace(driver, terminating=True)).last.acts == ()
+    way.ask(driver=ended(exit_code=143, terminating=True)).ask().ask(found=None)
+    assert way.run.status.attempt_history[-1].reason == reason.value
+
+
+def test_a_result_that_comes_after_the_deadline_counts() -> None:
+    way = under_way().ask(after=DEADLINES.planning_seconds)
+    assert Act.STOP_DRIVER in way.last.acts
+    assert way.ask(driver=ended(COMPACTED, terminating=True)).reason is Reason.COMPACTED
+
+
+def test_no_driver_within_the_deadline_counts_as_no_room() -> None:
+    way = Way().ask().ask(after=DEADLINES.scheduling_seconds)
+    assert (way.reason, way.run.status.failures.scheduling) == (Reason.BACKING_OFF, 1)
+
+
+def test_a_refused_driver_ends_the_run_when_nothing_was_committed() -> None:
+    way = Way().ask().ask(problem=Problem(Reason.INVALID_SPEC, "bad pod template", may_pass=False))
+    assert way.ask().last.acts == (Act.FIND_RUN,)
+    assert way.ask(found=None).reason is Reason.INVALID_SPEC
+
+
+def test_a_problem_that_does_not_pass_in_time_is_counted_with_its_reason() -> None:
+    way = Way().ask().ask(problem=Problem(Reason.ACCESS_DENIED, "quota", may_pass=True))
+    assert way.reason is Reason.SUBMITTING
+    way.ask(after=DEADLINES.scheduling_seconds)
+    assert way.run.status.attempt_history[-1].reason == Reason.ACCESS_DENIED.value
+
+
+class TestSuspend:
+    def test_stops_the_driver_and_counts_no_failure(self) -> None:
+        way = under_way().edit(suspend=True).ask()
+        assert way.last.acts == (Act.STOP_DRIVER,)
+        way.ask(driver=ended(exit_code=143, terminating=True)).ask().ask(found=None)
+        assert way.reason is Reason.SUSPENDED
+        assert way.last.acts == (Act.REMOVE_DRIVER, Act.DROP_LOCK)
+        assert way.run.status.failures == Way().run.status.failures
+        assert way.ask(driver=None, lock=Lock.FREE).last.wake is None
+
+    def test_a_result_counts(self) -> None:
+        way = under_way().edit(suspend=True).ask().ask(driver=ended(COMPACTED))
+        assert way.reason is Reason.COMPACTED
+
+    def test_resumed_before_the_driver_has_ended_it_starts_again(self) -> None:
+        way = under_way().edit(suspend=True).ask().edit(suspend=False)
+        way.ask(driver=ended(outcome_of(Reason.DRIVER_FAILED, Failure.BUG), terminating=True))
+        assert (way.reason, way.run.status.failures.bug) == (Reason.QUEUED, 0)
+        way.ask(driver=None).ask()
+        assert (way.reason, way.run.status.attempts) == (Reason.SUBMITTING, 2)
+
+    def test_before_there_is_a_driver(self) -> None:
+        way = Way().ask().edit(suspend=True).ask()
+        assert (way.reason, way.last.acts) == (Reason.SUSPENDED, (Act.DROP_LOCK,))
+
+
+class TestCancel:
+    @pytest.mark.parametrize(
+        ("found", "reason"),
+        [case(None, Reason.CANCELLED, id="nothing"), case(FOUND, Reason.COMPACTED, id="a commit")],
+    )
+    def test_what_it_has_committed_decides(self, found: object, reason: Reason) -> None:
+        way = under_way().edit(cancel=True).ask()
+        assert way.last.acts == (Act.STOP_DRIVER,)
+        way.ask(driver=ended(exit_code=143)).ask()
+        assert way.last.acts == (Act.FIND_RUN,)
+        assert way.ask(found=found).reason is reason
+
+    def test_a_result_counts(self) -> None:
+        assert under_way().edit(cancel=True).ask().ask(driver=ended(COMPACTED)).reason is Reason.COMPACTED
+
+    def test_a_commit_may_end(self) -> None:
+        way = under_way().ask(driver=COMMITTING).edit(cancel=True).ask()
+        assert way.last.acts == ()
+        assert Act.STOP_DRIVER in way.ask(after=DEADLINES.committing_seconds).last.acts
+
+    def test_goes_before_suspend(self) -> None:
+        way = under_way().edit(suspend=True).ask().edit(cancel=True).ask()
+        way.ask(driver=ended(outcome_of(Reason.CANCELLED))).ask().ask(found=None)
+        assert way.reason is Reason.CANCELLED
+
+    def test_does_not_wait_long_for_a_table_that_cannot_be_read(self) -> None:
+        way = under_way().edit(cancel=True).ask().ask(driver=ended(exit_code=143))
+        assert not way.ask(after=DEADLINES.lost_seconds - 1).reason.is_final
+        assert way.ask(after=1).reason is Reason.CANCELLED
+
+
+class TestDeleted:
+    def test_stops_then_removes_and_leaves_status_alone(self) -> None:
+        way = under_way()
+        status = way.run.status
+        assert way.ask(deleted=True).last.acts == (Act.STOP_DRIVER,)
+        assert way.ask(driver=driver_of(terminating=True)).last.acts == ()
+        assert way.ask(driver=ended()).last.acts == (Act.REMOVE_DRIVER, Act.DROP_LOCK)
+        assert way.ask(driver=None, lock=Lock.FREE).last.acts == ()
+        assert (way.last.wake, way.run.status) == (None, status)
+
+
+class TestMissing:
+    def test_a_driver_that_vanished_may_come_back(self) -> None:
+        way = under_way().ask(driver=None, after=5)
+        assert way.run.status.driver is not None
+        assert way.run.status.driver.missing_since == way.now
+        way.ask(driver=driver_of(), after=5)
+        assert way.run.status.driver is not None
+        assert way.run.status.driver.missing_since is None
+
+    def test_one_that_stays_away_is_lost(self) -> None:
+        way = under_way().ask(driver=None).ask(after=DEADLINES.lost_seconds - 1)
+        assert (way.last.acts, way.run.status.search_time) == ((), None)
+        way.ask(after=1).ask()
+        assert way.last.acts == (Act.FIND_RUN,)
+        way.ask(found=None)
+        assert (way.reason, way.run.status.failures.infrastructure) == (Reason.BACKING_OFF, 1)
+
+    def test_one_out_of_reach_ends_the_run_and_keeps_the_lock(self) -> None:
+        lost = driver_of(trouble=Trouble.UNREACHABLE)
+        way = under_way().ask(driver=lost).ask(after=DEADLINES.lost_seconds)
+        way.ask(found=None)
+        assert way.reason is Reason.DRIVER_LOST
+        assert way.last.acts == (Act.STOP_DRIVER,)
+        assert way.ask(driver=replace(lost, terminating=True)).last.acts == ()
+        assert way.ask(driver=ended()).last.acts == (Act.KEEP_DRIVER, Act.DROP_LOCK)
+
+    def test_one_out_of_reach_that_had_committed(self) -> None:
+        way = under_way().ask(driver=driver_of(trouble=Trouble.UNREACHABLE)).ask(after=DEADLINES.lost_seconds)
+        assert way.ask(found=FOUND).reason is Reason.COMPACTED
+        assert Act.DROP_LOCK not in way.last.acts
+
+    def test_one_that_comes_back_and_dies_is_searched_for_anew(self) -> None:
+        way = under_way().ask(driver=driver_of(trouble=Trouble.UNREACHABLE)).ask(after=DEADLINES.lost_seconds)
+        assert way.last.acts == (Act.FIND_RUN,)
+        way.ask(driver=ended(exit_code=1), found=None)
+        assert (way.reason, way.last.acts) == (Reason.PLANNING, ())
+
+    def test_one_that_does_not_end_is_lost(self) -> None:
+        way = under_way().edit(cancel=True).ask().ask(driver=driver_of(terminating=True))
+        way.ask(after=DEADLINES.lost_seconds)
+        assert way.last.acts == (Act.FIND_RUN,)
+        assert way.ask(found=None).reason is Reason.DRIVER_LOST
+        assert way.last.acts == ()
+
+
+class TestStrays:
+    def test_a_later_attempt_than_status_knows_of_is_taken_up(self) -> None:
+        way = Way().ask(admitted=False).ask(driver=driver_of(attempt=3)).ask()
+        assert (way.reason, way.run.status.attempts) == (Reason.PLANNING, 3)
+        assert way.run.status.start_time is not None
+
+    def test_a_driver_that_came_late_is_stopped_if_others_have_the_table(self) -> None:
+        way = under_way().ask(driver=ended(outcome_of(Reason.STORAGE_UNAVAILABLE)))
+        assert way.reason is Reason.BACKING_OFF
+        way.ask(driver=driver_of(uid="pod-9"), lock=Lock.OTHERS).ask()
+        assert way.last.acts == (Act.STOP_DRIVER,)
+        way.ask(driver=ended(uid="pod-9", exit_code=143)).ask().ask(found=None)
+        assert (way.reason, way.run.status.failures.infrastructure) == (Reason.QUEUED, 1)
+
+    def test_an_older_attempt_is_stopped_before_the_next_is_started(self) -> None:
+        way = Way().ask()
+        way.run = replace(way.run, status=replace(way.run.status, attempts=2))
+        assert way.ask(driver=driver_of()).last.acts == (Act.STOP_DRIVER,)
+        assert way.ask(driver=ended(exit_code=1)).last.acts == (Act.REMOVE_DRIVER,)
+        assert way.ask(driver=None).last.acts == (Act.START_DRIVER,)
+
+    def test_a_lock_that_was_lost_is_taken_back(self) -> None:
+        assert under_way().ask(lock=Lock.FREE).last.acts == (Act.TAKE_LOCK,)
+
+
+class TestApproval:
+    def test_is_planned_then_waits_then_runs(self) -> None:
+        way = under_way(approval=Approval.MANUAL)
+        assert is_plan_only(way.run)
+        way.ask(driver=ended(outcome_of(Reason.PLANNED, plan=PLAN)))
+        assert (way.reason, way.run.status.plan) == (Reason.AWAITING_APPROVAL, PLAN)
+        way.ask(driver=None, lock=Lock.FREE)
+        assert (way.last.acts, way.last.wake) == ((), None)
+        way.edit(approved=True).ask(after=3600, lock=Lock.OURS)
+        assert not is_plan_only(way.run)
+        assert (way.reason, way.run.status.attempts, way.run.status.waited_seconds) == (
+            Reason.SUBMITTING,
+            2,
+            3600,
+        )
+
+    def test_approved_while_planning(self) -> None:
+        way = under_way(approval=Approval.MANUAL).edit(approved=True)
+        assert way.ask(driver=ended(outcome_of(Reason.PLANNED, plan=PLAN))).reason is Reason.QUEUED
+
+    def test_half_a_plan_is_none(self) -> None:
+        way = under_way(approval=Approval.MANUAL)
+        way.ask(driver=driver_of(progress=progress_of(Stage.RUNNING, plan=PLAN)))
+        way.ask(driver=ended(exit_code=1))
+        assert (way.reason, way.run.status.plan) == (Reason.BACKING_OFF, None)
+
+    def test_cancelled_while_planning(self) -> None:
+        way = under_way(approval=Approval.MANUAL).edit(cancel=True)
+        way.ask(driver=ended(outcome_of(Reason.PLANNED, plan=PLAN)))
+        assert way.reason is Reason.CANCELLED
+
+    @pytest.mark.parametrize(
+        ("spec", "expected"),
+        [
+            case({}, False, id="automatic"),
+            case({"dry_run": True}, True, id="dry run"),
+            case({"approval": Approval.MANUAL}, True, id="manual"),
+            case({"approval": Approval.MANUAL, "approved": True}, False, id="approved from the start"),
+        ],
+    )
+    def test_what_only_plans(self, spec: dict[str, object], expected: bool) -> None:
+        assert is_plan_only(run_of(**spec)) is expected

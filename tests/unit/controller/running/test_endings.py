@@ -1,0 +1,297 @@
+"""Every way in which a run ends, or goes on after an attempt that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
+from lithify.controller.running.machine import memory_factor
+from lithify.errors import Failure
+from lithify.resources.compaction import Reason, ResultSummary
+from lithify.resources.objects import condition_of
+from lithify.resources.outcome import Outcome, Stage
+from lithify.resources.policy import Approval
+from support.cases import case
+from unit.controller.running.runs import (
+    DEADLINES,
+    FOUND,
+    PLAN,
+    RESULT,
+    Way,
+    driver_of,
+    ended,
+    outcome_of,
+    progress_of,
+    under_way,
+)
+
+
+def search(way: Way, found: object = None) -> Way:
+    """Lets the run search its table."""
+    while Act.FIND_RUN not in way.ask().last.acts:
+        assert way.run.status.search_time is not None
+    return way.ask(found=found)
+
+
+def told(reason: Reason, failure: Failure | None = None, **spec: object) -> Way:
+    outcome = outcome_of(reason, failure, plan=PLAN, message="because")
+    return search(under_way(**spec).ask(driver=ended(outcome)))
+
+
+def done(way: Way, outcome: Outcome) -> Way:
+    return way.ask(driver=ended(outcome))
+
+
+COMPACTED = outcome_of(Reason.COMPACTED, result=RESULT, base_snapshot_id="7", committed_snapshot_id="8")
+PLANNED = outcome_of(Reason.PLANNED, plan=PLAN)
+
+
+def failed_twice(reason: Reason, failure: Failure) -> Way:
+    way = under_way().ask(driver=ended(outcome_of(reason, failure, message="because")))
+    assert way.reason is Reason.BACKING_OFF
+    way.ask(driver=None).ask(after=601).ask()
+    assert way.reason is Reason.SUBMITTING
+    way.ask(driver=ended(outcome_of(reason, failure, attempt=2, message="because"), attempt=2, uid="pod-2"))
+    return search(way)
+
+
+def cannot_start(trouble: Trouble, seconds: float) -> Way:
+    way = Way().ask()
+    for attempt in (1, 2):
+        stuck = driver_of(DriverPhase.STARTING, trouble=trouble, attempt=attempt, uid=f"pod-{attempt}")
+        way.ask(driver=stuck, after=1).ask(after=seconds)
+        assert Act.STOP_DRIVER in way.last.acts
+        way.ask(driver=replace(stuck, phase=DriverPhase.ENDED, terminating=True, exit_code=143))
+        search(way)
+        if way.reason.is_final:
+            return way
+        way.ask(driver=None, found=UNKNOWN).ask(after=601).ask()
+    return search(way)
+
+
+def search_out_of_reach() -> Way:
+    way = under_way().ask(driver=driver_of(trouble=Trouble.UNREACHABLE)).ask(after=50)
+    assert Act.FIND_RUN in way.last.acts
+    return way.ask(found=None)
+
+
+ENDINGS: dict[Reason, Callable[[], Way]] = {
+    Reason.PENDING: lambda: Way().ask(problem=Problem(Reason.INVALID_SPEC, "no LakeTable", may_pass=True)),
+    Reason.QUEUED: lambda: Way().ask(admitted=False, hold="4 of 4 runs are active"),
+    Reason.SUSPENDED: lambda: Way(suspend=True).ask(),
+    Reason.AWAITING_APPROVAL: lambda: done(under_way(approval=Approval.MANUAL), PLANNED),
+    Reason.SUBMITTING: lambda: Way().ask(),
+    Reason.PLANNING: under_way,
+    Reason.RUNNING: lambda: under_way().ask(driver=driver_of(progress=progress_of(Stage.RUNNING, 37, 120))),
+    Reason.COMMITTING: lambda: under_way().ask(driver=driver_of(progress=progress_of(Stage.COMMITTING))),
+    Reason.BACKING_OFF: lambda: done(under_way(), outcome_of(Reason.COMMIT_CONFLICT, Failure.CONFLICT)),
+    Reason.COMPACTED: lambda: done(under_way(), COMPACTED),
+    Reason.NOTHING_TO_DO: lambda: done(under_way(), outcome_of(Reason.NOTHING_TO_DO)),
+    Reason.PLANNED: lambda: done(under_way(dry_run=True), PLANNED),
+    Reason.INVALID_SPEC: lambda: Way().ask(problem=Problem(Reason.INVALID_SPEC, "bucket 9", may_pass=False)),
+    Reason.UNSUPPORTED: lambda: told(Reason.UNSUPPORTED, Failure.USER),
+    Reason.ACCESS_DENIED: lambda: told(Reason.ACCESS_DENIED, Failure.USER),
+    Reason.CORRUPT_TABLE: lambda: told(Reason.CORRUPT_TABLE, Failure.USER),
+    Reason.STORAGE_UNAVAILABLE: lambda: (
+        Way().ask(problem=Problem(Reason.STORAGE_UNAVAILABLE, "no answer", may_pass=True)).ask(after=1000)
+    ),
+    Reason.IMAGE_ERROR: lambda: cannot_start(Trouble.IMAGE, 60),
+    Reason.SCHEDULING_TIMED_OUT: lambda: cannot_start(Trouble.UNSCHEDULABLE, 100),
+    Reason.DRIVER_FAILED: lambda: failed_twice(Reason.DRIVER_FAILED, Failure.BUG),
+    Reason.OUT_OF_MEMORY: lambda: failed_twice(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY),
+    Reason.COMMIT_CONFLICT: lambda: failed_twice(Reason.COMMIT_CONFLICT, Failure.CONFLICT),
+    Reason.DRIVER_LOST: search_out_of_reach,
+    Reason.DEADLINE_EXCEEDED: lambda: Way().ask(admitted=False).ask(after=1000),
+    Reason.CANCELLED: lambda: Way(cancel=True).ask(),
+}
+
+
+@pytest.mark.parametrize("reason", ENDINGS, ids=lambda reason: reason.value)
+def test_every_reason_can_be_reached(reason: Reason) -> None:
+    way = ENDINGS[reason]()
+    assert way.reason is reason
+    assert way.run.status.observed_generation == way.run.metadata.generation
+    succeeded = condition_of(way.run.status.conditions, "Succeeded")
+    assert succeeded is not None
+    assert succeeded.message
+    assert (succeeded.status, succeeded.reason) == (reason.status, reason.value)
+
+
+def test_no_reason_is_left_out() -> None:
+    assert set(ENDINGS) == set(Reason)
+
+
+@pytest.mark.parametrize("reason", ENDINGS, ids=lambda reason: reason.value)
+def test_other_conditions_follow_kstatus(reason: Reason) -> None:
+    kinds = {condition.type for condition in ENDINGS[reason]().run.status.conditions}
+    extra = {"Unknown": {"Reconciling"}, "True": set(), "False": {"Stalled"}}[reason.status.value]
+    assert kinds == {"Succeeded"} | extra
+
+
+@pytest.mark.parametrize("reason", ENDINGS, ids=lambda reason: reason.value)
+def test_asked_again_with_nothing_new_nothing_changes(reason: Reason) -> None:
+    way = ENDINGS[reason]()
+    for _ in range(3):
+        way.ask()
+    rested = way.run
+    assert way.ask().run == rested
+    assert way.ask(after=3).run == rested
+
+
+@pytest.mark.parametrize(
+    "reason", [reason for reason in Reason if reason.is_final], ids=lambda reason: reason.value
+)
+def test_an_end_is_final_and_comes_to_rest(reason: Reason) -> None:
+    way = ENDINGS[reason]()
+    final = way.run.status
+    assert final.completion_time == way.now
+    way.edit(suspend=True, cancel=True, approved=True)
+    way.ask(
+        after=10_000, problem=Problem(Reason.UNSUPPORTED, "later", may_pass=False), driver=ended(COMPACTED)
+    )
+    assert way.run.status == final
+    assert way.last.acts == (Act.KEEP_DRIVER, Act.DROP_LOCK)
+    way.ask(driver=ended(COMPACTED, released=True), lock=Lock.FREE)
+    assert (way.last.acts, way.last.wake) == ((), None)
+    assert way.ask(driver=None).last.acts == ()
+
+
+def test_what_was_compacted_stands_in_status() -> None:
+    skipped = replace(RESULT, skipped_buckets=2, skipped_samples=("dt=2026-03-01/bucket-3: removed files",))
+    way = under_way().ask(driver=driver_of(progress=progress_of(Stage.RUNNING, 1, 2, PLAN)))
+    status = done(way, replace(COMPACTED, result=skipped)).ask(after=1).run.status
+    assert (status.files, status.bytes) == ("412→9", "6.1Gi→5.8Gi")
+    assert (status.base_snapshot_id, status.committed_snapshot_id) == ("7", "8")
+    assert status.plan == PLAN
+    assert status.result == skipped
+    assert "dt=2026-03-01/bucket-3" in status.conditions[0].message
+    assert [attempt.reason for attempt in status.attempt_history] == ["Compacted"]
+
+
+FAILURES = {
+    Failure.INFRASTRUCTURE: (Reason.STORAGE_UNAVAILABLE, 2),
+    Failure.SCHEDULING: (Reason.SCHEDULING_TIMED_OUT, 1),
+    Failure.CONFLICT: (Reason.COMMIT_CONFLICT, 1),
+    Failure.OUT_OF_MEMORY: (Reason.OUT_OF_MEMORY, 1),
+    Failure.BUG: (Reason.DRIVER_FAILED, 1),
+    Failure.USER: (Reason.UNSUPPORTED, 0),
+}
+
+
+@pytest.mark.parametrize("failure", Failure, ids=lambda failure: failure.value)
+def test_each_kind_of_failure_has_its_limit(failure: Failure) -> None:
+    reason, limit = FAILURES[failure]
+    way = Way().ask()
+    for attempt in range(1, limit + 2):
+        assert way.run.status.attempts == attempt
+        assert Act.START_DRIVER in way.last.acts
+        outcome = outcome_of(reason, failure, attempt=attempt, message="because")
+        way.ask(driver=ended(outcome, attempt=attempt, uid=f"pod-{attempt}"), found=UNKNOWN)
+        if attempt <= limit:
+            assert way.reason is Reason.BACKING_OFF
+            assert way.last.acts == (Act.REMOVE_DRIVER, Act.DROP_LOCK)
+            way.ask(driver=None).ask(after=601)
+    search(way)
+    assert way.reason is reason
+    counts = way.run.status.failures
+    assert getattr(counts, failure.value.replace("-", "_")) == limit + 1
+
+
+def test_more_memory_after_each_lack_of_it() -> None:
+    way = under_way()
+    assert memory_factor(way.run) == 1.0
+    way.ask(driver=ended(outcome_of(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY)))
+    assert memory_factor(way.run) == 1.5
+
+
+DEATHS = [
+    case(ended(trouble=Trouble.OUT_OF_MEMORY, exit_code=1), Reason.OUT_OF_MEMORY, id="out of memory"),
+    case(ended(exit_code=137), Reason.OUT_OF_MEMORY, id="killed"),
+    case(ended(exit_code=137, terminating=True), Reason.DRIVER_LOST, id="killed after it was told to end"),
+    case(ended(trouble=Trouble.DISRUPTED, exit_code=143), Reason.DRIVER_LOST, id="evicted"),
+    case(ended(), Reason.DRIVER_LOST, id="nobody knows"),
+    case(ended(exit_code=1), Reason.DRIVER_FAILED, id="exit code"),
+    case(ended(exit_code=0), Reason.DRIVER_FAILED, id="exit code 0"),
+    case(ended(outcome_of(Reason.CANCELLED)), Reason.DRIVER_LOST, id="says it was told to end"),
+    case(ended(outcome_of(Reason.RUNNING)), Reason.DRIVER_FAILED, id="says something strange"),
+    case(ended(PLANNED), Reason.DRIVER_FAILED, id="says planned unasked"),
+]
+
+
+@pytest.mark.parametrize(("driver", "reason"), DEATHS)
+def test_an_attempt_without_success_is_told_apart(driver: DriverState, reason: Reason) -> None:
+    way = under_way().ask(driver=driver)
+    if driver.outcome is None:
+        search(way)
+    assert way.reason is Reason.BACKING_OFF
+    assert way.run.status.attempt_history[-1].reason == reason.value
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        case(ended(exit_code=1), id="died"),
+        case(ended(outcome_of(Reason.CORRUPT_TABLE, Failure.USER)), id="failed for good"),
+    ],
+)
+def test_a_commit_is_never_reported_as_a_failure(driver: DriverState) -> None:
+    way = search(under_way().ask(driver=driver), FOUND)
+    status = way.run.status
+    assert way.reason is Reason.COMPACTED
+    assert status.result is not None
+    assert (status.result.recovered, status.committed_snapshot_id, status.base_snapshot_id) == (
+        True,
+        "8",
+        "7",
+    )
+
+
+def test_a_search_does_not_heed_answers_from_before_the_driver_was_gone() -> None:
+    way = under_way().ask(driver=ended(exit_code=1), found=None)
+    assert way.last.acts == ()
+    assert way.run.status.search_time == way.now
+    assert not way.reason.is_final
+
+
+def test_a_table_that_cannot_be_read_is_waited_for_then_the_end_says_so() -> None:
+    way = under_way().ask(driver=ended(exit_code=1)).ask(after=DEADLINES.queued_seconds - 1)
+    assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.FIND_RUN,))
+    way.ask(after=1)
+    assert way.reason is Reason.DRIVER_LOST
+    assert "could not be read" in way.run.status.conditions[0].message
+
+
+def test_nothing_to_do_after_a_lost_attempt_is_looked_into() -> None:
+    way = failed_once()
+    way.ask(driver=ended(outcome_of(Reason.NOTHING_TO_DO, attempt=2), attempt=2, uid="pod-2"))
+    assert search(way, FOUND).reason is Reason.COMPACTED
+
+
+def failed_once() -> Way:
+    way = done(under_way(), outcome_of(Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE))
+    return way.ask(driver=None).ask(after=601)
+
+
+def test_an_older_attempt_that_comes_back_counts_if_it_compacted() -> None:
+    way = failed_once().ask(driver=ended(COMPACTED))
+    assert way.reason is Reason.COMPACTED
+
+
+def test_results_without_sense_are_taken_without_them() -> None:
+    way = done(under_way(), outcome_of(Reason.COMPACTED, committed_snapshot_id="yes"))
+    assert way.run.status.committed_snapshot_id is None
+    assert way.run.status.result == ResultSummary()
+
+
+def test_history_keeps_five_attempts() -> None:
+    way = Way().ask()
+    retries = replace(way.facts.policy.retries, infrastructure=10)
+    way.facts = replace(way.facts, policy=replace(way.facts.policy, retries=retries))
+    for attempt in range(1, 8):
+        lost = outcome_of(Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE, attempt=attempt)
+        way.ask(driver=ended(lost, attempt=attempt, uid=f"pod-{attempt}")).ask(driver=None).ask(after=601)
+    assert [attempt.attempt for attempt in way.run.status.attempt_history] == [3, 4, 5, 6, 7]
