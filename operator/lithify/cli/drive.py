@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,6 +23,7 @@ import click
 
 from lithify.cli.drive_outcome import (
     outcome_of_error,
+    outcome_of_found,
     outcome_of_plan,
     outcome_of_report,
     plan_summary,
@@ -58,6 +59,7 @@ from lithify.planning.policy import Strategy
 from lithify.resources.outcome import Outcome, Progress, write_outcome
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.catalog import TableAddress
+from lithify.tables.paimon.found_runs import find_run
 from lithify.tables.paimon.table import Selection
 
 STOPPED = 128 + signal.SIGTERM
@@ -184,9 +186,20 @@ class Attempt:
                 return self._plan(request)
             report = (runs or self._spark(environment))(request, self._observer)
             self._stop.shield()
-            return outcome_of_report(report, told.attempt, self._observer.plan)
+            return self._ended(request, report)
         except BaseException as error:  # noqa: BLE001  # whatever it is, the operator is told
             return self._after(error)
+
+    def _ended(self, request: Request, report: Report) -> Outcome:
+        """What an attempt comes to that reached its end."""
+        attempt = self._instructions.attempt
+        if report.status == "AlreadyCommitted":
+            # Whatever fails here, the run has succeeded; the operator can look for itself.
+            with suppress(LithifyError):
+                found = find_run(open_requested(request), report.run)
+                if found is not None:
+                    return outcome_of_found(report.run, attempt, found)
+        return outcome_of_report(report, attempt, self._observer.plan)
 
     def _after(self, error: BaseException) -> Outcome | None:
         """What an attempt comes to that did not reach its end."""

@@ -27,6 +27,7 @@ from lithify.job.report import Report
 from lithify.job.task import MergeTask
 from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
 from lithify.resources.outcome import Outcome, write_outcome
+from lithify.tables.observation import RunFound
 
 _SAMPLES = 5
 _SAMPLE_LENGTH = 160
@@ -93,10 +94,7 @@ def result_summary(report: Report) -> ResultSummary:
 
 
 def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, message: str = "") -> Outcome:
-    """A run that came to its end, or that committed something before it was ended.
-
-    Of a run that had committed before, only the snapshot is known here; the operator looks up the rest.
-    """
+    """A run that came to its end, or that committed something before it was ended."""
     committed = report.snapshot_after
     is_new = bool(report.buckets)
     return Outcome(
@@ -108,6 +106,24 @@ def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, me
         result=result_summary(report) if is_new or committed is None else None,
         base_snapshot_id=_text(report.snapshot_before),
         committed_snapshot_id=_text(committed),
+    )
+
+
+def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:
+    """A run that an earlier attempt has committed; the table says what there is to know of it."""
+    return Outcome(
+        run=run,
+        attempt=attempt,
+        reason=Reason.COMPACTED,
+        result=ResultSummary(
+            input_files=found.input_files,
+            output_files=found.output_files,
+            input_bytes=found.input_bytes,
+            output_bytes=found.output_bytes,
+            recovered=True,
+        ),
+        base_snapshot_id=_text(found.base),
+        committed_snapshot_id=_text(found.snapshot),
     )
 
 

@@ -35,7 +35,7 @@ class Stopped(BaseException):
 
 
 class StopSignal:
-    """The wish to stop. It ends the attempt at once, but lets a commit that has begun come to its end."""
+    """The wish to stop. It ends an attempt at once, but lets a round that is being committed end."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -90,9 +90,8 @@ class DriveObserver:
         self._show(replace(self._progress, stage=Stage.COMMITTING, done=self._progress.total))
 
     def committed(self, report: Report) -> None:
-        """Whatever happens now, the run has succeeded in part."""
+        """Whatever happens now, the run has succeeded; only another round would heed a wish to stop."""
         self.committed_so_far = report
-        self._stop.unshield()
 
     def _show(self, progress: Progress) -> None:
         if progress != self._progress:

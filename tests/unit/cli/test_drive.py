@@ -32,6 +32,7 @@ from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason, Strategy
 from lithify.resources.outcome import Outcome, read_outcome, read_progress
 from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.table import Selection
 from support.races import Meanwhile
 from unit.cli.conftest import Lithify
 from unit.job.orders import copy_of, run
@@ -153,7 +154,10 @@ class TestCommitted:
         outcome, code = execute(told(table.warehouse, attempt=2))
         assert outcome is not None
         assert (outcome.reason, outcome.attempt, code) == (Reason.COMPACTED, 2, 0)
-        assert outcome.committed_snapshot_id == "4"
+        assert (outcome.base_snapshot_id, outcome.committed_snapshot_id) == ("3", "4")
+        assert outcome.result is not None
+        assert (outcome.result.input_files, outcome.result.output_files) == (12, 4)
+        assert outcome.result.recovered
 
     def test_while_it_is_asked_to_stop(self, table: TableAddress) -> None:
         stop = StopSignal()
@@ -171,6 +175,22 @@ class TestCommitted:
         outcome = made.execute(Path(), {}, stopped)
         assert outcome is not None
         assert (outcome.reason, outcome.committed_snapshot_id, made.exit_code) == (Reason.COMPACTED, "4", 0)
+        assert outcome.message == ""
+
+    def test_before_it_is_asked_to_stop(self, table: TableAddress) -> None:
+        stop = StopSignal()
+        made = attempt(told(table.warehouse), stop)
+
+        def stopped(request: Request, observer: DriveObserver) -> Report:
+            inline(replace(request, selection=Selection(buckets=frozenset({0}))), observer)
+            stop.unshield()
+            stop.handle()
+            raise AssertionError("it went on")
+
+        outcome = made.execute(Path(), {}, stopped)
+        assert outcome is not None
+        assert (outcome.reason, outcome.committed_snapshot_id, made.exit_code) == (Reason.COMPACTED, "4", 0)
+        assert outcome.message
 
 
 def test_stopped_before_it_has_committed_it_leaves_neither_outcome_nor_files(table: TableAddress) -> None:
