@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,20 +37,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """One control plane for all workers of the session, or the cluster that the environment points at."""
-    programs = built()
     base = tmp_path_factory.getbasetemp()
-    shared = (base if worker_id == "master" else base.parent) / "cluster"
+    state = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cluster"
     given = chosen()
-    if given is not None:
-        kubectl = Kubectl(programs / "kubectl", given, shared / "kubectl-cache")
-        kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
-        kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRDS))
-        yield Cluster(given, kubectl)
+    if given is None:
+        with supervisor.held(state, CRDS) as kubeconfig:
+            yield Cluster(kubeconfig, Kubectl(built() / "kubectl", kubeconfig, state / "kubectl-cache"))
         return
-    with supervisor.held(shared, CRDS) as kubeconfig:
-        yield Cluster(kubeconfig, Kubectl(programs / "kubectl", kubeconfig, shared / "kubectl-cache"))
+    kubectl = Kubectl(_any_kubectl(), given, state / "kubectl-cache")
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
+    kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRDS))
+    yield Cluster(given, kubectl)
+
+
+def _any_kubectl() -> Path:
+    """Who has a cluster has kubectl, and need not build ours."""
+    found = shutil.which("kubectl")
+    return built() / "kubectl" if found is None else Path(found)
 
 
 @pytest.fixture

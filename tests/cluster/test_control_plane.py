@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cluster.fixtures import Cluster
 from cluster.kubectl import Kubectl, KubectlFailed
-
-TESTS = Path(__file__).resolve().parents[1]
 
 
 def test_a_namespace_takes_pods_at_once(kubectl: Kubectl) -> None:
