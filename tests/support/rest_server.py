@@ -96,6 +96,10 @@ class RestServer:
             case ["GET", "v1", "config"] if parse_qs(parts.query).get("warehouse") == [WAREHOUSE]:
                 overrides = {"data-token.enabled": str(self._gives_tokens).lower()}
                 return 200, {"defaults": {"prefix": "quarry"}, "overrides": overrides}
+            case ["GET", "v1", "quarry", "databases"]:
+                return 200, {"databases": _names(self._folder, "*.db")}
+            case ["GET", "v1", "quarry", "databases", database, "tables"]:
+                return 200, {"tables": _names(self._folder / f"{database}.db", "*")}
             case [_, "v1", "quarry", "databases", database, "tables", name, *rest]:
                 folder = self._folder / f"{database}.db" / name
                 if not folder.is_dir():
@@ -161,6 +165,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def _names(folder: Path, pattern: str) -> list[str]:
+    return [path.name.removesuffix(".db") for path in folder.glob(pattern)]
 
 
 def _not_found(kind: str, name: str) -> Reply:

@@ -1,0 +1,110 @@
+"""Questions and answers within a worker: what was found, or one of our errors, and never a secret."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from lithify.clock import SystemClock
+from lithify.controller.observing.answering import Answers
+from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
+from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
+from lithify.tables.observation import Observation
+from lithify.tables.paimon.observation import TableWatch
+from support.cases import case
+from support.small_tables import SmallTable
+
+SECRETS = {"s3.secret-key": "open sesame"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> SmallTable:
+    table = SmallTable(tmp_path / "warehouse").create()
+    table.append()
+    return table
+
+
+@pytest.fixture
+def target(table: SmallTable) -> TableTarget:
+    return TableTarget(str(table.warehouse), table.name, SECRETS)
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Answers:
+    return Answers(WorkerSettings(str(tmp_path / "kept")), SystemClock(UTC))
+
+
+def sent(reply: Reply) -> Reply:
+    """As it arrives on the other side."""
+    arrived: Reply = pickle.loads(pickle.dumps(reply))
+    return arrived
+
+
+def error_of(answers: Answers, question: Question) -> LithifyError:
+    error = sent(answers.reply(question)).error
+    assert error is not None
+    return error
+
+
+class TestAnswers:
+    def test_a_look_and_a_second_one(self, answers: Answers, target: TableTarget) -> None:
+        found = sent(answers.reply(ObservationRequest(target, "uid"))).value
+        assert isinstance(found, Observation)
+        again = ObservationRequest(target, "uid", found.table_uuid, found.snapshot)
+        assert answers.reply(again) == Reply()
+        assert answers.reply(replace(again, reconsider=True)).value == found
+        assert answers.reply(replace(again, is_full=True)).value == found
+
+    def test_filters(self, answers: Answers, target: TableTarget) -> None:
+        selected = ObservationRequest(target, "uid", partitions=({"dt": "a"},), idle_seconds=3600)
+        found = answers.reply(selected).value
+        assert found.full_partitions == ()
+        assert found.next_trigger is not None
+        assert answers.reply(replace(selected, idle_seconds=0)).value.full_partitions == ({"dt": "a"},)
+
+    def test_runs_and_lists(self, answers: Answers, target: TableTarget) -> None:
+        assert answers.reply(FindRun(target, "run-1", None)) == Reply(value=None)
+        assert answers.reply(ListTables(target)) == Reply(value=("db.t",))
+
+
+class TestErrors:
+    def test_ours_come_as_they_are(self, answers: Answers, target: TableTarget) -> None:
+        error = error_of(answers, ObservationRequest(replace(target, identifier="db.nowhere"), "uid"))
+        assert isinstance(error, NotFound)
+        assert error.what == "table"
+
+    @pytest.mark.parametrize("zone", ["Middle/Earth", "", "../../etc/passwd", "\0"])
+    def test_a_time_zone_that_does_not_exist(self, zone: str, answers: Answers, target: TableTarget) -> None:
+        error = error_of(answers, ObservationRequest(replace(target, time_zone=zone), "uid"))
+        assert isinstance(error, InvalidOption)
+
+    @pytest.mark.parametrize(
+        "options",
+        [case({"metastore": "hive"}, id="catalog"), case({"metastore": "jdbc", "uri": "x"}, id="uri")],
+    )
+    def test_settings_that_make_no_sense(
+        self, options: Mapping[str, str], answers: Answers, target: TableTarget
+    ) -> None:
+        error = error_of(answers, ListTables(replace(target, catalog_options={**SECRETS, **options})))
+        assert error.failure is not Failure.BUG
+        assert "sesame" not in str(error)
+
+    def test_anything_else_is_a_bug_that_names_no_secret(
+        self, answers: Answers, target: TableTarget, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError("signed with open sesame")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(TableWatch, "observe", fail)
+            error = error_of(answers, ObservationRequest(target, "uid"))
+        assert (type(error), error.failure) == (LithifyError, Failure.BUG)
+        assert "ZeroDivisionError" in str(error)
+        assert "sesame" not in str(error)
+        assert answers.reply(ObservationRequest(target, "uid")).error is None, "the worker goes on"

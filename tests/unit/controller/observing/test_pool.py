@@ -1,0 +1,316 @@
+"""Who gets which worker, and when workers go: with workers of paper, so that any order of events can be had."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lithify.controller.observing.pool import ObserverPool, PoolSettings
+from lithify.controller.observing.process import WorkerProcess
+from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.wire import HEADER, Reply, WorkerSettings
+from lithify.errors import Failure, LithifyError, NotFound, ProcessLost, TimedOut
+
+pytestmark = pytest.mark.asyncio
+
+SETTINGS = PoolSettings(WorkerSettings("unused"), workers=2)
+SECONDS = 30.0
+
+
+class Paper:
+    """A worker that answers when a test says so, with its number and what it was asked."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.number = len(shop.workers)
+        self.pid = self.number
+        self.answered = 0
+        self.resident_bytes = 0
+        self.has_ended = False
+        self.answer: asyncio.Future[Reply] | None = None
+        self.asked: list[str] = []
+        shop.workers.append(self)
+
+    async def ask(self, message: bytes, what: str, seconds: float) -> Reply:
+        question = pickle.loads(message[HEADER:])
+        self.asked.append(question.target.identifier)
+        self.answer = asyncio.get_running_loop().create_future()
+        if self.shop.is_fast:
+            self.answer.set_result(Reply(value=self.number))
+        try:
+            reply = await self.answer
+        except TimeoutError as error:
+            raise TimedOut(what, seconds) from error
+        finally:
+            self.answer = None
+        self.answered += 1
+        self.resident_bytes = reply.resident_bytes
+        return reply
+
+    def kill(self) -> None:
+        self.has_ended = True
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(ProcessLost("asking", "killed"))
+
+    let_go = kill
+
+    async def wait(self) -> None:
+        assert self.has_ended
+
+
+@dataclass
+class Shop:
+    """All workers that were ever made."""
+
+    workers: list[Paper] = field(default_factory=list)
+    is_fast: bool = True
+    failures: list[LithifyError] = field(default_factory=list)
+
+    async def start(self, settings: WorkerSettings, seconds: float) -> Paper:
+        if self.failures:
+            raise self.failures.pop()
+        return Paper(self)
+
+    @property
+    def busy(self) -> list[Paper]:
+        return [worker for worker in self.workers if worker.answer is not None]
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
+    made = Shop()
+    monkeypatch.setattr(WorkerProcess, "start", made.start)
+    return made
+
+
+@asynccontextmanager
+async def pool_of(**changes: Any) -> AsyncIterator[ObserverPool]:
+    async with ObserverPool(replace(SETTINGS, **changes)) as pool:
+        yield pool
+
+
+def ask(pool: ObserverPool, table: str, warehouse: str = "w") -> asyncio.Task[Any]:
+    request = ObservationRequest(TableTarget(warehouse, table, {}), cache_key=table)
+    return asyncio.create_task(pool.observe(request, SECONDS))
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0)
+
+
+async def settle() -> None:
+    """Lets everything happen that is about to."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class TestPlaces:
+    async def test_one_worker_suffices_for_one_question_at_a_time(self, shop: Shop) -> None:
+        async with pool_of() as pool:
+            assert [await ask(pool, name) for name in "abc"] == [0, 0, 0]
+
+    async def test_a_table_goes_to_the_worker_that_saw_it(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            tasks = [ask(pool, name) for name in "ab"]
+            await until(lambda: len(shop.busy) == 2)
+            shop.is_fast = True
+            for worker in shop.busy:
+                assert worker.answer is not None
+                worker.answer.set_result(Reply(value=worker.number))
+            seen = dict(zip("ab", await asyncio.gather(*tasks), strict=True))
+            for name in "abba":
+                assert await ask(pool, name) == seen[name]
+
+    async def test_a_busy_worker_is_not_waited_for_when_another_is_idle(self, shop: Shop) -> None:
+        async with pool_of() as pool:
+            assert await ask(pool, "a") == 0
+            shop.is_fast = False
+            first = ask(pool, "a")
+            await until(lambda: shop.busy)
+            shop.is_fast = True
+            assert await ask(pool, "a") == 1
+            first.cancel()
+
+    async def test_no_more_workers_than_places_and_first_come_first_served(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            tasks = [ask(pool, name) for name in "abcd"]
+            await until(lambda: len(shop.busy) == 2)
+            await settle()
+            assert len(shop.workers) == 2
+            answers = shop.busy[0].answer
+            assert answers is not None
+            answers.set_result(Reply())
+            await until(lambda: any("c" in worker.asked for worker in shop.workers))
+            assert not any("d" in worker.asked for worker in shop.workers)
+            for task in tasks:
+                task.cancel()
+
+    async def test_who_gives_up_waiting_leaves_the_place_to_others(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(workers=1) as pool:
+            running, waiting, third = (ask(pool, name) for name in "abc")
+            await until(lambda: shop.busy)
+            waiting.cancel()
+            shop.is_fast = True
+            (worker,) = shop.busy
+            assert worker.answer is not None
+            worker.answer.set_result(Reply(value="done"))
+            assert await running == "done"
+            assert await third == 0
+            assert worker.asked == ["a", "c"]
+
+    async def test_who_gives_up_at_the_moment_it_is_served(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(workers=1) as pool:
+            running, waiting = ask(pool, "a"), ask(pool, "b")
+            await until(lambda: shop.busy)
+            (worker,) = shop.busy
+            assert worker.answer is not None
+            worker.answer.set_result(Reply())
+            running.add_done_callback(lambda _: waiting.cancel())
+            await until(waiting.done)
+            shop.is_fast = True
+            await ask(pool, "c")
+
+    async def test_who_gives_up_while_it_is_served_costs_the_worker(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(workers=1) as pool:
+            task = ask(pool, "a")
+            await until(lambda: shop.busy)
+            task.cancel()
+            await until(task.done)
+            shop.is_fast = True
+            assert await ask(pool, "a") == 1, "nobody knows what the first one is doing"
+
+
+class TestBrokenCatalogs:
+    async def test_after_a_time_out_a_catalog_gets_one_worker_at_a_time(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            first = ask(pool, "a", "broken")
+            await until(lambda: shop.busy)
+            time_out(shop.busy[0])
+            with pytest.raises(TimedOut):
+                await first
+            hanging = [ask(pool, name, "broken") for name in "bcd"]
+            await until(lambda: shop.busy)
+            await settle()
+            assert len(shop.busy) == 1
+            shop.is_fast = True
+            for name in "xyz":
+                await ask(pool, name, "sound")
+            for task in hanging:
+                task.cancel()
+
+    async def test_and_all_again_once_it_answers(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            first = ask(pool, "a", "broken")
+            await until(lambda: shop.busy)
+            time_out(shop.busy[0])
+            with pytest.raises(TimedOut):
+                await first
+            tasks = [ask(pool, name, "broken") for name in "bcd"]
+            await until(lambda: shop.busy)
+            answer = shop.busy[0].answer
+            assert answer is not None
+            answer.set_result(Reply(error=NotFound("table", "b")))
+            await until(lambda: len(shop.busy) == 2)
+            for task in tasks:
+                task.cancel()
+            with pytest.raises(NotFound):
+                await tasks[0]
+
+
+def time_out(worker: Paper) -> None:
+    assert worker.answer is not None
+    worker.answer.set_exception(TimeoutError())
+
+
+class TestEnds:
+    async def test_after_many_answers(self, shop: Shop) -> None:
+        async with pool_of(answers=2) as pool:
+            assert [await ask(pool, "a") for _ in range(5)] == [0, 0, 1, 1, 2]
+            assert [worker.has_ended for worker in shop.workers] == [True, True, False]
+
+    async def test_grown_large(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(resident_bytes=100) as pool:
+            for resident, expected in ((100, 1), (101, 1), (0, 2)):
+                task = ask(pool, "a")
+                await until(lambda: shop.busy)
+                assert len(shop.workers) == expected
+                answer = shop.busy[0].answer
+                assert answer is not None
+                answer.set_result(Reply(resident_bytes=resident))
+                await task
+
+    async def test_idle(self, shop: Shop) -> None:
+        async with pool_of(idle_seconds=0.01) as pool:
+            await ask(pool, "a")
+            await until(lambda: shop.workers[0].has_ended)
+            assert pool.pids == frozenset()
+            assert await ask(pool, "a") == 1
+
+    async def test_died_while_it_was_idle(self, shop: Shop) -> None:
+        async with pool_of() as pool:
+            await ask(pool, "a")
+            shop.workers[0].kill()
+            assert await ask(pool, "a") == 1
+
+    async def test_cannot_be_started(self, shop: Shop) -> None:
+        shop.failures = [ProcessLost("starting", "no memory")]
+        async with pool_of(workers=1) as pool:
+            with pytest.raises(ProcessLost):
+                await ask(pool, "a")
+            assert await ask(pool, "a") == 0
+
+    async def test_anything_unexpected_is_a_bug_of_that_question_alone(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(workers=1) as pool:
+            task = ask(pool, "a")
+            await until(lambda: shop.busy)
+            answer = shop.busy[0].answer
+            assert answer is not None
+            answer.set_exception(ZeroDivisionError())
+            with pytest.raises(LithifyError) as raised:
+                await task
+            assert raised.value.failure is Failure.BUG
+            shop.is_fast = True
+            await ask(pool, "a")
+
+    async def test_what_cannot_be_sent_is_a_bug_of_that_question_alone(self, shop: Shop) -> None:
+        async with pool_of(workers=1) as pool:
+            target = TableTarget("w", "t", {"key": (lambda: None)})  # type: ignore[dict-item]  # cannot be sent
+            with pytest.raises(LithifyError) as raised:
+                await pool.observe(ObservationRequest(target, "a"), SECONDS)
+            assert raised.value.failure is Failure.BUG
+            await ask(pool, "a")
+
+    async def test_closing_fails_all_questions(self, shop: Shop) -> None:
+        shop.is_fast = False
+        pool = ObserverPool(replace(SETTINGS, workers=1))
+        running, waiting = ask(pool, "a"), ask(pool, "b")
+        await until(lambda: shop.busy)
+        await pool.close()
+        for task in (running, waiting, ask(pool, "c")):
+            with pytest.raises(ProcessLost):
+                await task
+        assert all(worker.has_ended for worker in shop.workers)
+
+
+async def test_folder_of_the_cache_is_made_by_the_worker_only(shop: Shop, tmp_path: Path) -> None:
+    async with pool_of(worker=WorkerSettings(str(tmp_path / "kept"))) as pool:
+        await ask(pool, "a")
+    assert not (tmp_path / "kept").exists()
