@@ -201,6 +201,7 @@ class Operator:
             self._compactions.unreleased.add(key)
             self.queue.add(COMPACTION, key)
         await self._retried(lambda: self._intake.resync(self._world.api))
+        await self._retried(self._compactions.sweep)
         self.is_synced = True
         _log.info("synced", extra={"tables": len(self._world.store.tables)})
 
@@ -208,6 +209,7 @@ class Operator:
         while True:
             await asyncio.sleep(self._settings.resync_seconds)
             await self._retried(lambda: self._intake.resync(self._world.api))
+            await self._retried(self._compactions.sweep)
 
     async def _retried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
         """The answer to a request that must not fail for good; a reign ends before it is tried for ever."""

@@ -43,7 +43,7 @@ def _handler(kind: Kind, tell: Tell) -> Any:
 
 
 def settings() -> kopf.OperatorSettings:
-    """kopf as quiet and frugal as it can be."""
+    """Has kopf be as quiet and frugal as it can be."""
     found = kopf.OperatorSettings()
     found.posting.enabled = False
     found.scanning.disabled = True

@@ -1,7 +1,7 @@
 """What a table's finished Compactions mean for its status: the last one, successes, failures in a row. Pure.
 
-Called by `reconciling.tables`. Compactions are deleted some day, so each is counted when it is first seen over,
-and `status.last_compaction` is the mark up to which that has been done.
+Called by `reconciling.tables`. Compactions are deleted some day, so each is counted when it is first seen to
+be over, and `status.last_compaction` is the mark up to which that has been done.
 """
 
 from __future__ import annotations

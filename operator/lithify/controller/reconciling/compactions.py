@@ -49,6 +49,7 @@ class _Memory:
     """What this process has found out about a run.
 
     Attributes:
+        uid: which run it is, of its name.
         acts: what was done last.
         lock: the name of its table's lock.
         former: who had the lock, and is over.
@@ -57,6 +58,7 @@ class _Memory:
         refusal: why its driver was refused.
     """
 
+    uid: str
     acts: tuple[Act, ...] = ()
     lock: str | None = None
     former: Holder | None = None
@@ -77,17 +79,18 @@ class Compactions:
 
     world: World
     unreleased: set[ObjectKey] = field(default_factory=set)
-    _memories: dict[str, _Memory] = field(default_factory=dict)
+    _memories: dict[ObjectKey, _Memory] = field(default_factory=dict)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
         run = self.world.store.compactions.get(key)
         if run is None:
-            self.world.metrics.compaction_changed(key, None)
             return await self._clear(key)
         if run.is_over and key not in self.unreleased:
             return None
-        memory = self._memories.setdefault(run.metadata.uid, _Memory())
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != run.metadata.uid:
+            memory = self._memories[key] = _Memory(run.metadata.uid)
         facts = await self._facts(run, memory)
         now = self.world.now()
         answer = step(run, facts, now)
@@ -106,21 +109,32 @@ class Compactions:
         if answer.acts:
             return again
         if written.is_over:
-            self._forget(written)
+            self._forget(key)
             return None
         return None if answer.wake is None else (answer.wake - now).total_seconds()
 
     async def _clear(self, key: ObjectKey) -> float | None:
-        """Ends what is left of a Compaction that was deleted."""
-        driver = await self.world.launcher.look(key)
-        if driver is None:
-            self.unreleased.discard(key)
-            return None
-        if driver.phase is DriverPhase.ENDED:
-            await self.world.launcher.release(key, driver.uid, remove=True)
-        else:
-            await self.world.launcher.stop(key, driver.uid)
-        return _AGAIN
+        """Ends what is left of a Compaction that was deleted: first its driver, then its lock."""
+        world, memory = self.world, self._memories.get(key)
+        world.metrics.compaction_changed(key, None)
+        driver = await world.launcher.look(key)
+        if driver is not None and driver.phase is DriverPhase.ENDED:
+            await world.launcher.release(key, driver.uid, remove=True)
+        elif driver is not None:
+            await world.launcher.stop(key, driver.uid)
+        if driver is not None:
+            return _AGAIN
+        if memory is not None and memory.lock is not None:
+            await world.locks.drop(memory.lock, Holder(key, memory.uid))
+        world.room.leave(key, COMPACTION)
+        self._forget(key)
+        return None
+
+    async def sweep(self) -> None:
+        """Drops the locks of runs that are over: whoever should have done so was killed before."""
+        for name, holder in await self.world.locks.all():
+            if await self._is_over(holder):
+                await self.world.locks.drop(name, holder)
 
     async def _facts(self, run: Compaction, memory: _Memory) -> Facts:
         world, store = self.world, self.world.store
@@ -318,9 +332,9 @@ class Compactions:
             if new.reason.status is ConditionStatus.TRUE:
                 metrics.attempt_ended(None)
 
-    def _forget(self, run: Compaction) -> None:
-        self._memories.pop(run.metadata.uid, None)
-        self.unreleased.discard(run.metadata.key)
+    def _forget(self, key: ObjectKey) -> None:
+        self._memories.pop(key, None)
+        self.unreleased.discard(key)
 
 
 def holder_of(run: Compaction) -> Holder:

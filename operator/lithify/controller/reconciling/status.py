@@ -1,18 +1,22 @@
-"""Writing status: only what changed, and only if nobody changed the object meanwhile."""
+"""Writing status: only what changed, only if nobody changed the object meanwhile, and no credentials."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lithify.controller.api import Api, Object
 from lithify.controller.cluster.merge_patch import difference
+from lithify.controller.telemetry.logs import redact
 from lithify.errors import ClusterConflict
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.compaction import Compaction, CompactionStatus
-from lithify.resources.modelling import plain, read
+from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import Kind
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
 from lithify.resources.table import LakeTable, LakeTableStatus
+
+_TEXTS = frozenset({"message", "due"})
+"""What is written for people. The rest is names and numbers, which must stay what they are."""
 
 Resource = TypeVar("Resource", Catalog, LakeTable, CompactionPolicy, Compaction)
 Status = CatalogStatus | LakeTableStatus | CompactionPolicyStatus | CompactionStatus
@@ -24,7 +28,7 @@ async def write_status(api: Api, kind: Kind, known: Resource, status: Status) ->
     Raises:
         ClusterConflict: somebody else changed the object since `known` was read.
     """
-    patch = difference(plain(known.status), plain(status))
+    patch = difference(plain(known.status), _shown(plain(status)))
     if not patch:
         return known
     body: Object = {"metadata": {"resourceVersion": known.metadata.resource_version}, "status": patch}
@@ -35,3 +39,15 @@ async def write_status(api: Api, kind: Kind, known: Resource, status: Status) ->
     if found.metadata.uid != known.metadata.uid:
         raise ClusterConflict(f"status of {kind.name} {known.metadata.key}", "it was created anew meanwhile")
     return found
+
+
+def _shown(value: Any, name: str = "") -> Any:
+    """A status whose texts are redacted: what catalogs and drivers say may quote a credential."""
+    if isinstance(value, dict):
+        return {inner: _shown(entry, inner) for inner, entry in value.items()}
+    if isinstance(value, list):
+        return [_shown(entry, name) for entry in value]
+    if name not in _TEXTS or not isinstance(value, str):
+        return value
+    text = redact(value)
+    return value if text == value else text[:MESSAGE_LENGTH]
