@@ -37,6 +37,11 @@ def hide(values: Iterable[str | bytes]) -> None:
     _hidden.register(values)
 
 
+def redact(text: str) -> str:
+    """A text for people as it may be shown: without hidden values, nor what looks like credentials."""
+    return _hidden.redact(text)
+
+
 @contextmanager
 def bound(**fields: object) -> Iterator[None]:
     """Adds fields, such as `run` or `table`, to what is logged inside, also by tasks begun in it."""

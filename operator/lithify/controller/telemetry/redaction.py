@@ -17,6 +17,8 @@ LONG = 6
 """Values of so many characters are removed wherever they occur. Shorter ones are words by chance, too."""
 SHORT = 3
 """Values of so many are removed where they stand alone; still shorter ones only beside a telling name."""
+_MOST_PASSES = 8
+"""What a gap uncovers is rarely more than a word beside it."""
 _MOST_VALUES = 10_000
 """Of credentials that are renewed for ever, the oldest are forgotten."""
 
@@ -27,7 +29,7 @@ _NAME = (
 _TELLING = re.compile(_NAME, re.IGNORECASE)
 _NAMED = re.compile(
     rf"""({_NAME}[\w.\-]{{0,64}}["']?\s{{0,4}}[=:]\s{{0,4}}(?:(?:Bearer|Basic)\s+)?)"""
-    r"""("[^"]*"|'[^']*'|[^\s"',;&)}\]]+)""",
+    rf"""(?:"[^"]*"|'[^']*'|(?:{re.escape(REDACTED)}|[^\s"',;&)}}\]])+)""",
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"\b(Bearer|Basic)\s+[\w+/=.~\-]{8,}", re.IGNORECASE)
@@ -61,13 +63,22 @@ class Secrets:
             self._sort_out()
 
     def redact(self, text: str) -> str:
-        """The text without any value; what was there shows as `REDACTED`."""
-        covered = self._cover(text)
-        covered = _NAMED.sub(rf"\1{REDACTED}", covered)
-        covered = _SCHEME.sub(rf"\1 {REDACTED}", covered)
-        covered = _USER.sub(rf"\1{REDACTED}@", covered)
+        """The text without any value; what was there shows as `REDACTED`. Doing it again changes nothing."""
+        found = self._once(text)
+        for _ in range(_MOST_PASSES):
+            again = self._once(found)
+            if again == found:
+                break
+            found = again
+        else:
+            found = REDACTED
         # What stands around a gap may be a value again, and so may the word that fills it.
-        return next(found for found in (covered, REDACTED, "") if not self._holds(found))
+        return next(shown for shown in (found, REDACTED, "") if not self._holds(shown))
+
+    def _once(self, text: str) -> str:
+        covered = _NAMED.sub(rf"\1{REDACTED}", self._cover(text))
+        covered = _SCHEME.sub(rf"\1 {REDACTED}", covered)
+        return _USER.sub(rf"\1{REDACTED}@", covered)
 
     def _holds(self, text: str) -> bool:
         return any(value in text for value in self._long)

@@ -10,6 +10,7 @@ import pytest
 from lithify.controller.api import Object
 from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.reconciling.status import write_status
+from lithify.controller.telemetry.logs import hide
 from lithify.errors import ClusterConflict
 from lithify.resources.modelling import plain
 from lithify.resources.names import LAKE_TABLE, Kind, ObjectKey
@@ -63,3 +64,16 @@ async def test_only_what_changed_is_written_and_what_is_unset_is_removed() -> No
 async def test_an_object_that_was_created_anew_is_a_conflict() -> None:
     with pytest.raises(ClusterConflict):
         await write_status(OneObject("another"), LAKE_TABLE, TABLE, replace(TABLE.status, runs=2))
+
+
+@pytest.mark.asyncio
+async def test_texts_hold_no_credentials_and_names_stay_what_they_are() -> None:
+    hide(["tr0ub4dor-and-3"])
+    api = OneObject()
+    said = "the catalog refused tr0ub4dor-and-3"
+    status = LakeTableStatus(due=said, active_compaction="tr0ub4dor-and-3")
+    written = await write_status(api, LAKE_TABLE, TABLE, status)
+    assert written is not None
+    assert "tr0ub4dor-and-3" not in str(written.status.due)
+    assert written.status.active_compaction == "tr0ub4dor-and-3"
+    assert await write_status(api, LAKE_TABLE, written, status) is written, "nothing is written twice"

@@ -139,6 +139,22 @@ def test_no_value_is_left_whatever_surrounds_it(values: list[str], around: list[
         assert not any(value.strip() in shown for value in values)
 
 
+WORDS = ("token", "password", "hunter22", "root", "x", "user:", "sig", "0123456789", "Bearer ", "Basic ")
+PIECES = st.lists(
+    st.sampled_from([*WORDS, "=", ": ", '"', "'", " ", "]", "[", REDACTED, "://", "@", ","]), max_size=12
+).map("".join)
+
+
+@given(PIECES)
+@example("token=hunter22xyz")
+@example("Authorization: Bearer hunter22")
+def test_redacting_again_changes_nothing(text: str) -> None:
+    secrets = knowing("hunter22", "root")
+    once = secrets.redact(text)
+    assert secrets.redact(once) == once
+    assert "hunter22" not in once
+
+
 def test_long_texts_take_no_time() -> None:
     secrets = knowing(*(f"value-number-{number}" for number in range(200)))
     texts = ["a" * 100_000, "secret" * 20_000, "://" * 30_000, "token=" * 20_000, "Basic " * 20_000]
