@@ -16,6 +16,7 @@ from support.rule_cases import CASES, rules
 
 Schema = Mapping[str, Any]
 MOST_BYTES = 64 * 1024
+FILES = files()
 each_kind = pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda each: each.kind.name)
 
 
@@ -32,7 +33,7 @@ def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
 
 def test_the_folder_holds_what_the_models_say() -> None:
     kept = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
-    assert kept == files(), "run `make crds`"
+    assert kept == FILES, "run `make crds`"
 
 
 def test_files_are_read_back_as_they_were_meant(tmp_path: Path) -> None:
@@ -42,9 +43,9 @@ def test_files_are_read_back_as_they_were_meant(tmp_path: Path) -> None:
         assert yaml.safe_load(text) == manifest(definition)
 
 
-@pytest.mark.parametrize("name", sorted(files()))
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_a_definition_fits_into_the_annotation_of_kubectl_apply(name: str) -> None:
-    assert len(files()[name].encode()) < MOST_BYTES
+    assert len(FILES[name].encode()) < MOST_BYTES
 
 
 @each_kind

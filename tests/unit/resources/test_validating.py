@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from lithify.errors import InvalidResource
+from lithify.resources.crd import definition_of
+from lithify.resources.modelling import plain, read
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind
 from lithify.resources.validating import validated
 from support.rule_cases import CASES, RuleCase
@@ -27,6 +29,14 @@ def made(kind: Kind, spec: object) -> dict[str, Any]:
 def test_who_keeps_a_rule_passes(case: RuleCase) -> None:
     before = None if case.before is None else validated(case.kind, case.object(case.before))
     assert validated(case.kind, case.object(case.good, case.good_name), before)["kind"] == case.kind.name
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_who_keeps_a_rule_can_be_read(case: RuleCase) -> None:
+    found = validated(case.kind, case.object(case.good, case.good_name))
+    found["metadata"]["namespace"] = "default"
+    spec = plain(read(definition_of(case.kind).model, found))["spec"]
+    assert validated(case.kind, {**found, "spec": spec})["spec"] == spec
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
