@@ -1,0 +1,189 @@
+"""What an event makes the controller look at: the object itself, and whom its change concerns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from lithify.controller.api import Object
+from lithify.controller.reconciling.intake import Intake
+from lithify.controller.reconciling.queue import Queue
+from lithify.controller.reconciling.store import Store
+from lithify.resources.names import (
+    CATALOG,
+    COMPACTION,
+    LABEL_COMPACTION,
+    LAKE_TABLE,
+    OWN_KINDS,
+    POD,
+    POLICY,
+    Kind,
+    ObjectKey,
+)
+from support.cases import case
+
+SPECS: Mapping[Kind, Mapping[str, Any]] = {
+    CATALOG: {"warehouse": "/w"},
+    POLICY: {},
+    LAKE_TABLE: {"catalogRef": {"name": "lake"}, "identifier": "sales.orders"},
+    COMPACTION: {"tableRef": {"name": "orders"}},
+}
+NAMES = {CATALOG: "lake", POLICY: "default", LAKE_TABLE: "orders", COMPACTION: "orders-1"}
+
+
+class World:
+    """An intake, and what it adds to the queue."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.queue = Queue({})
+        self.intake = Intake(self.store, self.queue)
+        self.version = 0
+
+    def body(self, kind: Kind, **changes: Any) -> dict[str, Any]:
+        self.version += 1
+        metadata = {
+            "name": NAMES[kind],
+            "namespace": "team",
+            "uid": f"uid-{kind.name}",
+            "resourceVersion": str(self.version),
+            **changes.pop("metadata", {}),
+        }
+        spec = {**SPECS[kind], **changes.pop("spec", {})}
+        return {"metadata": metadata, "spec": spec, **changes}
+
+    def take(self, kind: Kind, body: Object, *, gone: bool = False) -> set[tuple[str, str]]:
+        """Takes an event in; kind and name of what is to be looked at because of it."""
+        self.intake.take(kind, body, gone)
+        return self.added()
+
+    def added(self) -> set[tuple[str, str]]:
+        async def drain() -> set[tuple[str, str]]:
+            found = set()
+            while self.queue.depth:
+                item = await self.queue.get()
+                self.queue.done(item)
+                found.add((item.kind, item.key.name))
+            return found
+
+        return asyncio.run(drain())
+
+    def fill(self) -> None:
+        for kind in OWN_KINDS:
+            self.intake.take(kind, self.body(kind), gone=False)
+        self.added()
+
+
+@pytest.fixture
+def world() -> World:
+    found = World()
+    found.fill()
+    return found
+
+
+TABLE, RUN = ("LakeTable", "orders"), ("Compaction", "orders-1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "expected"),
+    [
+        case(
+            POLICY,
+            {"spec": {"priority": 5}},
+            {("CompactionPolicy", "default"), TABLE, RUN},
+            id="a_policy_concerns_its_tables_and_their_open_runs",
+        ),
+        case(
+            CATALOG,
+            {"spec": {"warehouse": "/elsewhere"}},
+            {("Catalog", "lake"), TABLE, RUN},
+            id="a_catalog_concerns_its_tables_and_their_open_runs",
+        ),
+        case(
+            LAKE_TABLE,
+            {"spec": {"suspend": True}},
+            {TABLE, ("CompactionPolicy", "default"), ("Catalog", "lake"), RUN},
+            id="a_table_concerns_who_counts_it_and_its_runs",
+        ),
+        case(COMPACTION, {"spec": {"suspend": True}}, {RUN}, id="a_run_concerns_itself"),
+        case(
+            LAKE_TABLE,
+            {"metadata": {"annotations": {"lithify.dev/requested-at": "now"}}},
+            {TABLE},
+            id="an_annotation_is_looked_at",
+        ),
+        case(POLICY, {"status": {"tables": 3}}, {("CompactionPolicy", "default")}, id="a_status_of_others"),
+        case(LAKE_TABLE, {}, set(), id="a_change_of_nothing_that_matters"),
+    ],
+)
+def test_a_change_is_looked_at_by_whom_it_concerns(
+    world: World, kind: Kind, changes: dict[str, Any], expected: set[tuple[str, str]]
+) -> None:
+    assert world.take(kind, world.body(kind, **changes)) == expected
+
+
+def test_runs_that_are_over_do_not_care_about_policies(world: World) -> None:
+    since = "2026-01-01T00:00:00Z"
+    over = {"type": "Succeeded", "status": "True", "reason": "Compacted", "lastTransitionTime": since}
+    world.take(COMPACTION, world.body(COMPACTION, status={"conditions": [over]}))
+    assert RUN not in world.take(POLICY, world.body(POLICY, spec={"priority": 5}))
+
+
+def test_old_news_change_nothing(world: World) -> None:
+    old = world.body(LAKE_TABLE, spec={"suspend": True})
+    world.take(LAKE_TABLE, world.body(LAKE_TABLE))
+    assert world.take(LAKE_TABLE, old) == set()
+    known = world.store.tables.get(ObjectKey("team", "orders"))
+    assert known is not None
+    assert not known.spec.suspend
+
+
+@pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
+def test_what_is_gone_is_looked_at_once_more(world: World, kind: Kind) -> None:
+    assert (kind.name, NAMES[kind]) in world.take(kind, world.body(kind), gone=True)
+    assert world.take(kind, world.body(kind), gone=True) == set()
+
+
+def test_a_new_or_deleted_run_concerns_its_table(world: World) -> None:
+    assert world.take(COMPACTION, world.body(COMPACTION), gone=True) == {RUN, TABLE}
+    assert world.take(COMPACTION, world.body(COMPACTION)) == {RUN, TABLE}
+
+
+def test_a_pod_concerns_its_run(world: World) -> None:
+    pod = {"metadata": {"name": "p", "namespace": "team", "labels": {LABEL_COMPACTION: "orders-1"}}}
+    assert world.take(POD, pod) == {RUN}
+
+
+def test_an_object_that_cannot_be_read_hinders_no_other(world: World) -> None:
+    assert world.take(LAKE_TABLE, world.body(LAKE_TABLE, spec={"identifier": 7})) == set()
+    assert world.take(POLICY, world.body(POLICY, spec={"priority": 5}))
+
+
+class Server:
+    """An API server that answers lists and single requests from two different moments."""
+
+    def __init__(self, listed: Mapping[Kind, list[Object]], there: Mapping[Kind, list[Object]]) -> None:
+        self._listed = listed
+        self._there = there
+
+    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+        return self._listed.get(kind, [])
+
+    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+        found = (body for body in self._there.get(kind, []) if body["metadata"]["name"] == key.name)
+        return next(found, None)
+
+
+def test_a_resync_finds_what_events_were_lost_for(world: World) -> None:
+    changed = world.body(LAKE_TABLE, spec={"suspend": True})
+    new = world.body(COMPACTION, metadata={"name": "orders-2", "uid": "new"})
+    server = Server({LAKE_TABLE: [changed], COMPACTION: [new]}, {POLICY: [world.body(POLICY)]})
+    asyncio.run(world.intake.resync(server))
+    added = world.added()
+    assert {TABLE, ("Compaction", "orders-2"), RUN, ("Catalog", "lake")} <= added
+    assert world.store.compactions.keys() == {ObjectKey("team", "orders-2")}
+    assert len(world.store.catalogs) == 0
+    assert len(world.store.policies) == 1, "it was made after the list, so it is asked for by name"
