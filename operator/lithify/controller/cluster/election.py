@@ -1,8 +1,8 @@
 """Which of several operators works: the one that holds a Lease.
 
 The holder renews it; who fails to do so stops writing well before others may take over. `Fenced` sees to
-that: it refuses every write once the time is up, whatever the rest of the process believes. The clock for it is
-this process's monotonic one, so a jump of the wall clock ends no reign early and lengthens none.
+that: it refuses every write once the time is up, whatever the rest of the process believes. The clock for it
+is this process's monotonic one, so a jump of the wall clock ends no reign early and lengthens none.
 """
 
 from __future__ import annotations

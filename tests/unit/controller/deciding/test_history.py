@@ -1,0 +1,124 @@
+"""What runs that have ended mean for their table: each counts once, in the order in which they ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lithify.controller.deciding.history import active_of, after_runs
+from lithify.resources.compaction import (
+    SUCCEEDED,
+    Compaction,
+    CompactionSpec,
+    CompactionStatus,
+    Reason,
+    Strategy,
+)
+from lithify.resources.names import ANNOTATION_REQUESTED
+from lithify.resources.objects import Condition, Metadata, Reference
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus
+from support.cases import case
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+POLICY = CompactionPolicySpec()
+
+
+def table(**annotations: str) -> LakeTable:
+    return LakeTable(
+        metadata=Metadata(name="orders", namespace="team", uid="u", annotations=annotations),
+        spec=LakeTableSpec(catalog_ref=Reference(name="lake"), identifier="sales.orders"),
+    )
+
+
+def run(name: str, reason: Reason, minutes: int, request: str = "", **spec: object) -> Compaction:
+    """A run that stands at `reason` since so many minutes after noon."""
+    when = NOON + timedelta(minutes=minutes)
+    condition = Condition(
+        type=SUCCEEDED, status=reason.status, reason=reason.value, last_transition_time=when
+    )
+    status = CompactionStatus(
+        conditions=(condition,),
+        completion_time=when if reason.is_final else None,
+        committed_snapshot_id="7" if reason is Reason.COMPACTED else None,
+    )
+    return Compaction(
+        metadata=Metadata(
+            name=name,
+            namespace="team",
+            uid=name,
+            creation_timestamp=when,
+            annotations={ANNOTATION_REQUESTED: request} if request else {},
+        ),
+        spec=CompactionSpec(table_ref=Reference(name="orders"), **spec),
+        status=status,
+    )
+
+
+def after(*runs: Compaction, known: LakeTable | None = None) -> LakeTableStatus:
+    return after_runs(known or table(), runs, POLICY, NOON + timedelta(days=1))
+
+
+def test_a_success_is_the_last_run_and_forgives_failures() -> None:
+    failed = after(run("a", Reason.DRIVER_FAILED, 1), run("b", Reason.OUT_OF_MEMORY, 2))
+    assert failed.consecutive_failures == 2
+    assert failed.held_until is not None
+    assert failed.last_success_time is None
+    known = replace(table(), status=failed)
+    good = after(run("b", Reason.OUT_OF_MEMORY, 2), run("c", Reason.COMPACTED, 3), known=known)
+    assert (good.consecutive_failures, good.held_until) == (0, None)
+    assert good.last_success_time == NOON + timedelta(minutes=3)
+    assert good.last_compaction is not None
+    assert (good.last_compaction.name, good.last_compaction.snapshot_id) == ("c", "7")
+
+
+def test_a_run_counts_once_even_if_it_is_seen_for_ever() -> None:
+    runs = [run("a", Reason.DRIVER_FAILED, 1)]
+    known = table()
+    for _ in range(3):
+        known = replace(known, status=after(*runs, known=known))
+    assert known.status.consecutive_failures == 1
+
+
+def test_a_run_that_was_deleted_is_not_forgotten() -> None:
+    known = replace(table(), status=after(run("a", Reason.COMPACTED, 1)))
+    assert after(known=known) == known.status
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_full"),
+    [
+        case(run("a", Reason.COMPACTED, 1, strategy=Strategy.FULL), True, id="a_full_one"),
+        case(run("a", Reason.NOTHING_TO_DO, 1, strategy=Strategy.FULL), True, id="a_full_one_without_work"),
+        case(run("a", Reason.COMPACTED, 1), False, id="a_minor_one"),
+        case(run("a", Reason.PLANNED, 1, strategy=Strategy.FULL, dry_run=True), False, id="a_dry_one"),
+        case(run("a", Reason.COMPACTED, 1, strategy=Strategy.FULL, buckets=(1,)), False, id="of_a_bucket"),
+    ],
+)
+def test_the_time_of_the_last_full_one(ended: Compaction, is_full: bool) -> None:
+    assert (after(ended).last_full_time is not None) is is_full
+
+
+@pytest.mark.parametrize("reason", [Reason.CANCELLED, Reason.PLANNED])
+def test_what_somebody_wanted_is_neither_success_nor_failure(reason: Reason) -> None:
+    found = after(run("a", reason, 1))
+    assert found.last_compaction is not None
+    assert (found.consecutive_failures, found.held_until, found.last_success_time) == (0, None, None)
+
+
+def test_the_oldest_open_run_is_the_active_one() -> None:
+    runs = [run("b", Reason.QUEUED, 5), run("a", Reason.RUNNING, 3), run("c", Reason.COMPACTED, 1)]
+    active = active_of(runs)
+    assert active is not None
+    assert active.metadata.name == "a"
+    assert after(*runs).active_compaction == "a"
+    assert active_of([]) is None
+
+
+def test_a_request_is_handled_once_a_run_answers_it() -> None:
+    asked = table(**{ANNOTATION_REQUESTED: "now"})
+    assert after(known=asked).handled_request is None
+    assert after(run("a", Reason.QUEUED, 1, "before"), known=asked).handled_request is None
+    assert after(run("a", Reason.QUEUED, 1, "now"), known=asked).handled_request == "now"

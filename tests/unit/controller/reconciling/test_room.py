@@ -1,0 +1,156 @@
+"""Who may start: slots are taken once, waited for in turn, and given back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.controller.deciding.admission import Caps
+from lithify.controller.reconciling.room import Room
+from lithify.controller.reconciling.store import Store
+from lithify.resources.compaction import SUCCEEDED, Compaction, CompactionSpec, CompactionStatus, Reason
+from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, ObjectKey
+from lithify.resources.objects import Condition, Metadata, Reference
+from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec, Limits
+from lithify.resources.table import LakeTable, LakeTableSpec
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def table(name: str, priority: int | None = None) -> LakeTable:
+    spec = LakeTableSpec(catalog_ref=Reference(name="lake"), identifier=f"db.{name}", priority=priority)
+    return LakeTable(metadata=Metadata(name=name, namespace="team", uid=f"uid-{name}"), spec=spec)
+
+
+def run(name: str, reason: Reason | None = None, *, is_ours: bool = False, attempts: int = 0) -> Compaction:
+    conditions = ()
+    if reason is not None:
+        conditions = (
+            Condition(type=SUCCEEDED, status=reason.status, reason=reason.value, last_transition_time=NOON),
+        )
+    return Compaction(
+        metadata=Metadata(
+            name=f"run-{name}",
+            namespace="team",
+            uid=f"run-{name}-{reason}",
+            labels={LABEL_TABLE: name} if is_ours else {},
+            creation_timestamp=NOON,
+        ),
+        spec=CompactionSpec(table_ref=Reference(name=name)),
+        status=CompactionStatus(conditions=conditions, attempts=attempts),
+    )
+
+
+class Stage:
+    """A room for the tables of one policy, under a clock of the test's."""
+
+    def __init__(self, active_runs: int = 1, caps: Caps | None = None) -> None:
+        self.store = Store()
+        policy = CompactionPolicySpec(limits=Limits(active_runs=active_runs))
+        self.store.policies.put(
+            CompactionPolicy(metadata=Metadata(name="default", namespace="team", uid="policy"), spec=policy)
+        )
+        self.now = NOON
+        self.ticks = 0.0
+        self.room = Room(self.store, caps or Caps(), lambda: self.ticks)
+
+    def table(self, name: str, priority: int | None = None) -> str:
+        found = table(name, priority)
+        self.store.tables.put(found)
+        return self.room.hold_of_table(found, 10, self.now)
+
+    def run(self, found: Compaction) -> str:
+        self.store.tables.put(table(found.spec.table_ref.name))
+        self.store.compactions.put(found)
+        return self.room.hold_of_run(found, self.now)
+
+    def next_names(self) -> list[str]:
+        return [key.name for _, key in self.room.next_in_line(self.now)]
+
+
+def test_a_slot_is_taken_at_once_and_kept_until_it_is_given_back() -> None:
+    stage = Stage()
+    assert stage.table("a") == ""
+    assert stage.table("a") == "", "asking again does not lose it"
+    assert stage.table("b") != ""
+    assert stage.next_names() == []
+    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    assert stage.next_names() == ["b"]
+    assert stage.table("b") == ""
+
+
+def test_a_slot_passes_from_a_table_to_the_run_that_was_made_for_it() -> None:
+    stage = Stage()
+    assert stage.table("a") == ""
+    made = run("a", is_ours=True)
+    stage.store.compactions.put(made)
+    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    assert stage.table("b") != ""
+    assert stage.run(made) == "", "it was made because there was a slot"
+
+
+def test_runs_of_people_wait_like_everybody() -> None:
+    stage = Stage()
+    assert stage.run(run("a", Reason.RUNNING, attempts=1)) == ""
+    assert stage.run(run("b")) != ""
+    stage.store.compactions.drop(ObjectKey("team", "run-a"))
+    assert stage.next_names() == ["run-b"]
+
+
+def test_a_run_that_backs_off_has_no_slot() -> None:
+    stage = Stage()
+    stage.run(run("a", Reason.BACKING_OFF, is_ours=True, attempts=1))
+    stage.room.leave(ObjectKey("team", "run-a"), COMPACTION)
+    assert stage.table("b") == ""
+
+
+def test_priority_goes_first_and_a_full_policy_is_asked_once_a_second() -> None:
+    stage = Stage()
+    stage.table("a")
+    stage.table("low", priority=1)
+    stage.table("high", priority=900)
+    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    assert stage.next_names()[0] == "high"
+
+
+def test_waiting_is_remembered_from_the_first_time() -> None:
+    stage = Stage()
+    stage.table("a")
+    stage.table("early")
+    stage.now += timedelta(hours=1)
+    stage.ticks += 3600
+    stage.table("late")
+    stage.table("early")
+    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    assert stage.next_names() == ["early"]
+
+
+def test_the_operators_own_limit_holds_across_policies() -> None:
+    stage = Stage(active_runs=10, caps=Caps(total=2))
+    held = [stage.table(name) for name in "abc"]
+    assert [bool(hold) for hold in held] == [False, False, True]
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["ask", "leave", "tick"]), st.integers(0, 5)), max_size=40)
+
+
+@given(steps=STEPS, limit=st.integers(1, 3))
+def test_slots_are_never_given_to_more_than_there_are(steps: list[tuple[str, int]], limit: int) -> None:
+    stage = Stage(active_runs=limit)
+    holders: set[int] = set()
+    for step, number in steps:
+        if step == "ask" and stage.table(f"t{number}") == "":
+            holders.add(number)
+        elif step == "leave":
+            stage.room.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
+            holders.discard(number)
+        elif step == "tick":
+            stage.ticks += number
+            stage.now += timedelta(seconds=number)
+        assert len(holders) <= limit
+    for number in sorted(holders):
+        stage.room.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
+    stage.ticks += 10
+    assert len(stage.next_names()) == min(limit, stage.room.waiting), "nobody waits beside a free slot"
