@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,8 @@ class Keeper:
             "name": asked["name"],
             "namespace": asked["namespace"],
             "uid": known.get("uid") or self._new_uid(),
-            "creationTimestamp": known.get("creationTimestamp") or self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "creationTimestamp": known.get("creationTimestamp")
+            or self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             **({"generation": 1} if kind in OWN_KINDS else {}),
             **{name: asked[name] for name in ("labels", "annotations", "ownerReferences") if asked.get(name)},
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from datetime import UTC
 from uuid import uuid4
 
 from lithify.clock import Clock
@@ -35,7 +36,7 @@ class Recorder:
         """Posts an Event; `severity` is Normal or Warning. A failure is logged and forgotten."""
         level = logging.WARNING if severity == "Warning" else logging.INFO
         _log.log(level, "%s %s: %s: %s", kind.name, about.name, reason, message)
-        now = self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         body = {
             "metadata": {"name": f"{about.name[:200]}.{uuid4().hex[:16]}", "namespace": about.namespace},
             "involvedObject": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,12 @@ async def test_a_document_is_an_object_with_defaults_and_an_identity(folder: Fol
     )
     assert metadata["creationTimestamp"] == "2026-11-21T12:00:00Z"
     assert metadata["uid"]
+
+
+async def test_times_are_in_utc_whatever_the_clocks_zone(folder: Folder) -> None:
+    folder.now = START.astimezone(timezone(timedelta(hours=5)))
+    folder.save("a.yaml", table())
+    assert (await the_table(folder))["metadata"]["creationTimestamp"] == "2026-11-21T12:00:00Z"
 
 
 async def test_status_and_the_rest_are_patched_apart(folder: Folder) -> None:
