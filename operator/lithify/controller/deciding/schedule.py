@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
@@ -59,6 +60,7 @@ def full_time(table: LakeTable, policy: CompactionPolicySpec, now: datetime) -> 
     return FullTime(found.due, found.next, min(changes, default=None))
 
 
+@lru_cache(maxsize=1024)
 def next_time(schedule: str, time_zone: str | None, after: datetime) -> datetime:
     """The first time of a schedule after a moment, in UTC.
 

@@ -24,7 +24,7 @@ from lithify.controller.deciding.admission import (
 )
 from lithify.resources.names import ObjectKey
 from support.cases import case
-from unit.controller.deciding.situations import NOON, policy
+from unit.controller.deciding.situations import BRIEFLY, NOON, policy
 
 NIGHTLY = ObjectKey("lake", "nightly")
 HOURLY = ObjectKey("lake", "hourly")
@@ -209,6 +209,7 @@ def running(draw: st.DrawFn) -> list[Active]:
 
 
 class TestAlways:
+    @BRIEFLY
     @given(queues(), running(), CAPS, LIMITS)
     def test_no_limit_is_exceeded(
         self,
@@ -230,6 +231,7 @@ class TestAlways:
         for of in {one.policy for one in started}:
             assert_policy_limits(of, started, active, limits.get(of, PolicyLimits()))
 
+    @BRIEFLY
     @given(queues(), running(), CAPS, LIMITS, st.randoms())
     def test_the_order_of_asking_does_not_matter(
         self,
@@ -245,6 +247,7 @@ class TestAlways:
             waiting, active, caps=caps, limits=limits
         )
 
+    @BRIEFLY
     @given(queues(), CAPS, LIMITS)
     def test_everybody_has_a_turn(
         self, waiting: list[Waiting], caps: Caps, limits: Mapping[ObjectKey, PolicyLimits]
@@ -266,6 +269,7 @@ class TestAlways:
                 queue.append(Waiting(ObjectKey(of.namespace, f"n{number:03}-{of.name}"), 1000, now, of, 1))
         assert left == set()
 
+    @BRIEFLY
     @given(queues(), st.integers(0, 1000), st.integers(0, 1000))
     def test_nobody_is_overtaken_by_what_came_much_later(
         self, waiting: list[Waiting], low: int, high: int

@@ -20,6 +20,7 @@ from lithify.resources.table import LakeTableStatus, RunSummary
 from lithify.tables.observation import KeptSnapshots, Observation
 from support.cases import case
 from unit.controller.deciding.situations import (
+    BRIEFLY,
     BUSY,
     DROPPED,
     NOON,
@@ -292,6 +293,7 @@ def asked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
 
 
 class TestFixpoint:
+    @BRIEFLY
     @given(asked_at(), st.floats(0, 1))
     def test_nothing_is_written_when_nothing_changes(
         self, asked: tuple[Situation, datetime], share: float
@@ -303,6 +305,7 @@ class TestFixpoint:
         between = min(now + (wake - now) * share, wake - timedelta(seconds=1))
         assert status_of(once, max(now, between)) == once.table.status
 
+    @BRIEFLY
     @given(asked_at())
     def test_nothing_is_written_after_a_restart(self, asked: tuple[Situation, datetime]) -> None:
         found, now = asked
@@ -313,6 +316,7 @@ class TestFixpoint:
             failing = replace(once, observation=None)
             assert status_of(failing, now) == once.table.status
 
+    @BRIEFLY
     @given(asked_at())
     def test_ready_and_stalled_and_reconciling_agree(self, asked: tuple[Situation, datetime]) -> None:
         status = status_of(*asked)

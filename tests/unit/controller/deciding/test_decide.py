@@ -21,6 +21,7 @@ from lithify.resources.table import LakeTableStatus
 from lithify.tables.observation import Finding, Observation
 from support.cases import case
 from unit.controller.deciding.situations import (
+    BRIEFLY,
     BUSY,
     CREATED,
     NOON,
@@ -384,10 +385,12 @@ def asked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
 
 
 class TestTime:
+    @BRIEFLY
     @given(asked_at())
     def test_the_same_question_has_the_same_answer(self, asked: tuple[Situation, datetime]) -> None:
         assert decide(*asked) == decide(*asked)
 
+    @BRIEFLY
     @given(asked_at(), st.floats(0, 1), st.integers(1, 10**7))
     def test_nothing_changes_before_wake(
         self, asked: tuple[Situation, datetime], share: float, seconds: int
@@ -403,6 +406,7 @@ class TestTime:
         assert decide(found, between) == decision
         assert decide(found, max(now, wake - SECOND)) == decision
 
+    @BRIEFLY
     @given(asked_at())
     def test_only_what_is_due_and_not_held_back_starts(self, asked: tuple[Situation, datetime]) -> None:
         found, now = asked
@@ -416,6 +420,7 @@ class TestTime:
         assert found.observation is not None
         assert not found.observation.refusals
 
+    @BRIEFLY
     @given(asked_at())
     def test_asking_at_each_wake_starts_what_a_table_is_owed(self, asked: tuple[Situation, datetime]) -> None:
         """Going from wake to wake, as the operator does, something due is held back for good or starts."""

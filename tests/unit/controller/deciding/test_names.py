@@ -17,6 +17,7 @@ from lithify.controller.deciding.names import (
 )
 from lithify.resources.table import IDENTIFIER
 from support.cases import case
+from unit.controller.deciding.situations import BRIEFLY
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -88,6 +89,7 @@ class TestTables:
         assert DNS_LABEL.fullmatch(name)
         assert len(name) <= MOST_LENGTH
 
+    @BRIEFLY
     @given(st.sets(identifiers | st.from_regex(r"[ab_-]{1,2}\.[ab_-]{1,2}", fullmatch=True), max_size=30))
     def test_never_collide(self, found: set[str]) -> None:
         assert len({table_object_name("lake", identifier) for identifier in found}) == len(found)

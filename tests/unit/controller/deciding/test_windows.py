@@ -13,7 +13,7 @@ from lithify.controller.deciding.windows import describe_window, opening
 from lithify.controller.deciding.zones import find_zone, moment_of
 from lithify.resources.policy import Day, Window
 from support.cases import case
-from unit.controller.deciding.situations import ZONES, moments, windows
+from unit.controller.deciding.situations import BRIEFLY, ZONES, moments, windows
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -129,7 +129,8 @@ class TestOpening:
         late, early = window("22:00", "23:00"), window("09:00", "10:00")
         assert opening([late, early], BERLIN, berlin("2026-03-10 11:00")).next_window is late
 
-    @given(st.lists(windows(), min_size=1, max_size=3), ZONES, moments)
+    @BRIEFLY
+    @given(st.lists(windows, min_size=1, max_size=3), ZONES, moments)
     def test_agrees_with_the_clock_on_the_wall(
         self, found: list[Window], zone_name: str, now: datetime
     ) -> None:
@@ -141,7 +142,8 @@ class TestOpening:
             return
         assert opening(found, zone, now).is_open == any(on_the_wall(one, local) for one in found)
 
-    @given(st.lists(windows(), min_size=1, max_size=3), ZONES, moments, st.floats(0, 1))
+    @BRIEFLY
+    @given(st.lists(windows, min_size=1, max_size=3), ZONES, moments, st.floats(0, 1))
     def test_nothing_changes_before_until_and_something_does_then(
         self, found: list[Window], zone_name: str, now: datetime, share: float
     ) -> None:
