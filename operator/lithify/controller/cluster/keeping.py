@@ -235,8 +235,9 @@ class Keeper:
 def _record(entry: Entry) -> dict[str, Any]:
     """What is written of an object; of a Secret nothing but that it is there."""
     origin = entry.origin
+    body = {name: entry.body[name] for name in sorted(entry.body, key=_place)}
     if origin is None:
-        return dict(entry.body)
+        return body
     if entry.kind is SECRET:
         metadata = {
             name: entry.body["metadata"][name] for name in _IDENTITY if name in entry.body["metadata"]
@@ -244,7 +245,13 @@ def _record(entry: Entry) -> dict[str, Any]:
         head = {name: entry.body[name] for name in ("apiVersion", "kind")}
         return {**head, "metadata": metadata, _BOOKKEEPING: {"file": origin.file, "digest": ""}}
     book = {"file": origin.file, "digest": origin.digest}
-    return {**entry.body, _BOOKKEEPING: {**book, **({"overlay": origin.overlay} if origin.overlay else {})}}
+    return {**body, _BOOKKEEPING: {**book, **({"overlay": origin.overlay} if origin.overlay else {})}}
+
+
+def _place(part: str) -> tuple[int, str]:
+    """Where people expect a part of an object."""
+    known = ("apiVersion", "kind", "metadata", "spec", "status")
+    return (known.index(part), "") if part in known else (len(known), part)
 
 
 def _spec(body: Mapping[str, Any]) -> dict[str, Any]:

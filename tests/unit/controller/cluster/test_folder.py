@@ -120,6 +120,7 @@ async def test_creating(folder: Folder) -> None:
     assert await folder.api.get(COMPACTION, RUN) == made
     stored = yaml.safe_load(folder.record("objects", COMPACTION, RUN).read_text())
     assert stored["spec"] == made["spec"], "people can read it"
+    assert list(stored) == ["apiVersion", "kind", "metadata", "spec", "status"]
 
 
 async def test_status_of_a_new_object_is_the_default(folder: Folder) -> None:
