@@ -53,6 +53,9 @@ test: check ## Everything: `check`, then the tests against Java Paimon, Spark, K
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
 	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
 
+bench-operator: $(READY) cluster ## Run the operator with 10,000 tables and see how fast, how large and how quiet it is
+	cd tests && $(CURDIR)/$(BIN)/python -m bench_operator $(ARGS)
+
 docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
@@ -63,4 +66,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ anew from the mode
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster test bench docs crds lock
+.PHONY: help demo setup check format oracle cluster test bench bench-operator docs crds lock

@@ -1,0 +1,1 @@
+"""How the operator does with many tables on a real API server: `make bench-operator`."""
