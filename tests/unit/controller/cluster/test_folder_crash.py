@@ -40,7 +40,7 @@ async def test_killed_at_any_moment(folder: Folder) -> None:
     folder.api.look()
     known = await the_table(folder)
     chance, version, done = random.Random(7), int(known["metadata"]["resourceVersion"]), 0
-    for _ in range(4):
+    for _ in range(3):
         folder.close()
         certain = write_and_kill(folder.path, chance.randint(2, 12), chance.randint(0, 3000))
         found = await the_table(folder)

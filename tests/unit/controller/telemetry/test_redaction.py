@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode, urlsafe_b64encode
-from time import perf_counter
+from time import process_time
 from urllib.parse import quote
 
 import pytest
@@ -158,7 +158,7 @@ def test_redacting_again_changes_nothing(text: str) -> None:
 def test_long_texts_take_no_time() -> None:
     secrets = knowing(*(f"value-number-{number}" for number in range(200)))
     texts = ["a" * 100_000, "secret" * 20_000, "://" * 30_000, "token=" * 20_000, "Basic " * 20_000]
-    started = perf_counter()
+    started = process_time()
     for text in texts:
         secrets.redact(text)
-    assert perf_counter() - started < 10
+    assert process_time() - started < 10
