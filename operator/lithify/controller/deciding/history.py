@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.resources.compaction import Compaction, Reason, Strategy
-from lithify.resources.names import ANNOTATION_REQUESTED
+from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
@@ -62,8 +63,7 @@ def _counted(
     if reason in _NO_FAILURES or reason is Reason.PLANNED:
         return status
     if reason.status is ConditionStatus.TRUE:
-        is_full = run.spec.strategy is Strategy.FULL and not (run.spec.partitions or run.spec.buckets)
-        full_time = completed if is_full else status.last_full_time
+        full_time = completed if _is_full(run) else status.last_full_time
         return replace(
             status,
             last_success_time=completed,
@@ -77,11 +77,23 @@ def _counted(
     )
 
 
+def _is_full(run: Compaction) -> bool:
+    """Whether a run took all that a full compaction is to take: partitions that the operator chose are all.
+
+    The operator's choice follows the policy's filter and idle time; a person's is some part of the table.
+    """
+    chosen_by_operator = LABEL_TABLE in run.metadata.labels
+    is_part = bool(run.spec.buckets) or (bool(run.spec.partitions) and not chosen_by_operator)
+    return run.spec.strategy is Strategy.FULL and not is_part
+
+
 def _handled(table: LakeTable, runs: Sequence[Compaction]) -> str | None:
     """The request that was acted upon last: a run that answers it says so."""
     requested = table.metadata.annotations.get(ANNOTATION_REQUESTED)
     answers = {run.metadata.annotations.get(ANNOTATION_REQUESTED) for run in runs}
-    return requested if requested and requested[:256] in answers else table.status.handled_request
+    if requested and handled_request(requested) in answers:
+        return handled_request(requested)
+    return table.status.handled_request
 
 
 def _mark(run: Compaction) -> tuple[datetime, str]:

@@ -16,7 +16,7 @@ from lithify.resources.compaction import (
     Reason,
     Strategy,
 )
-from lithify.resources.names import ANNOTATION_REQUESTED
+from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import Condition, Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus
@@ -122,3 +122,15 @@ def test_a_request_is_handled_once_a_run_answers_it() -> None:
     assert after(known=asked).handled_request is None
     assert after(run("a", Reason.QUEUED, 1, "before"), known=asked).handled_request is None
     assert after(run("a", Reason.QUEUED, 1, "now"), known=asked).handled_request == "now"
+
+
+def test_a_request_that_is_too_long_for_status_is_echoed_as_far_as_it_fits() -> None:
+    asked = table(**{ANNOTATION_REQUESTED: "x" * 300})
+    assert after(run("a", Reason.QUEUED, 1, "x" * 256), known=asked).handled_request == "x" * 256
+
+
+def test_partitions_that_the_operator_chose_are_all_that_a_full_run_is_to_take() -> None:
+    made = run("a", Reason.COMPACTED, 1, strategy=Strategy.FULL, partitions=({"dt": "a"},))
+    assert after(made).last_full_time is None
+    own = replace(made, metadata=replace(made.metadata, labels={LABEL_TABLE: "orders"}))
+    assert after(own).last_full_time is not None
