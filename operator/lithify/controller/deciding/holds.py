@@ -5,6 +5,7 @@ Used by `decide` and, for `held_until`, by `reconciling` when a Compaction has f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -15,6 +16,7 @@ from lithify.controller.deciding.situation import Due, Hold, Situation
 from lithify.controller.deciding.windows import describe_window, opening
 from lithify.controller.deciding.wording import count_of, moment_text
 from lithify.controller.deciding.zones import find_zone
+from lithify.resources.compaction import Reason
 from lithify.resources.policy import CompactionPolicySpec
 
 _MOST_DOUBLINGS = 20
@@ -47,7 +49,7 @@ def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
         return standing
     held = Held()
     if due.trigger != Occasion.REQUESTED:
-        held = _by_the_clock(situation, situation.policy, now)
+        held = _by_the_clock(situation, situation.policy, due, now)
     if held.hold is None and not situation.admitted:
         limit = situation.limit or "it waits for its turn"
         return Held(Hold.CONCURRENCY_LIMIT, limit, held.changes)
@@ -109,22 +111,41 @@ def _unready(situation: Situation) -> str | None:
     return None
 
 
-def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, now: datetime) -> Held:
+def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, now: datetime) -> Held:
     """Back-off and windows; requests do not come here."""
     doubted = None
-    until = situation.table.status.held_until
-    if until is not None and now < until:
+    longest = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
+    for until, message in _waits(situation, due, longest):
         # A wait that is longer than any was set by a clock that was wrong, or under another policy.
-        longest = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
-        if until - longest <= now:
-            return Held(Hold.BACK_OFF, _back_off_text(situation, until), until)
-        doubted = until - longest
+        if now < until <= now + longest:
+            return Held(Hold.BACK_OFF, message, until)
+        if now < until:
+            doubted = _earlier(doubted, until - longest)
     found = opening(policy.windows, find_zone(policy.time_zone), now)
-    changes = min((moment for moment in (doubted, found.until) if moment is not None), default=None)
+    changes = _earlier(doubted, found.until)
     if found.is_open or found.next_window is None:
         return Held(changes=changes)
     window = describe_window(found.next_window, policy.time_zone)
     return Held(Hold.OUTSIDE_WINDOW, f"the next window is {window}", changes)
+
+
+def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple[datetime, str]]:
+    """Until when the table is left alone, and why: after failures, and after a run in vain."""
+    status = situation.table.status
+    if status.held_until is not None:
+        yield status.held_until, _back_off_text(situation, status.held_until)
+    last, seen = status.last_compaction, situation.observation
+    if last is None or seen is None or last.reason != Reason.NOTHING_TO_DO:
+        return
+    # Should an observation and a planner ever disagree, runs must not follow one another for ever.
+    is_unwritten = seen.snapshot_time is None or seen.snapshot_time <= last.completion_time
+    if is_unwritten and last.strategy == due.strategy:
+        text = f"Compaction {last.name} found nothing to do, and nothing has been written since"
+        yield last.completion_time + longest, text
+
+
+def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((moment for moment in (one, other) if moment is not None), default=None)
 
 
 def _back_off_text(situation: Situation, until: datetime) -> str:

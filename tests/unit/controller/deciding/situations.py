@@ -13,7 +13,7 @@ from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.situation import Situation
 from lithify.resources.modelling import read
 from lithify.resources.policy import CompactionPolicySpec, Day, Window
-from lithify.resources.table import LakeTable, LakeTableStatus
+from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, KeptSnapshots, Observation
 
 BRIEFLY = settings(max_examples=40, deadline=None)
@@ -170,6 +170,7 @@ def situations(draw: st.DrawFn, now: datetime) -> Situation:
         next_full_time=draw(st.none() | near.map(_to_minute) | far),
         held_until=draw(st.none() | near | far),
         consecutive_failures=draw(st.integers(0, 5)),
+        last_compaction=draw(st.none() | st.builds(_in_vain, near | far)),
     )
     seen = draw(st.sampled_from([QUIET, BUSY, BUSY, replace(QUIET, full_bytes=0), REFUSED, None]))
     return Situation(
@@ -183,6 +184,10 @@ def situations(draw: st.DrawFn, now: datetime) -> Situation:
         requested=draw(st.sampled_from([None, None, "today"])),
         requested_strategy=draw(st.sampled_from([None, "Full"])),
     )
+
+
+def _in_vain(moment: datetime) -> RunSummary:
+    return RunSummary(name="orders-6", strategy="Minor", reason="NothingToDo", completion_time=moment)
 
 
 def _to_minute(moment: datetime) -> datetime:

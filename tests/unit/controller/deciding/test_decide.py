@@ -17,7 +17,7 @@ from lithify.controller.deciding.holds import held_until
 from lithify.controller.deciding.situation import Decision, Hold, Situation
 from lithify.resources.compaction import Strategy
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import LakeTableStatus
+from lithify.resources.table import LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, Observation
 from support.cases import case
 from unit.controller.deciding.situations import (
@@ -322,6 +322,31 @@ class TestHolds:
     def test_back_off(self, until: datetime, hold: Hold | None, wake: datetime | None) -> None:
         decision = decide(situation(BUSY, status=LakeTableStatus(held_until=until)), NOON)
         assert (decision.hold, decision.wake) == (hold, wake)
+
+    @pytest.mark.parametrize(
+        ("reason", "strategy", "age", "hold"),
+        [
+            case("NothingToDo", "Minor", 600, Hold.BACK_OFF, id="in vain, and nothing written since"),
+            case("NothingToDo", "Minor", 601, None, id="in vain, but long ago"),
+            case("NothingToDo", "Minor", -5, None, id="in vain, by a clock that is ahead"),
+            case("NothingToDo", "Full", 600, None, id="another strategy"),
+            case("Compacted", "Minor", 600, None, id="not in vain"),
+        ],
+    )
+    def test_after_a_run(self, reason: str, strategy: str, age: int, hold: Hold | None) -> None:
+        last = RunSummary(
+            name="orders-6", strategy=strategy, reason=reason, completion_time=NOON - age * SECOND
+        )
+        written = replace(BUSY, snapshot_time=NOON - 601 * SECOND)
+        asked = situation(written, status=LakeTableStatus(last_compaction=last))
+        assert decide(asked, NOON).hold == hold
+
+    def test_a_run_in_vain_holds_back_nothing_that_was_written_since(self) -> None:
+        last = RunSummary(name="orders-6", strategy="Minor", reason="NothingToDo", completion_time=NOON)
+        asked = situation(BUSY, status=LakeTableStatus(last_compaction=last))
+        assert decide(asked, NOON).hold is Hold.BACK_OFF
+        written = replace(BUSY, snapshot_time=NOON + SECOND)
+        assert decide(replace(asked, observation=written), NOON).hold is None
 
     def test_the_window_is_named_with_its_zone(self) -> None:
         decision = decide(situation(BUSY, CLOSED), NOON)
