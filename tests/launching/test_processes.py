@@ -33,7 +33,7 @@ from unit.job.orders import copy_of, make_orders, rows
 
 pytestmark = pytest.mark.spark
 
-DEADLINE = 90.0
+DEADLINE = 200.0
 PASSWORD = "correct-horse-battery-staple"
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "key"})
 
@@ -60,15 +60,20 @@ Make = Callable[..., ProcessLauncher]
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
     """Makes launchers over one folder, each as if another operator had been started."""
 
+    launchers: list[ProcessLauncher] = []
+
     def launcher(faults: str = "", clock: SystemClock | None = None, **settings: Any) -> ProcessLauncher:
         variables = {"LITHIFY_FAULTS": faults} if faults else {}
         made = ProcessSettings(tmp_path / "state", [LITHIFY, "drive"], variables=variables, **settings)
-        return ProcessLauncher(made, settings.pop("secrets", secrets), clock or SystemClock())
+        launchers.append(ProcessLauncher(made, secrets, clock or SystemClock()))
+        return launchers[-1]
 
     yield launcher
     for folder in DriverFolder.all(tmp_path / "state"):
         if (record := folder.record()) is not None:
             folder.send(record, signal.SIGKILL)
+    for child in [child for made in launchers for child in made._children.values()]:
+        child.wait(DEADLINE)
 
 
 async def until(launcher: ProcessLauncher, holds: Callable[[DriverState], bool]) -> DriverState:
@@ -299,7 +304,7 @@ async def test_credentials_are_in_the_pipe_only(make: Make, table: TableAddress,
     record = DriverFolder(tmp_path / "state", KEY).record()
     assert record is not None
     session = [path for path in Path("/proc").glob("[0-9]*") if _session(path) == record.pid]
-    said = [(path / name).read_bytes() for path in session for name in ("cmdline", "environ")]
+    said = [_said(path / name) for path in session for name in ("cmdline", "environ")]
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert len(session) > 1
     assert b"LITHIFY_OUTCOME" in b"".join(said)
@@ -307,6 +312,13 @@ async def test_credentials_are_in_the_pipe_only(make: Make, table: TableAddress,
 
     await launcher.stop(KEY, started.uid)
     await until(launcher, ended)
+
+
+def _said(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""  # one of the short-lived processes around Spark
 
 
 def _session(process: Path) -> int | None:

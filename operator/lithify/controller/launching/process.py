@@ -146,6 +146,8 @@ class ProcessLauncher:
             for key in {key for key in now.keys() | seen.keys() if now.get(key) != seen.get(key)}:
                 self._tell(key)
             seen = now
+            for child in self._children.values():
+                child.poll()  # its folder may be gone, and nobody would ask for its exit code
             await asyncio.sleep(self._settings.poll_seconds)
 
     def _watched(self, folder: DriverFolder) -> object:
