@@ -1,0 +1,76 @@
+"""What a node would do with the driver's pod of a Compaction: the API server of these tests has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from end_to_end.server import PATIENCE, PODS, Object, Refused, Story
+from end_to_end.stage import Stage
+from lithify.resources.compaction import Reason
+from lithify.resources.names import ANNOTATION_PROGRESS
+from lithify.resources.outcome import Outcome, Progress, write_outcome, write_progress
+from lithify.resources.outcome import Stage as DriverStage
+
+STARTED = "2026-05-04T11:00:00Z"
+ENDED = "2026-05-04T11:01:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Kubelet:
+    """The kubelet of one pod."""
+
+    stage: Stage
+    pods: Story
+    run: str
+
+    @property
+    def pod(self) -> str:
+        """The pod's name."""
+        return f"{self.run}-driver"
+
+    def takes(self) -> Object:
+        """Waits for the pod, and binds it to its node."""
+        found = self.pods.until(PODS, self.pod, lambda _: True, seconds=PATIENCE)
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": self.pod}, "target": target}
+        self.stage.server.post(PODS, self.pod, "binding", body)
+        return found
+
+    def runs(self, stage: DriverStage = DriverStage.RUNNING) -> None:
+        """The driver runs and tells how far it is."""
+        self._reports("Running", running={"startedAt": STARTED})
+        note = {ANNOTATION_PROGRESS: write_progress(Progress(stage=stage, total=1))}
+        self.stage.server.patch(PODS, self.pod, {"metadata": {"annotations": note}})
+
+    def waits(self, reason: str, message: str) -> None:
+        """The container cannot be started."""
+        self._reports("Pending", waiting={"reason": reason, "message": message})
+
+    def ends(self, code: int, message: str = "", reason: str = "Error") -> None:
+        """The container has ended."""
+        ended = {"exitCode": code, "reason": reason, "message": message}
+        times = {"startedAt": STARTED, "finishedAt": ENDED}
+        self._reports("Failed" if code else "Succeeded", terminated={**ended, **times})
+
+    def ends_with(self, reason: Reason, uid: str, **fields: Any) -> None:
+        """The driver has ended, and left an outcome."""
+        self.ends(0, write_outcome(Outcome(run=uid, attempt=1, reason=reason, **fields)), "Completed")
+
+    def is_lost(self) -> None:
+        """Nobody hears of the node."""
+        self.stage.server.patch(PODS, self.pod, {"status": {"phase": "Unknown"}}, sub="/status")
+
+    def is_gone(self) -> bool:
+        """Whether there is no such pod."""
+        try:
+            self.stage.server.get(PODS, self.pod)
+        except Refused as problem:
+            return problem.status == 404
+        return False
+
+    def _reports(self, phase: str, **state: Any) -> None:
+        container = {"name": "lithify", "state": state, "ready": phase == "Running"}
+        container |= {"restartCount": 0, "image": "lithify:test", "imageID": ""}
+        status = {"status": {"phase": phase, "containerStatuses": [container]}}
+        self.stage.server.patch(PODS, self.pod, status, sub="/status")

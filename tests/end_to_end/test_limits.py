@@ -1,0 +1,60 @@
+"""How much runs at once: by policy, and never two runs of a table, whatever it is called."""
+
+from __future__ import annotations
+
+from end_to_end.objects import QUIET
+from end_to_end.server import COMPACTIONS, condition
+from end_to_end.stage import Stage, compactions_of, message, proves
+from lithify.resources.compaction import Reason
+from oracle.client import Oracle, Table
+
+
+@proves(Reason.QUEUED, Reason.COMPACTED)
+def test_a_policy_lets_one_run_at_a_time(oracle: Oracle, plain: Table, stage: Stage) -> None:
+    limits = {"limits": {"activeRuns": 1}, "triggers": {"primaryKey": {"sortedRuns": 2}}}
+    with stage.holds.armed("tasks-done") as hold:
+        one = stage.care_for(stage.copied(plain, "one"), "one", under=limits)
+        first = stage.first_run(one)
+        hold.reached()
+        two = stage.care_for(stage.copied(plain, "two"), "two", under=one.policy)
+        held = stage.table_says(two, "CompactionNeeded", "True")
+        assert "all 1 runs" in message(held, "CompactionNeeded")
+        asked = stage.run(two)
+        stage.stands(asked, Reason.QUEUED, "all 1 runs")
+        hold.release()
+
+    stage.ended(first)
+    stage.ended(asked)
+    assert _most_at_once(stage) == 1
+    assert [compactions_of(oracle, care.table) for care in (one, two)] == [1, 1]
+
+
+@proves(Reason.QUEUED, Reason.COMPACTED, Reason.NOTHING_TO_DO)
+def test_two_runs_of_a_table_wait_for_each_other(oracle: Oracle, plain: Table, stage: Stage) -> None:
+    table = stage.copied(plain)
+    one, same = stage.care_for(table, "one"), stage.care_for(table, "same", under={"triggers": QUIET})
+    with stage.holds.armed("tasks-done") as hold:
+        first = stage.run(one, "first")
+        hold.reached()
+        second, third = stage.run(one, "second"), stage.run(same, "third")
+        for waiting in (second, third):
+            stage.stands(waiting, Reason.QUEUED, first)
+        hold.release()
+
+    for run in (first, second, third):
+        stage.ended(run)
+    assert _most_at_once(stage) == 1
+    assert compactions_of(oracle, table) == 1
+
+
+def _most_at_once(stage: Stage) -> int:
+    """How many of the namespace's runs had a driver at the same time, at most."""
+    names = stage.story.names(COMPACTIONS)
+    versions = [version for name in names for version in stage.story.versions(COMPACTIONS, name)]
+    standing: dict[str, bool] = {}
+    most = 0
+    for version in sorted(versions, key=lambda version: int(version["metadata"]["resourceVersion"])):
+        reason = condition(version, "Succeeded").get("reason", Reason.PENDING)
+        standing[version["metadata"]["uid"]] = Reason(reason).has_driver
+        most = max(most, sum(standing.values()))
+    return most

@@ -1,0 +1,187 @@
+"""Drivers as pods. There is no node here: the tests report what its kubelet would."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster.fixtures import Cluster
+from end_to_end.kubelet import Kubelet
+from end_to_end.objects import NO_RETRIES, QUIET
+from end_to_end.server import COMPACTIONS, PODS, Story, condition
+from end_to_end.stage import Stage, message, proves, stage_in
+from lithify.resources.compaction import Reason, ResultSummary
+from lithify.resources.names import FINALIZER_DRIVER
+from oracle.client import Table
+
+DEADLINES = {"schedulingSeconds": 10, "lostSeconds": 10}
+ONCE = {"triggers": QUIET, "retries": NO_RETRIES, "deadlines": DEADLINES}
+Started = Callable[..., Kubelet]
+
+
+@pytest.fixture(scope="module")
+def podding(
+    cluster: Cluster, port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Stage, Story]]:
+    """A namespace whose operator makes pods, and the story of these."""
+    name = f"pods-{secrets.token_hex(4)}"
+    cluster.kubectl("create", "namespace", name)
+    try:
+        cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
+        with ExitStack() as stack:
+            stage = stage_in(stack, cluster, port, name, tmp_path_factory.mktemp("pods"))
+            stage.operator.options = ("--launcher", "kubernetes", "--image", "lithify:test")
+            stage.operator.restart()
+            yield stage, stack.enter_context(Story(stage.server, (PODS,)))
+    finally:
+        cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def pods(podding: tuple[Stage, Story], tmp_path: Path) -> Iterator[Stage]:
+    """A stage on which drivers are pods."""
+    stage = replace(podding[0], folder=tmp_path, suffix=secrets.token_hex(3))
+    yield stage
+    stage.clear()
+    assert podding[1].wait(lambda: not podding[1].all(PODS), 60.0), "a pod is left"
+
+
+@pytest.fixture
+def started(podding: tuple[Stage, Story], pods: Stage, plain: Table) -> Started:
+    """Starts a run, and has a node take its pod."""
+
+    def start(**spec: object) -> Kubelet:
+        care = pods.care_for(pods.copied(plain), under=ONCE)
+        kubelet = Kubelet(pods, podding[1], pods.run(care, **spec))
+        kubelet.takes()
+        return kubelet
+
+    return start
+
+
+@proves(Reason.SUBMITTING, Reason.PLANNING, Reason.RUNNING, Reason.COMPACTED)
+def test_result_is_read_from_what_the_pod_says_last(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    found = pods.server.get(PODS, kubelet.pod)
+    assert found["metadata"]["finalizers"] == [FINALIZER_DRIVER]
+    kubelet.runs()
+    run = pods.stands(kubelet.run, Reason.RUNNING)
+    assert run["status"]["driver"]["name"] == kubelet.pod
+
+    result = ResultSummary(input_files=412, output_files=9, input_bytes=6_500_000_000)
+    kubelet.ends_with(Reason.COMPACTED, run["metadata"]["uid"], result=result, committed_snapshot_id="5")
+
+    done = pods.ended(kubelet.run)
+    assert (done["status"]["files"], done["status"]["committedSnapshotId"]) == ("412→9", "5")
+    kubelet.pods.until(PODS, kubelet.pod, lambda found: not found["metadata"].get("finalizers"))
+
+
+@proves(Reason.IMAGE_ERROR)
+def test_an_image_that_cannot_be_had(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    kubelet.waits("ImagePullBackOff", "no such image")
+    pods.ended(kubelet.run)
+    assert "no such image" in message(pods.stands(kubelet.run, Reason.IMAGE_ERROR))
+
+
+@proves(Reason.INVALID_SPEC)
+def test_a_container_that_cannot_be_configured(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    kubelet.waits("CreateContainerConfigError", "no such volume")
+    pods.ended(kubelet.run)
+    assert "no such volume" in message(pods.stands(kubelet.run, Reason.INVALID_SPEC))
+
+
+@proves(Reason.SCHEDULING_TIMED_OUT)
+def test_no_room(podding: tuple[Stage, Story], pods: Stage, plain: Table) -> None:
+    nowhere = {"driver": {"podTemplate": {"spec": {"nodeSelector": {"no": "where"}}}}}
+    care = pods.care_for(pods.copied(plain), under={**ONCE, "spark": nowhere})
+    run = pods.run(care)
+    pods.ended(run)
+    pods.stands(run, Reason.SCHEDULING_TIMED_OUT)
+
+
+@proves(Reason.OUT_OF_MEMORY)
+def test_the_driver_had_too_little_memory(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    kubelet.runs()
+    kubelet.ends(137, reason="OOMKilled")
+    pods.ended(kubelet.run)
+    pods.stands(kubelet.run, Reason.OUT_OF_MEMORY)
+
+
+@proves(Reason.DRIVER_LOST)
+def test_somebody_deletes_the_pod(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    kubelet.runs()
+    pods.stands(kubelet.run, Reason.RUNNING)
+    pods.server.delete(PODS, kubelet.pod)
+    kubelet.ends(143)
+    pods.ended(kubelet.run)
+    pods.stands(kubelet.run, Reason.DRIVER_LOST)
+
+
+@proves(Reason.DRIVER_LOST)
+def test_the_node_is_lost(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    kubelet.runs()
+    pods.stands(kubelet.run, Reason.RUNNING)
+    kubelet.is_lost()
+
+    lost = pods.ended(kubelet.run)
+
+    pods.stands(kubelet.run, Reason.DRIVER_LOST)
+    assert "may still commit" in message(lost)
+    assert condition(lost, "Stalled")["status"] == "True"
+    assert not kubelet.is_gone()
+    kubelet.ends(137)
+    kubelet.pods.until(PODS, kubelet.pod, lambda found: not found["metadata"].get("finalizers"))
+
+
+@proves(Reason.DRIVER_FAILED)
+def test_the_driver_ends_without_a_word(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    kubelet.runs()
+    kubelet.ends(3)
+    pods.ended(kubelet.run)
+    pods.stands(kubelet.run, Reason.DRIVER_FAILED)
+
+
+@proves(Reason.CANCELLED)
+def test_cancelled_before_it_had_a_node(podding: tuple[Stage, Story], pods: Stage, plain: Table) -> None:
+    run = pods.run(pods.care_for(pods.copied(plain), under=ONCE))
+    kubelet = Kubelet(pods, podding[1], run)
+    podding[1].until(PODS, kubelet.pod, lambda _: True)
+    pods.server.patch(COMPACTIONS, run, {"spec": {"cancel": True}})
+    pods.ended(run)
+    pods.stands(run, Reason.CANCELLED)
+    podding[1].until_gone(PODS, kubelet.pod)
+
+
+def test_a_namespace_with_a_driver_can_be_deleted(
+    cluster: Cluster, port: int, plain: Table, tmp_path: Path
+) -> None:
+    name = f"ending-{secrets.token_hex(4)}"
+    cluster.kubectl("create", "namespace", name)
+    cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
+    with ExitStack() as stack:
+        stage = stage_in(stack, cluster, port, name, tmp_path)
+        stage.operator.options = ("--launcher", "kubernetes", "--image", "lithify:test", "--home", "default")
+        pods = stack.enter_context(Story(stage.server, (PODS,)))
+        stage.operator.restart()
+        run = stage.run(stage.care_for(stage.copied(plain), under=ONCE))
+        kubelet = Kubelet(stage, pods, run)
+        kubelet.takes()
+        kubelet.runs()
+        stage.stands(run, Reason.RUNNING)
+
+        cluster.kubectl("delete", "namespace", name, "--wait=false")
+        pods.until(PODS, kubelet.pod, lambda found: "deletionTimestamp" in found["metadata"])
+        kubelet.ends(143)
+
+        cluster.kubectl("wait", "--for=delete", "--timeout=120s", f"namespace/{name}")
