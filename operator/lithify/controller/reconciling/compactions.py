@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from lithify.controller.cluster.table_lock import Holder, lock_name
 from lithify.controller.deciding.overrides import table_overrides
@@ -63,7 +65,7 @@ class _Memory:
     lock: str | None = None
     former: Holder | None = None
     found: RunFound | Unknown | None = UNKNOWN
-    search: asyncio.Task[None] | None = None
+    search: asyncio.Future[None] | None = None
     refusal: tuple[int, str] | None = None
 
 
@@ -75,10 +77,12 @@ class Compactions:
         world: what it works with.
         unreleased: Compactions that have a driver whose result may not be recorded; all others that are over
             need no second look.
+        begin: begins something that goes on beside everything else.
     """
 
     world: World
     unreleased: set[ObjectKey] = field(default_factory=set)
+    begin: Callable[[Coroutine[Any, Any, None]], asyncio.Future[None]] = asyncio.create_task
     _memories: dict[ObjectKey, _Memory] = field(default_factory=dict)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
@@ -282,7 +286,7 @@ class Compactions:
     def _search(self, run: Compaction, memory: _Memory) -> None:
         """Looks for what a run has committed, beside everything else: catalogs may be slow to answer."""
         if memory.search is None or memory.search.done():
-            memory.search = asyncio.create_task(self._find(run, memory))
+            memory.search = self.begin(self._find(run, memory))
 
     async def _find(self, run: Compaction, memory: _Memory) -> None:
         world = self.world
