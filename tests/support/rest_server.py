@@ -97,9 +97,10 @@ class RestServer:
                 overrides = {"data-token.enabled": str(self._gives_tokens).lower()}
                 return 200, {"defaults": {"prefix": "quarry"}, "overrides": overrides}
             case ["GET", "v1", "quarry", "databases"]:
-                return 200, {"databases": _names(self._folder, "*.db")}
+                return 200, {"databases": _names(self._folder, "*.db"), "nextPageToken": None}
             case ["GET", "v1", "quarry", "databases", database, "tables"]:
-                return 200, {"tables": _names(self._folder / f"{database}.db", "*")}
+                tables = _names(self._folder / f"{database}.db", "*")
+                return 200, {"tables": tables, "nextPageToken": None}
             case [_, "v1", "quarry", "databases", database, "tables", name, *rest]:
                 folder = self._folder / f"{database}.db" / name
                 if not folder.is_dir():

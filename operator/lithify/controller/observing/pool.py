@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -27,6 +28,7 @@ from lithify.controller.observing.wire import (
 from lithify.errors import LithifyError, ProcessLost, TimedOut
 from lithify.tables.observation import Observation, RunFound
 
+_MOMENT = 0.01
 _CLOSING = 5.0
 """Seconds that killed workers may take to disappear when the pool is closed."""
 
@@ -80,6 +82,7 @@ class ObserverPool:
         self._active: Counter[str] = Counter()
         self._suspects: set[str] = set()
         self._workers: set[WorkerProcess] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -120,14 +123,14 @@ class ObserverPool:
             if not waiting.place.done():
                 waiting.place.set_exception(_closed())
         self._waiting.clear()
-        for place in self._free:
-            if place.retiring is not None:
-                place.retiring.cancel()
-        workers = list(self._workers)
-        for worker in workers:
+        for worker in self._workers:
             worker.kill()
-        if workers:
-            await asyncio.wait([asyncio.create_task(worker.wait()) for worker in workers], timeout=_CLOSING)
+        for place in self._free:
+            self._forget(place)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSING):
+                while self._workers or self._ending:
+                    await asyncio.wait(self._ending or {asyncio.create_task(asyncio.sleep(_MOMENT))})
 
     @property
     def pids(self) -> frozenset[int]:
@@ -160,23 +163,22 @@ class ObserverPool:
     async def _reply(self, place: _Place, message: bytes, what: str, timeout: float) -> Reply:
         worker = place.worker
         if worker is None or worker.has_ended:
-            place.worker, place.seen = None, OrderedDict()
-            worker = await WorkerProcess.start(self._settings.worker, self._settings.start_seconds)
+            self._forget(place)
+            worker = place.worker = await WorkerProcess.start()
             self._workers.add(worker)
-            place.worker = worker
-        if self._is_closed:
-            worker.kill()
-            raise _closed()
         try:
+            if not worker.answered:
+                await worker.be_ready(self._settings.worker, self._settings.start_seconds)
+            self._check_open()
             return await worker.ask(message, what, timeout)
         except BaseException:
+            worker.kill()
             self._forget(place)
             raise
 
     async def _take(self, key: str, catalog: str) -> _Place:
         """Waits for a place. One in which the table was seen is preferred, then one with a worker."""
-        if self._is_closed:
-            raise _closed()
+        self._check_open()
         waiting = _Waiting(key, catalog, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._hand_out()
@@ -188,6 +190,10 @@ class ObserverPool:
             elif not waiting.place.cancelled() and waiting.place.exception() is None:
                 self._give_back(waiting.place.result(), "", catalog)
             raise
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise _closed()
 
     def _hand_out(self) -> None:
         """Gives free places to who waits longest, but of a catalog that timed out to one at a time."""
@@ -233,8 +239,14 @@ class ObserverPool:
             self._forget(place)
 
     def _forget(self, place: _Place) -> None:
+        """Empties a place; its worker has ended or is about to."""
+        if place.retiring is not None:
+            place.retiring.cancel()
         if place.worker is not None:
             self._workers.discard(place.worker)
+            ending = asyncio.get_running_loop().create_task(place.worker.wait())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
         place.worker, place.seen, place.retiring = None, OrderedDict(), None
 
 

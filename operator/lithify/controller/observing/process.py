@@ -30,12 +30,14 @@ _LEAN = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 """Settings under which libraries take less memory; metadata needs no threads of theirs."""
+_STARTING = "starting an observing worker"
+_CHUNK = 1 << 16
 _ENDING = 1.0
 """Seconds that a lost process may take until its exit code is there."""
 
 
 class WorkerProcess:
-    """A worker that has said that it is ready."""
+    """A worker. It can be asked once it is ready."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -43,25 +45,19 @@ class WorkerProcess:
         self.resident_bytes = 0
 
     @classmethod
-    async def start(cls, settings: WorkerSettings, seconds: float) -> WorkerProcess:
-        """Starts a worker and waits until it can be asked.
+    async def start(cls) -> WorkerProcess:
+        """Starts a worker.
 
         Raises:
-            ProcessLost: it did not start.
+            ProcessLost: the system refuses.
         """
         try:
             process = await create_subprocess_exec(
                 sys.executable, "-P", "-m", _WORKER, stdin=PIPE, stdout=PIPE, env={**os.environ, **_LEAN}
             )
         except OSError as error:
-            raise ProcessLost("starting an observing worker", f"the system refuses ({error})") from error
-        worker = cls(process)
-        try:
-            await worker.ask(framed(settings), "starting an observing worker", seconds)
-        except TimedOut as error:
-            raise ProcessLost("starting an observing worker", str(error)) from error
-        worker.answered = 0
-        return worker
+            raise ProcessLost(_STARTING, f"the system refuses ({error})") from error
+        return cls(process)
 
     @property
     def pid(self) -> int:
@@ -73,6 +69,18 @@ class WorkerProcess:
         """Whether it is known to have ended."""
         replies = self._process.stdout
         return self._process.returncode is not None or replies is None or replies.at_eof()
+
+    async def be_ready(self, settings: WorkerSettings, seconds: float) -> None:
+        """Tells the worker its settings and waits until it can be asked.
+
+        Raises:
+            ProcessLost: it ended, or took longer.
+        """
+        try:
+            await self.ask(framed(settings), _STARTING, seconds)
+        except TimedOut as error:
+            raise ProcessLost(_STARTING, str(error)) from error
+        self.answered = 0
 
     async def ask(self, message: bytes, what: str, seconds: float) -> Reply:
         """Asks a question. After anything but a reply the worker is killed: nobody knows what it is doing.
@@ -113,7 +121,9 @@ class WorkerProcess:
             self._process.stdin.close()
 
     async def wait(self) -> None:
-        """Waits until it has ended."""
+        """Waits until it has ended and its pipes are closed; nobody may be asking it."""
+        while self._process.stdout is not None and await self._process.stdout.read(_CHUNK):
+            pass
         await self._process.wait()
 
     async def _exchange(self, message: bytes) -> Reply:

@@ -1,0 +1,127 @@
+"""Tables that Java writes, compacts and expires: looks agree with what Java itself says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from lithify.clock import SystemClock
+from lithify.tables.observation import Observation
+from lithify.tables.paimon.catalog import TableAddress
+from lithify.tables.paimon.kept import KeptTables
+from lithify.tables.paimon.observation import Look, TableWatch
+from oracle.client import Oracle, Table
+from support.tables import PLAIN, append, expire, make_plain, upserts
+
+pytestmark = pytest.mark.oracle
+
+DATED = {"dt": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
+
+
+class Watcher:
+    """Looks at a table again and again, and each time makes sure that a full look finds the same."""
+
+    def __init__(self, table: Table, folder: Path) -> None:
+        self._watch = TableWatch(KeptTables(folder / "kept", 1 << 20), SystemClock(UTC))
+        self._fresh = TableWatch(KeptTables(folder / "fresh", 1 << 20), SystemClock(UTC))
+        self._look = Look(TableAddress(str(table.warehouse), str(table.name)), "uid", UTC)
+        self.seen: Observation | None = None
+
+    def look(self) -> Observation | None:
+        known = self.seen
+        look = self._look
+        if known is not None:
+            look = replace(look, known_uuid=known.table_uuid, known_snapshot=known.snapshot)
+        found = self._watch.observe(look)
+        assert (found or known) == self._fresh.observe(replace(self._look, is_full=True))
+        self.seen = found or known
+        return found
+
+    def find(self) -> Observation:
+        found = self.look()
+        assert found is not None
+        return found
+
+
+def test_files_are_those_that_java_sees(oracle: Oracle, tmp_path: Path) -> None:
+    table = make_plain(oracle, tmp_path / "warehouse", buckets=2)
+    watcher = Watcher(table, tmp_path)
+
+    def agrees() -> Observation:
+        found, files = watcher.find(), oracle.files(table)
+        assert (found.files, found.bytes) == (len(files), sum(file.size for file in files))
+        assert found.level0_files == sum(file.level == 0 for file in files)
+        return found
+
+    before = agrees()
+    assert before.sorted_runs == 6
+    append(oracle, table)
+    agrees()
+    oracle.compact(table, full=False)
+    agrees()
+    append(oracle, table)
+    oracle.compact(table)
+    after = agrees()
+    assert (after.level0_files, after.sorted_runs, after.findings) == (0, 1, ())
+    assert after.snapshots.expired_bytes > before.bytes
+    assert watcher.look() is None
+
+
+def test_deletes_that_java_counts(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path / "warehouse", "db.t")
+    oracle.create_table(table, PLAIN, primary_key=["id"], options={"bucket": "1"})
+    oracle.write(table, upserts(range(60), "a"))
+    oracle.write(table, [["-D", key, None, None] for key in range(20)])
+    assert Watcher(table, tmp_path).find().delete_percent == 25
+
+
+def test_expiry_partitions_and_new_columns(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path / "warehouse", "db.t")
+    keys = {"primary_key": ["dt", "id"], "partition_keys": ["dt"]}
+    oracle.create_table(table, DATED, options={"bucket": "1"}, **keys)  # type: ignore[arg-type]  # two lists
+    for commit in range(3):
+        oracle.write(table, [["+I", dt, key, f"{commit}"] for dt in ("a", "b") for key in range(10)])
+    watcher = Watcher(table, tmp_path)
+    assert watcher.find().partitions == 2
+
+    oracle.drop_partition(table, {"dt": "a"})
+    assert watcher.find().partitions == 1
+
+    oracle.compact_manifests(table)
+    watcher.look()
+
+    oracle.alter_table(table, {"add_column": {"name": "n", "type": "BIGINT"}})
+    oracle.write(table, [["+I", "c", 1, "x", 7]])
+    assert watcher.find().schema_id == 1
+
+    oracle.compact(table)
+    expire(oracle, table)
+    oracle.write(table, [["+I", "c", 2, "x", 7]])
+    found = watcher.find()
+    assert (found.snapshots.count, found.snapshots.expired_bytes) == (2, 0)
+
+
+def test_rolled_back_by_java(oracle: Oracle, tmp_path: Path) -> None:
+    table = make_plain(oracle, tmp_path / "warehouse", commits=2)
+    watcher = Watcher(table, tmp_path)
+    watcher.find()
+    oracle.rollback_to(table, snapshot_id=1)
+    for _ in range(3):
+        append(oracle, table)
+    found = watcher.find()
+    assert (found.snapshot, found.files) == (4, 4)
+
+
+@pytest.mark.parametrize("write_only", ["true", "false"])
+def test_who_expires_snapshots(write_only: str, oracle: Oracle, tmp_path: Path) -> None:
+    """Java's writers leave snapshots alone exactly where the observation says so."""
+    options = {"write-only": write_only, "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"}
+    table = make_plain(oracle, tmp_path / "warehouse", commits=1, **options)
+    for _ in range(3):
+        oracle.write(table, upserts(range(5), "x"), options={"write-only": write_only})
+    found = Watcher(table, tmp_path).find()
+    assert found.snapshots.writers_expire == (write_only == "false")
+    assert (found.snapshots.count <= 2) == found.snapshots.writers_expire
