@@ -28,6 +28,7 @@ from lithify.controller.operator import Edges, Operator, Settings
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.telemetry.logs import hide, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
+from lithify.controller.telemetry.server import Pages, serve
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -101,7 +102,10 @@ async def _operate(options: dict[str, Any]) -> int:
             hide=hide,
             conf_problem=conf_problem,
         )
-        return await run_until_signalled(Operator(_settings(options), edges))
+        operator = Operator(_settings(options), edges)
+        pages = Pages(metrics.registry, lambda: operator.facts, operator.measure)
+        async with serve(options["listen"], pages):
+            return await run_until_signalled(operator)
 
 
 def _settings(options: dict[str, Any]) -> Settings:

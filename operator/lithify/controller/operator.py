@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Protocol, TypeVar
 
 from lithify.clock import Clock
@@ -32,6 +33,7 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
 from lithify.controller.reconciling.world import World
+from lithify.controller.telemetry.health import Facts, LoopLag
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.errors import ClusterUnavailable
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
@@ -121,6 +123,9 @@ class Operator:
         self.election = Election(edges.api, home, settings.identity, edges.clock, settings.terms)
         self.queue = Queue(_PRIORITIES)
         self.is_synced = False
+        self._lag = LoopLag()
+        self._since = monotonic()
+        self._heard: float | None = None
         api = Fenced(edges.api, self.election)
         store = Store()
         secrets = Secrets(api, edges.hide)
@@ -152,15 +157,36 @@ class Operator:
         """Ends it soon; drivers go on without it."""
         self._stop.set()
 
+    @property
+    def facts(self) -> Facts:
+        """How the work goes, for whoever asks after its health."""
+        return Facts(
+            is_leader=self.election.holds,
+            is_synced=self.is_synced,
+            since=self._since,
+            last_event=self._heard,
+            queue_seconds=self.queue.oldest_seconds,
+            reconcile_seconds=self.queue.longest_seconds,
+            lag_seconds=self._lag.seconds,
+        )
+
+    def measure(self) -> None:
+        """Brings those metrics up to date that are not counted as things happen."""
+        metrics = self._edges.metrics
+        metrics.queue(self.queue.depth, self.queue.oldest_seconds)
+        metrics.observation_age(self.looks.oldest_seconds)
+        metrics.loop_lag(self._lag.seconds)
+
     async def run(self) -> bool:
         """Works until it is stopped (True), or may not lead any more (False).
 
         Raises:
             ClusterRefused: it may not do what it has to, or the CRDs are missing.
         """
-        await _first_of(self._stop.wait(), self.election.win())
+        await _first_of(self._stop.wait(), self.election.win(), self._lag.measure())
         if self._stop.is_set():
             return True
+        self._since = monotonic()
         self._edges.metrics.leads(is_leader=True)
         try:
             await self._lead()
@@ -185,7 +211,8 @@ class Operator:
             await _first_of(
                 keep,
                 self._stop.wait(),
-                self._edges.events.run(self._intake.take, self._stop),
+                self._edges.events.run(self._take, self._stop),
+                self._lag.measure(),
                 self._world.launcher.watch(),
                 self._resync(),
                 self.looks.work(),
@@ -205,11 +232,16 @@ class Operator:
         self.is_synced = True
         _log.info("synced", extra={"tables": len(self._world.store.tables)})
 
+    def _take(self, kind: Kind, body: Object, gone: bool) -> None:  # the events' signature
+        self._heard = monotonic()
+        self._intake.take(kind, body, gone)
+
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self._settings.resync_seconds)
             await self._retried(lambda: self._intake.resync(self._world.api))
             await self._retried(self._compactions.sweep)
+            self._heard = monotonic()
 
     async def _retried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
         """The answer to a request that must not fail for good; a reign ends before it is tried for ever."""

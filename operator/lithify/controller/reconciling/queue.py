@@ -49,7 +49,7 @@ class Queue:
     ticks: Callable[[], float] = monotonic
     _ready: list[tuple[int, int, Item]] = field(default_factory=list)
     _waiting: dict[Item, _Waiting] = field(default_factory=dict)
-    _active: set[Item] = field(default_factory=set)
+    _active: dict[Item, float] = field(default_factory=dict)
     _again: set[Item] = field(default_factory=set)
     _timed: list[tuple[float, int, Item]] = field(default_factory=list)
     _due: dict[Item, float] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Queue:
                 waiting = self._waiting.get(item)
                 if waiting is not None and waiting.number == number:
                     del self._waiting[item]
-                    self._active.add(item)
+                    self._active[item] = self.ticks()
                     self._due.pop(item, None)
                     return item
             self._changed.clear()
@@ -115,8 +115,13 @@ class Queue:
         """For how long the first of them has waited."""
         return max((self.ticks() - waiting.since for waiting in self._waiting.values()), default=0.0)
 
+    @property
+    def longest_seconds(self) -> float:
+        """For how long the first of those has been looked at that are being looked at."""
+        return max((self.ticks() - since for since in self._active.values()), default=0.0)
+
     def _finish(self, item: Item) -> None:
-        self._active.discard(item)
+        self._active.pop(item, None)
         if item in self._again:
             self._again.discard(item)
             self._add(item)
