@@ -43,6 +43,9 @@ CANCELLED = "Cancelled as asked for by spec.cancel."
 OUT_OF_TIME = "The run took longer than its activeDeadlineSeconds allow."
 SUSPENDED = "Suspended by spec.suspend; set it to false to go on."
 _UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
+_REFUSED = frozenset({Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})
+"""What a driver ends with that was not let do its work. Its table may never be readable for us either, and who
+waits for that would hear a day later what is wrong."""
 _SNAPSHOT_DIGITS = 20
 
 
@@ -56,7 +59,8 @@ def record(case: Case, outcome: Outcome) -> Step:
         message = outcome.message or "No bucket needs compacting."
         return finish(case, Reason.NOTHING_TO_DO, message, plan=outcome.plan or case.status.plan)
     verdict = verdict_of_outcome(outcome)
-    return _failed(case, verdict, heeded=verdict.failure is Failure.USER)
+    is_last_word = verdict.reason in _REFUSED and outcome.attempt == case.status.attempts == 1
+    return _failed(case, verdict, heeded=verdict.failure is Failure.USER, is_last_word=is_last_word)
 
 
 def bury(case: Case, driver: DriverState | None) -> Step:
@@ -73,12 +77,17 @@ def bury(case: Case, driver: DriverState | None) -> Step:
     return _failed(case, verdict_of_death(driver), heeded=False)
 
 
-def fail(case: Case, verdict: Verdict) -> Step:
-    """Counts a failure; another attempt follows later unless there were too many."""
+def fail(case: Case, verdict: Verdict, *, is_last_word: bool = False) -> Step:
+    """Counts a failure; another attempt follows later unless there were too many.
+
+    `is_last_word`: the only driver that there was says itself that it was refused, so it committed nothing.
+    """
     status, retries = case.status, case.facts.policy.retries
     counts = counted(status.failures, verdict.failure)
     failed = count_of(counts, verdict.failure)
     if failed > limit_of(retries, verdict.failure):
+        if is_last_word:
+            return _final(case, verdict.reason, verdict.message, failures=counts)
         return finish(case, verdict.reason, verdict.message, failures=counts)
     wait = backoff_seconds(retries, verdict.failure, failed, case.run.metadata.uid, status.attempts)
     message = f"Attempt {status.attempts} failed with {verdict.reason.value}, another one follows: "
@@ -169,13 +178,13 @@ def stop_of(case: Case) -> StopStatus | None:
     return case.status.driver.stopping if case.status.driver else None
 
 
-def _failed(case: Case, verdict: Verdict, *, heeded: bool) -> Step:
+def _failed(case: Case, verdict: Verdict, *, heeded: bool, is_last_word: bool = False) -> Step:
     """Ends an attempt that failed; what the run was told to do goes first, unless the verdict is `heeded`."""
     stop = stop_of(case)
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
     if heeded or stop is None:
-        return fail(case, verdict)
+        return fail(case, verdict, is_last_word=is_last_word)
     if stop.reason in _UNDECIDED:
         return _stopped(case, stop)
     reason = Reason(stop.reason)

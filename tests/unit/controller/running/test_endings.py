@@ -31,7 +31,9 @@ from unit.controller.running.runs import (
 
 
 def search(way: Way, found: object = None) -> Way:
-    """Lets the run search its table."""
+    """Lets the run search its table, if it is to."""
+    if way.reason.is_final:
+        return way
     while Act.FIND_RUN not in way.ask().last.acts:
         assert way.run.status.search_time is not None
     return way.ask(found=found)
@@ -199,6 +201,23 @@ def test_each_kind_of_failure_has_its_limit(failure: Failure) -> None:
     assert way.reason is reason
     counts = way.run.status.failures
     assert getattr(counts, failure.value.replace("-", "_")) == limit + 1
+
+
+@pytest.mark.parametrize("reason", [Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED])
+def test_what_the_only_driver_was_refused_needs_no_look_into_the_table(reason: Reason) -> None:
+    """The table may never be readable for us either."""
+    way = under_way().ask(driver=ended(outcome_of(reason, Failure.USER, message="because")), found=UNKNOWN)
+    assert way.reason is reason
+    assert Act.FIND_RUN not in way.last.acts
+
+
+def test_what_a_later_driver_was_refused_says_nothing_of_an_earlier_one() -> None:
+    way = under_way().ask(driver=ended(outcome_of(Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE)))
+    way.ask(driver=None).ask(after=601).ask()
+    outcome = outcome_of(Reason.ACCESS_DENIED, Failure.USER, attempt=2, message="because")
+    way.ask(driver=ended(outcome, attempt=2, uid="pod-2"), found=UNKNOWN)
+    assert not way.reason.is_final
+    assert search(way, FOUND).reason is Reason.COMPACTED
 
 
 def test_more_memory_after_each_lack_of_it() -> None:
