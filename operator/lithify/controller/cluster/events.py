@@ -42,12 +42,28 @@ def _handler(kind: Kind, tell: Tell) -> Any:
     return seen
 
 
+class _NoMemory(kopf.DiffBaseStorage):
+    """What an object looked like before, which nobody asks: kopf would copy every object of every event."""
+
+    def build(self, **_: object) -> kopf.BodyEssence:
+        """Nothing of an object is compared."""
+        return kopf.BodyEssence({})
+
+    def fetch(self, **_: object) -> kopf.BodyEssence | None:
+        """Nothing is remembered."""
+        return None
+
+    def store(self, **_: object) -> None:
+        """Nothing is written."""
+
+
 def settings() -> kopf.OperatorSettings:
     """Has kopf be as quiet and frugal as it can be."""
     found = kopf.OperatorSettings()
     found.posting.enabled = False
     found.scanning.disabled = True
     found.persistence.finalizer = _FINALIZER
+    found.persistence.diffbase_storage = _NoMemory()
     found.watching.chunk_size = 500
     found.watching.server_timeout = 300  # watches end by themselves now and then, which heals silent stalls
     found.watching.client_timeout = 310

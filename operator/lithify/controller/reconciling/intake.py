@@ -60,6 +60,8 @@ class Intake:
             if known is not None and shelf.drop(key, body["metadata"].get("uid")):
                 self._changed(kind, known, None)
             return
+        if _is_known(shelf, body):
+            return
         try:
             found = read(model, body)
         except ValidationError as error:
@@ -117,6 +119,16 @@ class Intake:
         for run in self.store.runs_of(table.metadata.key):
             if not run.is_over:
                 self.queue.add(COMPACTION, run.metadata.key)
+
+
+def _is_known(shelf: Shelf[Any], body: Object) -> bool:
+    """Whether just this version was taken in before, which is cheaper to see than to read it again."""
+    meta = body["metadata"]
+    known = shelf.get(ObjectKey(meta["namespace"], meta["name"]))
+    if known is None:
+        return False
+    mark = known.metadata.uid, known.metadata.resource_version
+    return bool(mark == (meta.get("uid"), meta.get("resourceVersion")))
 
 
 def _is_own_write(before: Any, after: Any) -> bool:

@@ -28,6 +28,8 @@ async def write_status(api: Api, kind: Kind, known: Resource, status: Status) ->
     Raises:
         ClusterConflict: somebody else changed the object since `known` was read.
     """
+    if status == known.status:
+        return known  # by far the most frequent case, and cheap to see
     patch = difference(plain(known.status), _shown(plain(status)))
     if not patch:
         return known

@@ -142,6 +142,13 @@ def test_old_news_change_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
+def test_a_version_that_is_known_is_not_read_again(world: World, kind: Kind) -> None:
+    body = world.body(kind)
+    world.take(kind, body)
+    assert world.take(kind, {"metadata": body["metadata"], "spec": "not to be read"}) == set()
+
+
+@pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
 def test_what_is_gone_is_looked_at_once_more(world: World, kind: Kind) -> None:
     assert (kind.name, NAMES[kind]) in world.take(kind, world.body(kind), gone=True)
     assert world.take(kind, world.body(kind), gone=True) == set()
