@@ -16,7 +16,7 @@ from lithify.controller.observing.wire import WorkerSettings
 from support.rest_server import WAREHOUSE
 from support.small_tables import SmallTable
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds that nothing here takes unless it hangs."""
 
 
