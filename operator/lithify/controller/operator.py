@@ -26,7 +26,7 @@ from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.looks import Looks
 from lithify.controller.reconciling.loop import work
 from lithify.controller.reconciling.policies import Policies
-from lithify.controller.reconciling.queue import Queue
+from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
 from lithify.controller.reconciling.room import Room
 from lithify.controller.reconciling.secrets import Secrets
@@ -132,6 +132,7 @@ class Operator:
         self.looks = Looks(
             edges.observer,
             lambda key: self.queue.add(LAKE_TABLE, key),
+            lambda key, seconds: self.queue.add_after(Item(LAKE_TABLE.name, key), seconds),
             edges.metrics.observed,
             settings.places,
         )

@@ -1,7 +1,8 @@
 """Looking at tables: when, how many at a time, and what the last look at each one found.
 
 Asked by `tables`, which never waits for a look: it asks for one and is told, through the queue, when there is
-something to see. A table that does not answer costs its own place among the looks and nobody else's.
+something new, or else when the next look is due. A table that does not answer costs its own place among the
+looks and nobody else's.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-import random
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from time import monotonic
+from zlib import crc32
 
 from lithify.controller.observing.request import ObservationRequest, TableObserver
 from lithify.errors import LithifyError, TimedOut
@@ -40,6 +42,7 @@ class Seen:
         request: what was asked last; another question makes a look due at once.
         wanted: a look is due whatever the time.
         underway: a look is waiting or running.
+        awaited: somebody wants to be told of its end, whatever it finds.
     """
 
     observation: Observation | None = None
@@ -49,6 +52,7 @@ class Seen:
     request: ObservationRequest | None = None
     wanted: bool = False
     underway: bool = False
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,8 @@ class Looks:
 
     Attributes:
         observer: looks at tables.
-        tell: is told of a table that was looked at.
+        tell: is told of a table of which there is something new.
+        later: is told of all others, and in how many seconds they are to be asked for again.
         measure: is told of each look.
         places: how many looks run at a time.
         ticks: seconds that only ever grow.
@@ -82,11 +87,12 @@ class Looks:
 
     observer: TableObserver
     tell: Callable[[ObjectKey], None]
+    later: Callable[[ObjectKey, float], None]
     measure: Told
     places: int = 2
     ticks: Callable[[], float] = monotonic
     _seen: dict[ObjectKey, Seen] = field(default_factory=dict)
-    _waiting: list[tuple[float, int, ObjectKey, ObservationRequest, float]] = field(default_factory=list)
+    _waiting: list[tuple[float, int, ObjectKey, ObservationRequest, Rhythm]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -103,18 +109,20 @@ class Looks:
         self._seen.pop(key, None)
 
     def ask(self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm) -> float:
-        """Asks for a look if one is due; returns the seconds until the next one is."""
+        """Asks for a look if one is due; returns the seconds until it is, infinite while one is under way."""
         seen = self.seen(key)
         if seen.underway:
-            return rhythm.every
+            seen.awaited = True
+            return math.inf
         wait = self._wait(key, seen, request, rhythm)
         if wait > 0:
             return wait
         asked = self._question(seen, request, rhythm)
+        seen.awaited = seen.wanted or seen.request != request
         seen.underway, seen.wanted, seen.request = True, False, request
-        heapq.heappush(self._waiting, (self.ticks(), next(self._numbers), key, asked, rhythm.timeout))
+        heapq.heappush(self._waiting, (self.ticks(), next(self._numbers), key, asked, rhythm))
         self._changed.set()
-        return rhythm.every
+        return math.inf
 
     async def work(self) -> None:
         """Looks at tables for ever, so many at a time."""
@@ -134,8 +142,7 @@ class Looks:
         if seen.looked is None or seen.wanted or seen.request != request:
             return 0.0
         every = rhythm.retry if seen.error is not None else rhythm.every
-        spread = 1.0 + JITTER * (random.Random(str(key)).random() * 2 - 1)  # noqa: S311  # spreads load
-        return seen.looked + every * spread - self.ticks()
+        return seen.looked + every * _spread(key) - self.ticks()
 
     def _question(self, seen: Seen, request: ObservationRequest, rhythm: Rhythm) -> ObservationRequest:
         known = seen.observation
@@ -149,16 +156,16 @@ class Looks:
             while not self._waiting:
                 self._changed.clear()
                 await self._changed.wait()
-            _, _, key, request, timeout = heapq.heappop(self._waiting)
+            _, _, key, request, rhythm = heapq.heappop(self._waiting)
             if key in self._seen:
-                await self._look(key, request, timeout)
+                await self._look(key, request, rhythm)
 
-    async def _look(self, key: ObjectKey, request: ObservationRequest, timeout: float) -> None:
+    async def _look(self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm) -> None:
         started = self.ticks()
         found: Observation | None = None
         error: LithifyError | None = None
         try:
-            found = await self.observer.observe(request, timeout)
+            found = await self.observer.observe(request, rhythm.timeout)
         except LithifyError as failure:
             error = failure
         except Exception as failure:  # noqa: BLE001  # it concerns one table, and is logged
@@ -168,12 +175,23 @@ class Looks:
         seen = self._seen.get(key)
         if seen is None:
             return
+        is_new = error is not None or seen.error is not None
         seen.underway, seen.looked, seen.error = False, self.ticks(), error
         if error is None and request.is_full:
             seen.whole = seen.looked
         if found is not None:
+            is_new = seen.observation != found or is_new
             seen.observation = found
-        self.tell(key)
+        if is_new or seen.awaited or seen.wanted:
+            self.tell(key)
+        else:
+            self.later(key, rhythm.every * _spread(key))
+
+
+def _spread(key: ObjectKey) -> float:
+    """What a table's interval is multiplied by, the same each time."""
+    share = crc32(str(key).encode()) / (1 << 32)
+    return 1.0 + JITTER * (share * 2 - 1)
 
 
 def _ending(found: Observation | None, error: LithifyError | None) -> str:

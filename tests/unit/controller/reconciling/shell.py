@@ -291,7 +291,7 @@ class ShellOperator:
             queue=self.queue,
             launcher=self.drivers,
             observer=observer,
-            looks=Looks(observer, lambda _: None, metrics.observed),
+            looks=Looks(observer, lambda _: None, lambda *_: None, metrics.observed),
             secrets=Secrets(api, lambda _: None),
             locks=TableLocks(api, TEAM),
             room=self._room,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,12 +55,14 @@ class Stage:
     answers: Answers
     ticks: Ticks = field(default_factory=Ticks)
     told: asyncio.Queue[ObjectKey] = field(default_factory=asyncio.Queue)
+    later: asyncio.Queue[tuple[ObjectKey, float]] = field(default_factory=asyncio.Queue)
     endings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.looks = Looks(
             self.answers,
             self.told.put_nowait,
+            lambda key, seconds: self.later.put_nowait((key, seconds)),
             lambda ending, _: self.endings.append(ending),
             ticks=self.ticks,
         )
@@ -70,6 +73,14 @@ class Stage:
         self.looks.ask(KEY, request, RHYTHM)
         async with asyncio.timeout(2):
             assert await self.told.get() == KEY
+
+    async def look_in_vain(self, request: ObservationRequest = REQUEST) -> float:
+        """The same for a look that finds nothing new; the seconds until the next one."""
+        self.looks.ask(KEY, request, RHYTHM)
+        async with asyncio.timeout(2):
+            key, seconds = await self.later.get()
+        assert (key, self.told.empty()) == (KEY, True)
+        return seconds
 
     def end(self) -> None:
         self.work.cancel()
@@ -83,7 +94,7 @@ async def test_the_first_look_is_whole_and_the_next_ones_build_on_it() -> None:
     wait = stage.looks.ask(KEY, REQUEST, RHYTHM)
     assert 60 * (1 - JITTER) <= wait <= 60 * (1 + JITTER)
     stage.ticks.now += wait
-    await stage.look()
+    assert await stage.look_in_vain() == pytest.approx(wait)
     first, second = stage.answers.asked
     assert first.is_full
     assert (second.is_full, second.known_snapshot, second.known_uuid) == (False, 7, found.table_uuid)
@@ -97,7 +108,7 @@ async def test_a_look_at_the_whole_comes_back_after_its_interval() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
     stage.ticks.now += RHYTHM.whole
-    await stage.look()
+    await stage.look_in_vain()
     assert [request.is_full for request in stage.answers.asked] == [True, True]
     stage.end()
 
@@ -121,6 +132,27 @@ async def test_a_wanted_look_does_not_wait() -> None:
     stage.looks.want(KEY)
     await stage.look()
     assert len(stage.answers.asked) == 2
+    stage.end()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "wanted"])
+async def test_who_asks_during_a_look_is_told_of_its_end(is_asked: bool) -> None:
+    held = asyncio.Event()
+    answers = Answers(lambda _: observation())
+    stage = Stage(answers)
+    await stage.look()
+    answers.answer = lambda _: held
+    stage.ticks.now += 2 * RHYTHM.every
+    assert stage.looks.ask(KEY, REQUEST, RHYTHM) == math.inf
+    if is_asked:
+        assert stage.looks.ask(KEY, replace(REQUEST, idle_seconds=5), RHYTHM) == math.inf
+    else:
+        stage.looks.want(KEY)
+    held.set()
+    async with asyncio.timeout(2):
+        assert await stage.told.get() == KEY
+    assert stage.later.empty()
     stage.end()
 
 
@@ -179,6 +211,7 @@ async def test_what_comes_back_for_a_table_that_is_gone_is_dropped() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
     assert stage.told.empty()
+    assert stage.later.empty()
     assert stage.looks.oldest_seconds == 0.0
     stage.end()
 
@@ -186,3 +219,20 @@ async def test_what_comes_back_for_a_table_that_is_gone_is_dropped() -> None:
 def test_credentials_are_not_part_of_what_a_request_shows() -> None:
     target = TableTarget("/w", "sales.orders", {"s3.secret-key": "hush-hush"})
     assert "hush-hush" not in repr(replace(REQUEST, target=target))
+
+
+@pytest.mark.asyncio
+async def test_what_was_seen_before_a_change_is_outdated_until_the_next_good_look() -> None:
+    answers = Answers(lambda _: observation())
+    stage = Stage(answers)
+    await stage.look()
+    stage.looks.want(KEY)
+    assert stage.looks.seen(KEY).outdated
+    answers.answer = lambda _: CatalogUnavailable("http://lake", "no answer")
+    await stage.look()
+    assert stage.looks.seen(KEY).outdated, "nobody knows yet what has become of it"
+    answers.answer = lambda _: None
+    stage.looks.want(KEY)
+    await stage.look()
+    assert not stage.looks.seen(KEY).outdated
+    stage.end()
