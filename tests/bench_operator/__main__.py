@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import signal
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
@@ -40,6 +41,7 @@ START_SECONDS = 1800.0
 
 def main() -> None:
     given = _parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # and not without cleaning up
     folder = Path(tempfile.mkdtemp(prefix="lithify-bench-operator-"))
     try:
         with supervisor.held(folder / "cluster", CRDS) as kubeconfig:
