@@ -5,11 +5,11 @@ Called by `loop`. It never waits for a look; `looks` tells the queue when one ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from lithify.controller.deciding.conditions import table_status
+from lithify.controller.deciding.conditions import READY, table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
@@ -17,6 +17,7 @@ from lithify.controller.deciding.problems import TableProblem, problem_of
 from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.reconciling.looks import Seen
+from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.secrets import catalog_options
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
@@ -29,14 +30,19 @@ from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
     ANNOTATION_REQUESTED,
     ANNOTATION_STRATEGY,
+    CATALOG,
     COMPACTION,
     LABEL_TABLE,
     LAKE_TABLE,
     ObjectKey,
 )
-from lithify.resources.objects import Reference
+from lithify.resources.objects import Reference, condition_of
 from lithify.resources.policy import Approval, CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus
+
+_NO_LOOK = object()
+_TOGETHER = 1.0
+"""Seconds in which the tables of a catalog that comes or goes have it looked at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Tables:
     """
 
     world: World
+    _endings: dict[ObjectKey, TableProblem | None] = field(default_factory=dict)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Makes status true and starts what is due; returns the seconds until it is to be asked again."""
@@ -68,14 +75,29 @@ class Tables:
         if decision.start is not None:
             status = await self._start(situation, status, decision.start)
         await self._write(table, status)
+        self._tell_catalog(table)
         expires = await self._tidy(runs, spec or CompactionPolicySpec(), now)
         waits = [next_look, expires, (decision.wake - now).total_seconds() if decision.wake else None]
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _forget(self, key: ObjectKey) -> None:
         self.world.looks.forget(key)
+        self._endings.pop(key, None)
         self.world.room.leave(key, LAKE_TABLE)
         self.world.metrics.table_changed(key, None)
+
+    def _tell_catalog(self, table: LakeTable) -> None:
+        """Has the catalog looked at soon if the last look says something new of it; not once for each table."""
+        world, key = self.world, table.metadata.key
+        seen, catalog = world.looks.seen(key), world.store.catalog_of(table)
+        problem = problem_of(seen.error) if seen.error else None
+        if catalog is None or seen.looked is None or self._endings.get(key, _NO_LOOK) == problem:
+            return
+        self._endings[key] = problem
+        ready = condition_of(catalog.status.conditions, READY)
+        blamed = problem.reason if problem is not None and problem.reason.blames_catalog else READY
+        if ready is None or ready.reason != blamed:
+            world.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
 
     def _decide(self, situation: Situation, now: datetime) -> tuple[Situation, Decision]:
         """Decides, and asks for a slot if nothing else is in the way."""
