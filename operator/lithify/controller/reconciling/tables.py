@@ -87,7 +87,7 @@ class Tables:
         self.world.metrics.table_changed(key, None)
 
     def _tell_catalog(self, table: LakeTable) -> None:
-        """Has the catalog looked at soon if the last look says something new of it; not once for each table."""
+        """Has the catalog looked at soon if the last look says something new of it, once for all tables."""
         world, key = self.world, table.metadata.key
         seen, catalog = world.looks.seen(key), world.store.catalog_of(table)
         problem = problem_of(seen.error) if seen.error else None
