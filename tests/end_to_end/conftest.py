@@ -18,7 +18,7 @@ from support.tables import make_plain
 
 _NUMBERS = count(1)
 _HERE = Path(__file__).parent
-_TIMEOUT = 600.0
+_TIMEOUT = 900.0
 """Seconds for one test: generous, for machines that do much else."""
 
 

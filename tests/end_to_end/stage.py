@@ -16,7 +16,8 @@ from end_to_end.holds import Holds
 from end_to_end.objects import QUIET, catalog, compaction, lake_table, policy
 from end_to_end.operating import RunningOperator, ended_after
 from end_to_end.server import COMPACTIONS, OWN, PATIENCE, TABLES, Object, Server, Story, condition
-from lithify.resources.compaction import Reason
+from lithify.resources.compaction import Compaction, CompactionStatus, Reason
+from lithify.resources.modelling import read
 from oracle.client import Oracle, Table
 from support.tables import copy_of
 
@@ -188,6 +189,11 @@ def stage_in(stack: ExitStack, cluster: Cluster, port: int, namespace: str, fold
 def is_over(found: Object) -> bool:
     """Whether a Compaction has ended."""
     return condition(found, "Succeeded").get("status", "Unknown") != "Unknown"
+
+
+def status_of(run: Object) -> CompactionStatus:
+    """The status of a Compaction, with what is left out because it is the default."""
+    return read(Compaction, run).status
 
 
 def message(found: Object, kind: str = "Succeeded") -> str:

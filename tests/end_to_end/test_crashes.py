@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from end_to_end.server import COMPACTIONS, TABLES, Object
-from end_to_end.stage import Stage, compactions_of, proves
+from end_to_end.stage import Stage, compactions_of, proves, status_of
 from lithify.cli.serving import LEASE_LOST
 from lithify.resources.compaction import Reason
 from oracle.client import Oracle, Table
@@ -54,8 +54,9 @@ def test_operator_is_killed_in_each_stage_of_a_run(oracle: Oracle, plain: Table,
 
     done = alone.ended(run)
     alone.stands(run, Reason.COMPACTED)
-    assert (done["status"]["attempts"], done["status"]["result"]["recovered"]) == (1, False)
-    assert done["status"]["attemptHistory"][0]["attempt"] == 1
+    status = status_of(done)
+    assert status.result is not None
+    assert (status.attempts, status.result.recovered, len(status.attempt_history)) == (1, False, 1)
     alone.ended(queued)
     alone.stands(queued, Reason.NOTHING_TO_DO)
     assert (compactions_of(oracle, care.table), oracle.read(care.table)) == (1, rows)
@@ -74,8 +75,8 @@ def test_a_driver_that_died_before_its_commit_is_followed_by_another(
     done = stage.ended(run)
 
     stage.stands(run, Reason.COMPACTED)
-    assert (done["status"]["attempts"], done["status"]["failures"]["infrastructure"]) == (2, 1)
-    assert [one["reason"] for one in done["status"]["attemptHistory"]] == ["DriverLost", "Compacted"]
+    assert (status_of(done).attempts, status_of(done).failures.infrastructure) == (2, 1)
+    assert [one.reason for one in status_of(done).attempt_history] == ["DriverLost", "Compacted"]
     assert compactions_of(oracle, care.table) == 1
 
 
@@ -115,15 +116,16 @@ def test_both_die(oracle: Oracle, plain: Table, alone: Stage, point: str) -> Non
     if point == "snapshot-written":
         _is_recovered(oracle, care.table, done)
     else:
-        assert [one["reason"] for one in done["status"]["attemptHistory"]] == ["DriverLost", "Compacted"]
+        assert [one.reason for one in status_of(done).attempt_history] == ["DriverLost", "Compacted"]
         assert compactions_of(oracle, care.table) == 1
 
 
 def _is_recovered(oracle: Oracle, table: Table, done: Object) -> None:
     """Whether a run that committed, and could not say so, is known to have done it once."""
-    status = done["status"]
-    assert (status["attempts"], status["files"], status["result"]["recovered"]) == (1, "4→1", True)
-    assert status["committedSnapshotId"] == str(oracle.snapshots(table)[-1]["id"])
+    status = status_of(done)
+    assert status.result is not None
+    assert (status.attempts, status.files, status.result.recovered) == (1, "4→1", True)
+    assert status.committed_snapshot_id == str(oracle.snapshots(table)[-1]["id"])
     assert compactions_of(oracle, table) == 1
 
 
@@ -148,7 +150,7 @@ def test_second_operator_waits_takes_over_and_adopts(oracle: Oracle, plain: Tabl
 
             assert [driver.uid for driver in second.drivers()] == [uid]
             hold.release()
-        assert alone.ended(run)["status"]["attempts"] == 1
+        assert status_of(alone.ended(run)).attempts == 1
         assert compactions_of(oracle, care.table) == 1
         assert second.stop() == 0
     finally:

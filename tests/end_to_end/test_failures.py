@@ -18,7 +18,7 @@ from cluster.kubectl import KubectlFailed
 from end_to_end.holds import Hold
 from end_to_end.objects import NO_RETRIES, QUIET, lake_table, policy, secret
 from end_to_end.server import CATALOGS, COMPACTIONS, TABLES, condition
-from end_to_end.stage import Care, Stage, compactions_of, message, proves
+from end_to_end.stage import Care, Stage, compactions_of, message, proves, status_of
 from lithify.resources.compaction import Reason
 from oracle.client import Oracle, Table
 from support.rest_server import FAILURE, TOKEN, WAREHOUSE, RestServer
@@ -53,10 +53,10 @@ class TestCredentials:
         name = stage.name("keys")
         reference = {"name": name, "options": {"token": "token"}}
         care = stage.care_for(table, of=rest(server, secretRef=reference), under=ONCE)
-        run = stage.run(care, dryRun=True)
 
         stage.table_says(care, "Ready", "False", "SecretNotFound")
-        stage.stands(run, Reason.PENDING, name)
+        waiting = stage.run(care, "waiting", dryRun=True)
+        stage.stands(waiting, Reason.PENDING, name)
         stage.kubectl.apply(secret(name, other="x"))
         stage.table_says(care, "Ready", "False", "SecretKeyMissing")
         stage.kubectl.apply(secret(name, token="wrong"))
@@ -64,10 +64,14 @@ class TestCredentials:
         stage.story.until(
             CATALOGS, care.catalog, lambda found: condition(found, "Ready").get("reason") == "AccessDenied"
         )
+        run = stage.run(care, dryRun=True)
         stage.ended(run)
         stage.stands(run, Reason.ACCESS_DENIED)
         stage.kubectl.apply(secret(name, token=TOKEN))
         stage.ready(care)
+        stage.story.until(
+            CATALOGS, care.catalog, lambda found: condition(found, "Ready").get("status") == "True"
+        )
 
     @proves(Reason.ACCESS_DENIED)
     def test_what_a_driver_is_refused_ends_its_run(
@@ -189,24 +193,23 @@ class TestTables:
     def test_that_are_dropped_and_made_anew_during_a_run(
         self, oracle: Oracle, stage: Stage, table: Table
     ) -> None:
-        care = stage.care_for(table, under=ONCE)
+        care = stage.care_for(table, under={**ONCE, "fullCheckIntervalSeconds": 60})
         first = stage.ready(care)["status"]["tableUuid"]
         with stage.holds.armed("tasks-done") as hold:
             run = stage.run(care)
             hold.reached()
             shutil.rmtree(table.folder)
-            stage.table_says(care, "Ready", "False", "TableNotFound")
             oracle.create_table(
                 table, PLAIN, primary_key=["id"], options={"bucket": "1", "write-only": "true"}
             )
             oracle.write(table, upserts(range(5), "new"))
-            stage.story.until(TABLES, care.lake, lambda found: found["status"]["tableUuid"] != first)
             hold.release()
 
         stage.ended(run)
         stage.stands(run, Reason.INVALID_SPEC)
         assert compactions_of(oracle, table) == 0
         assert len(oracle.read(table)) == 5
+        stage.story.until(TABLES, care.lake, lambda found: found["status"]["tableUuid"] != first)
         again = stage.run(care, "again", strategy="Minor")
         stage.ended(again)
         stage.stands(again, Reason.NOTHING_TO_DO)
@@ -249,7 +252,7 @@ class TestDrivers:
 
         failed = stage.ended(run)
         stage.stands(run, Reason.OUT_OF_MEMORY)
-        assert failed["status"]["failures"]["outOfMemory"] == 1
+        assert status_of(failed).failures.out_of_memory == 1
         assert compactions_of(oracle, table) == 0
 
     @proves(Reason.DRIVER_FAILED)
@@ -304,7 +307,7 @@ class TestDrivers:
             stage.server.patch(COMPACTIONS, run, {"status": wrong}, sub="/status")
             hold.reached()
             stage.operator.driver(run).kill()
-        assert stage.ended(run)["status"]["attempts"] == 2
+        assert status_of(stage.ended(run)).attempts == 2
 
 
 class TestNames:

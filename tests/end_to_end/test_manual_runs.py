@@ -8,8 +8,8 @@ import pytest
 
 from end_to_end.objects import HASTY, QUIET
 from end_to_end.server import COMPACTIONS, TABLES
-from end_to_end.stage import Stage, compactions_of, proves
-from lithify.resources.compaction import Reason
+from end_to_end.stage import Stage, compactions_of, proves, status_of
+from lithify.resources.compaction import FailureCounts, Reason
 from oracle.client import Oracle, Table
 from support.tables import journals, stray_files
 
@@ -37,7 +37,9 @@ def test_only_what_was_asked_for_is_compacted(oracle: Oracle, days: Table, stage
 
     done = stage.ended(stage.run(care, partitions=[{"dt": "b"}], buckets=[1]))
 
-    assert (done["status"]["result"]["buckets"], done["status"]["files"]) == (1, "3→1")
+    result = status_of(done).result
+    assert result is not None
+    assert (result.buckets, status_of(done).files) == (1, "3→1")
     levels = {(file.partition["dt"], file.bucket): file.level for file in oracle.files(table)}
     assert levels == {("a", 0): 0, ("a", 1): 0, ("b", 0): 0, ("b", 1): 5}
     assert oracle.read(table) == rows
@@ -105,7 +107,7 @@ def test_a_run_is_suspended_and_goes_on(oracle: Oracle, plain: Table, stage: Sta
 
     stage.server.patch(COMPACTIONS, run, {"spec": {"suspend": False}})
 
-    assert stage.ended(run)["status"]["failures"]["infrastructure"] == 0
+    assert status_of(stage.ended(run)).failures == FailureCounts()
     stage.stands(run, Reason.COMPACTED)
     assert compactions_of(oracle, care.table) == 1
 
@@ -120,10 +122,11 @@ def test_a_run_that_is_cancelled_leaves_nothing(oracle: Oracle, plain: Table, st
         driver = stage.operator.driver(run)
         stage.server.patch(COMPACTIONS, run, {"spec": {"cancel": True}})
         stage.stands(run, Reason.CANCELLED)
+        stage.story.until(TABLES, care.lake, lambda found: "lastCompaction" in found["status"])
+    assert "consecutiveFailures" not in stage.server.get(TABLES, care.lake)["status"]
     assert not driver.is_alive
     assert oracle.read(care.table) == rows
     assert (stray_files(oracle, care.table), journals(care.table)) == (set(), set())
-    stage.story.until(TABLES, care.lake, lambda found: not found["status"]["consecutiveFailures"])
 
 
 @proves(Reason.COMPACTED)
