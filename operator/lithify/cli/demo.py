@@ -33,8 +33,9 @@ _CLOCK = SystemClock()
 @click.command()
 @click.option("--folder", help="Where to make the table. Default: a new temporary directory.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
+@click.option("--only-make", is_flag=True, help="Leave the table as messy as it is made.")
 @click.pass_obj
-def demo(verbose: bool, /, folder: str | None, master: str) -> None:
+def demo(verbose: bool, /, folder: str | None, master: str, *, only_make: bool) -> None:
     """Make a messy Paimon table, compact it on Spark, and show what changed."""
     warehouse = _warehouse(folder)
     console = out()
@@ -45,6 +46,8 @@ def demo(verbose: bool, /, folder: str | None, master: str) -> None:
     with _bar("writing", mess.changes + 1) as progress:
         make_table(warehouse, _TABLE, mess, progress)
     _show(console, address, "Before: every commit left a file in each bucket")
+    if only_make:
+        return
     before, slow = read_table(warehouse, _TABLE)
     with SparkRunner(SparkSettings(master=master, verbose=verbose)) as runner, ProgressBar() as bar:
         report = compact(Request(address, Strategy.FULL), runner, _CLOCK, bar)

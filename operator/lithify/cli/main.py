@@ -24,13 +24,11 @@ class _Commands(click.Group):
     """The commands, each imported only when it is called: the operator must stay small."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
+        return [name for name in COMMANDS if name != "drive"] + super().list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
         if cmd_name not in COMMANDS:
-            return None
+            return super().get_command(ctx, cmd_name)
         found: click.Command = getattr(import_module(f"lithify.cli.{cmd_name}"), cmd_name)
         return found
 

@@ -13,7 +13,13 @@ import click
 from kubernetes.aio.client.configuration import Configuration
 
 from lithify import __version__
-from lithify.cli.serving import identity, observer_pool, process_settings, run_until_signalled
+from lithify.cli.serving import (
+    SPARE_PLACES,
+    identity,
+    observer_pool,
+    process_settings,
+    run_until_signalled,
+)
 from lithify.clock import SystemClock
 from lithify.controller.api import Api
 from lithify.controller.cluster.client import connect, load_configuration
@@ -117,7 +123,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         terms=Terms(lease=seconds, renewal=seconds * 2 / 3, retry=seconds / 7.5),
         caps=Caps(options["max_runs"], options["max_runs_per_namespace"]),
         workers=options["workers"],
-        places=options["looks"],
+        places=options["looks"] + SPARE_PLACES,
     )
 
 

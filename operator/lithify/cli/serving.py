@@ -15,6 +15,8 @@ from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.controller.operator import Operator
 
+SPARE_PLACES = 4
+"""Looks that may be asked for beyond the workers: those at a catalog that hangs wait without a worker."""
 LEASE_LOST = 4
 """Exit code of an operator that may not lead any more: whoever runs it starts it again."""
 
@@ -43,4 +45,3 @@ async def run_until_signalled(operator: Operator) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, operator.stop)
     return 0 if await operator.run() else LEASE_LOST
-

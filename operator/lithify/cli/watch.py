@@ -11,7 +11,13 @@ from typing import Any
 import click
 
 from lithify import __version__
-from lithify.cli.serving import identity, observer_pool, process_settings, run_until_signalled
+from lithify.cli.serving import (
+    SPARE_PLACES,
+    identity,
+    observer_pool,
+    process_settings,
+    run_until_signalled,
+)
 from lithify.clock import SystemClock
 from lithify.controller.cluster.folder import FolderApi
 from lithify.controller.deciding.admission import Caps
@@ -23,12 +29,17 @@ from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.resources.validating import validated
 
 _LOOK_SECONDS = 0.5
+_IDLE_LOOKS = 4
+"""So many looks in a row have to find nothing to do before the end: changes may be on their way."""
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--looks", default=1, show_default=True, type=click.IntRange(1, 64), help="Tables at a time.")
 @click.option("--max-runs", default=1, show_default=True, type=click.IntRange(1), help="Runs at a time.")
+@click.option(
+    "--once", is_flag=True, help="End when nothing is due any more; exit code 1 if something failed."
+)
 @click.option("--log-format", type=click.Choice(["json", "text"]), default="text", show_default=True)
 @click.pass_obj
 def watch(verbose: bool, /, folder: Path, **options: Any) -> int:
@@ -52,20 +63,35 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
                 hide=hide,
                 conf_problem=conf_problem,
             )
-            settings = Settings(identity(), caps=Caps(total=options["max_runs"]), places=options["looks"])
-            reporting = asyncio.create_task(_report(api))
+            settings = Settings(
+                identity(), caps=Caps(total=options["max_runs"]), places=options["looks"] + SPARE_PLACES
+            )
+            operator = Operator(settings, edges)
+            attending = asyncio.create_task(_attend(api, operator, once=options["once"]))
             try:
-                return await run_until_signalled(Operator(settings, edges))
+                code = await run_until_signalled(operator)
             finally:
-                reporting.cancel()
+                attending.cancel()
+            return _verdict(api, operator) if options["once"] and not code else code
 
 
-async def _report(api: FolderApi) -> None:
-    """Prints what is wrong in the folder, whenever that changes."""
+async def _attend(api: FolderApi, operator: Operator, *, once: bool) -> None:
+    """Prints what is wrong in the folder, whenever that changes; ends the operator if it was to work once."""
     told: frozenset[str] = frozenset()
+    idle = 0
     while True:
         flaws = frozenset(map(str, api.problems()))
         for flaw in sorted(flaws - told):
             click.echo(f"lithify: {flaw}", err=True)
         told = flaws
+        idle = idle + 1 if operator.is_idle else 0
+        if once and idle >= _IDLE_LOOKS:
+            operator.stop()
         await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _verdict(api: FolderApi, operator: Operator) -> int:
+    """Says what is not well in the end; the exit code."""
+    for failure in operator.failures:
+        click.echo(f"lithify: {failure}", err=True)
+    return 1 if api.problems() or operator.failures else 0

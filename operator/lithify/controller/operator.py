@@ -18,6 +18,7 @@ from lithify.controller.api import Api, Object
 from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
+from lithify.controller.deciding.history import problem_with
 from lithify.controller.launching.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
@@ -170,6 +171,24 @@ class Operator:
             reconcile_seconds=self.queue.longest_seconds,
             lag_seconds=self._lag.seconds,
         )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every table has been looked at, and nothing is due, waits or is under way."""
+        store, looks = self._world.store, self.looks
+        return (
+            self.is_synced
+            and self.queue.is_empty
+            and all(looks.seen(table.metadata.key).is_settled for table in store.tables)
+            and all(run.is_over for run in store.compactions)
+            and not self._compactions.unreleased
+        )
+
+    @property
+    def failures(self) -> list[str]:
+        """The tables that cannot be looked at, or whose last compaction failed."""
+        tables = sorted(self._world.store.tables, key=lambda table: table.metadata.key)
+        return [f"{table.metadata.key}: {problem}" for table in tables if (problem := problem_with(table))]
 
     def measure(self) -> None:
         """Brings those metrics up to date that are not counted as things happen."""

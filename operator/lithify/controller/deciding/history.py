@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.controller.deciding.conditions import READY
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
-from lithify.resources.objects import ConditionStatus
+from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
 
@@ -45,6 +46,17 @@ def after_runs(
         active_compaction=active.metadata.name if active else None,
         handled_request=_handled(table, runs),
     )
+
+
+def problem_with(table: LakeTable) -> str | None:
+    """Why a table is not well: it cannot be looked at, or its last compaction failed."""
+    ready = condition_of(table.status.conditions, READY)
+    if ready is not None and ready.status is ConditionStatus.FALSE:
+        return f"{ready.reason}: {ready.message}"
+    last = table.status.last_compaction
+    if last is not None and Reason(last.reason).status is ConditionStatus.FALSE:
+        return f"Compaction {last.name} ended with {last.reason}"
+    return None
 
 
 def _counted(

@@ -15,11 +15,10 @@ from lithify.controller.deciding.discovery import discover, wanted_tables
 from lithify.controller.deciding.problems import TableProblem, problem_of
 from lithify.controller.deciding.surroundings import catalog_status
 from lithify.controller.observing.request import TableTarget
-from lithify.controller.reconciling.secrets import catalog_options
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
 from lithify.errors import ClusterExists, LithifyError
-from lithify.resources.catalog import Catalog
+from lithify.resources.catalog import Catalog, catalog_options
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ from typing import Any
 from lithify.controller.cluster.table_lock import Holder, lock_name
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.launching.driver import DriverOrder, DriverPhase, DriverState
-from lithify.controller.reconciling.secrets import catalog_options
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import target_of
 from lithify.controller.reconciling.world import World
@@ -23,7 +22,7 @@ from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
 from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, NotFound
-from lithify.resources.catalog import Catalog
+from lithify.resources.catalog import Catalog, catalog_options
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
@@ -299,7 +298,7 @@ class Compactions:
             values = await world.secrets.options(run.metadata.namespace, secret) if secret else {}
             target = target_of(table, None, catalog_options(catalog.spec, values), catalog.spec.warehouse)
             memory.found = await world.observer.find_run(
-                target, run.metadata.uid, _SEARCH_TIMEOUT, run.status.start_time
+                target, run.metadata.uid, _SEARCH_TIMEOUT, run.metadata.creation_timestamp
             )
         except LithifyError as error:
             _log.warning("whether the run has committed is not known yet: %s", error)

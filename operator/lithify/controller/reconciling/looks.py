@@ -13,6 +13,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import count
 from time import monotonic
 from zlib import crc32
@@ -38,9 +39,12 @@ class Seen:
         observation: what the last good look found; None before it.
         error: why the last look failed; None if it did not.
         looked: when the last look ended, in ticks; None before the first.
-        whole: when the last look at the whole table ended, in ticks.
+        whole: when the last look at the whole table ended, in ticks. The first one may build on what an
+            earlier operator has kept.
+        judged: the moment for which a look was last asked that judges anew what is known.
         request: what was asked last; another question makes a look due at once.
         wanted: a look is due whatever the time.
+        outdated: the table has surely changed since the observation.
         underway: a look is waiting or running.
         awaited: somebody wants to be told of its end, whatever it finds.
     """
@@ -49,10 +53,17 @@ class Seen:
     error: LithifyError | None = None
     looked: float | None = None
     whole: float | None = None
+    judged: datetime | None = None
     request: ObservationRequest | None = None
     wanted: bool = False
+    outdated: bool = False
     underway: bool = False
     awaited: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has been looked at and nobody waits for another look."""
+        return self.looked is not None and not self.wanted and not self.underway
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +113,32 @@ class Looks:
 
     def want(self, key: ObjectKey) -> None:
         """Has a table looked at as soon as it is asked for again: something has surely changed."""
-        self.seen(key).wanted = True
+        seen = self.seen(key)
+        seen.wanted = seen.outdated = True
 
     def forget(self, key: ObjectKey) -> None:
         """The LakeTable is gone."""
         self._seen.pop(key, None)
 
-    def ask(self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm) -> float:
-        """Asks for a look if one is due; returns the seconds until it is, infinite while one is under way."""
+    def ask(
+        self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm, *, since: datetime | None = None
+    ) -> float:
+        """Asks for a look if one is due; returns the seconds until it is, infinite while one is under way.
+
+        `since` is when a trigger of the table has become due by the passing of time alone, None if none has:
+        then a look is due that judges anew what is known.
+        """
         seen = self.seen(key)
         if seen.underway:
             seen.awaited = True
             return math.inf
+        judges = since is not None and since != seen.judged
         wait = self._wait(key, seen, request, rhythm)
-        if wait > 0:
+        if wait > 0 and not judges:
             return wait
-        asked = self._question(seen, request, rhythm)
-        seen.awaited = seen.wanted or seen.request != request
+        asked = self._question(seen, request, rhythm, judges=judges)
+        seen.awaited = seen.wanted or judges or seen.request != request
+        seen.judged = since or seen.judged
         seen.underway, seen.wanted, seen.request = True, False, request
         heapq.heappush(self._waiting, (self.ticks(), next(self._numbers), key, asked, rhythm))
         self._changed.set()
@@ -144,12 +164,20 @@ class Looks:
         every = rhythm.retry if seen.error is not None else rhythm.every
         return seen.looked + every * _spread(key) - self.ticks()
 
-    def _question(self, seen: Seen, request: ObservationRequest, rhythm: Rhythm) -> ObservationRequest:
+    def _question(
+        self, seen: Seen, request: ObservationRequest, rhythm: Rhythm, *, judges: bool
+    ) -> ObservationRequest:
         known = seen.observation
-        is_new = known is None or seen.whole is None or seen.request != request
-        if known is None or is_new or self.ticks() >= (seen.whole or 0.0) + rhythm.whole:
+        if seen.whole is not None and self.ticks() >= seen.whole + rhythm.whole:
             return replace(request, is_full=True)
-        return replace(request, known_uuid=known.table_uuid, known_snapshot=known.snapshot)
+        if known is None or seen.request != request:
+            return request
+        return replace(
+            request,
+            known_uuid=known.table_uuid,
+            known_snapshot=known.snapshot,
+            reconsider=judges,
+        )
 
     async def _work(self) -> None:
         while True:
@@ -177,11 +205,13 @@ class Looks:
             return
         is_new = error is not None or seen.error is not None
         seen.underway, seen.looked, seen.error = False, self.ticks(), error
-        if error is None and request.is_full:
+        if error is None and (request.is_full or seen.whole is None):
             seen.whole = seen.looked
         if found is not None:
             is_new = seen.observation != found or is_new
             seen.observation = found
+        if error is None and not seen.wanted:
+            is_new, seen.outdated = is_new or seen.outdated, False
         if is_new or seen.awaited or seen.wanted:
             self.tell(key)
         else:

@@ -111,6 +111,11 @@ class Queue:
         return len(self._waiting)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits and nothing is being looked at; what is due later does not count."""
+        return not self._waiting and not self._active
+
+    @property
     def oldest_seconds(self) -> float:
         """For how long the first of them has waited."""
         return max((self.ticks() - waiting.since for waiting in self._waiting.values()), default=0.0)

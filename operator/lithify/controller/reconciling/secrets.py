@@ -13,7 +13,7 @@ from time import monotonic
 
 from lithify.controller.api import Api
 from lithify.errors import NotFound
-from lithify.resources.catalog import CatalogSpec, Format, Metastore, SecretReference
+from lithify.resources.catalog import SecretReference
 from lithify.resources.names import SECRET, ObjectKey
 
 KEPT_SECONDS = 300.0
@@ -67,11 +67,3 @@ class Secrets:
         self.hide(values.values())
         self._kept[key] = (self.ticks(), values)
         return values
-
-
-def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, str]:
-    """A catalog's options as pypaimon wants them."""
-    metastore = {Metastore.FILESYSTEM: "filesystem", Metastore.REST: "rest", Metastore.JDBC: "jdbc"}
-    assert spec.format is Format.PAIMON  # noqa: S101  # there is no other yet
-    uri = {} if spec.uri is None else {"uri": spec.uri}
-    return {**spec.options, **secret, "metastore": metastore[spec.metastore], **uri}

@@ -18,13 +18,12 @@ from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.reconciling.looks import Seen
 from lithify.controller.reconciling.queue import Item
-from lithify.controller.reconciling.secrets import catalog_options
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
 from lithify.controller.reconciling.world import World
 from lithify.controller.running.retention import retention
 from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, NotFound
-from lithify.resources.catalog import Catalog
+from lithify.resources.catalog import Catalog, catalog_options
 from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
@@ -77,8 +76,10 @@ class Tables:
         await self._write(table, status)
         self._tell_catalog(table)
         expires = await self._tidy(runs, spec or CompactionPolicySpec(), now)
-        waits = [next_look, expires, (decision.wake - now).total_seconds() if decision.wake else None]
-        return min((wait for wait in waits if wait is not None), default=None)
+        seen = situation.observation
+        moments = [decision.wake, seen.next_trigger if seen is not None else None]
+        waits = [(moment - now).total_seconds() for moment in moments if moment is not None and moment > now]
+        return min((wait for wait in (*waits, next_look, expires) if wait is not None), default=None)
 
     def _forget(self, key: ObjectKey) -> None:
         self.world.looks.forget(key)
@@ -130,7 +131,9 @@ class Tables:
         options = catalog_options(catalog.spec, values)
         target = target_of(table, policy, options, catalog.spec.warehouse)
         rhythm = rhythm_of(table, policy, catalog.spec)
-        return None, world.looks.ask(key, request_of(table, policy, target), rhythm)
+        due = seen.observation.next_trigger if seen.observation is not None else None
+        since = due if due is not None and due <= world.now() else None
+        return None, world.looks.ask(key, request_of(table, policy, target), rhythm, since=since)
 
     def _situation(
         self,
@@ -145,7 +148,7 @@ class Tables:
             table=table,
             policy=policy,
             policy_name=table.spec.policy_ref.name,
-            observation=seen.observation,
+            observation=None if seen.outdated else seen.observation,
             policy_problem=self._policy_problem(policy),
             problem=missing or (problem_of(seen.error) if seen.error else None),
             active=active.metadata.name if active else None,

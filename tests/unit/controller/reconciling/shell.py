@@ -29,12 +29,19 @@ from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.world import World as Surroundings
 from lithify.controller.running.facts import UNKNOWN, Unknown
 from lithify.controller.telemetry.metrics import Metrics, new_registry
-from lithify.errors import CatalogUnavailable, ClusterConflict, ClusterError, ClusterExists, ClusterUnavailable
+from lithify.errors import (
+    CatalogUnavailable,
+    ClusterConflict,
+    ClusterError,
+    ClusterExists,
+    ClusterUnavailable,
+)
 from lithify.resources.compaction import CompactionStatus
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import CATALOG, COMPACTION, EVENT, LAKE_TABLE, LEASE, POLICY, Kind, ObjectKey
 from lithify.tables.observation import RunFound
-from unit.controller.running.runs import FOUND, POLICY as RULES
+from unit.controller.running.runs import FOUND
+from unit.controller.running.runs import POLICY as RULES
 from unit.controller.running.world import World
 
 TEAM = "sales"
@@ -110,8 +117,7 @@ class Server:
                 return None
             if known["metadata"]["resourceVersion"] != patch["metadata"]["resourceVersion"]:
                 raise ClusterConflict("patch", "changed")
-            patched = self.leases.put(merge(known, patch))
-        return patched
+            return self.leases.put(merge(known, patch))
 
     async def delete(
         self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
@@ -284,7 +290,7 @@ class ShellOperator:
         api, clock = Server(world, leases), WorldClock(world)
         metrics = Metrics(new_registry())
         observer = Observer(world)
-        self._room = Room(self.store, Caps(), lambda: world.now.timestamp())
+        self._room = Room(self.store, Caps(), self._seconds)
         surroundings = Surroundings(
             api=api,
             store=self.store,
@@ -306,6 +312,9 @@ class ShellOperator:
             if not pod.released:
                 self.shell.unreleased.add(ObjectKey(TEAM, name))
 
+    def _seconds(self) -> float:
+        return self.world.now.timestamp()
+
     @property
     def acts(self) -> int:
         return self.drivers.acts
@@ -315,7 +324,7 @@ class ShellOperator:
         return self.aside[-1]
 
     def names(self) -> list[str]:
-        known = {key.name for key in self.store.compactions.keys()}
+        known = {key.name for key in sorted(self.store.compactions.keys())}
         return sorted({*self.world.runs, *self.world.pods, *known, *self.wake})
 
     def hear(self, name: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -87,16 +88,16 @@ class Stage:
 
 
 @pytest.mark.asyncio
-async def test_the_first_look_is_whole_and_the_next_ones_build_on_it() -> None:
+async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it() -> None:
     found = observation(snapshot=7)
-    stage = Stage(Answers(lambda request: found if request.is_full else None))
+    stage = Stage(Answers(lambda request: found if request.known_uuid is None else None))
     await stage.look()
     wait = stage.looks.ask(KEY, REQUEST, RHYTHM)
     assert 60 * (1 - JITTER) <= wait <= 60 * (1 + JITTER)
     stage.ticks.now += wait
     assert await stage.look_in_vain() == pytest.approx(wait)
     first, second = stage.answers.asked
-    assert first.is_full
+    assert (first.is_full, first.known_snapshot) == (False, None)
     assert (second.is_full, second.known_snapshot, second.known_uuid) == (False, 7, found.table_uuid)
     assert stage.endings == ["changed", "unchanged"]
     assert stage.looks.seen(KEY).observation == found
@@ -109,7 +110,7 @@ async def test_a_look_at_the_whole_comes_back_after_its_interval() -> None:
     await stage.look()
     stage.ticks.now += RHYTHM.whole
     await stage.look_in_vain()
-    assert [request.is_full for request in stage.answers.asked] == [True, True]
+    assert [request.is_full for request in stage.answers.asked] == [False, True]
     stage.end()
 
 
@@ -120,7 +121,7 @@ async def test_another_question_is_asked_at_once() -> None:
     other = replace(REQUEST, partitions=({"dt": "2026-01-01"},))
     await stage.look(other)
     assert stage.answers.asked[-1].partitions == other.partitions
-    assert stage.answers.asked[-1].is_full
+    assert stage.answers.asked[-1].known_uuid is None, "what is known was judged by other rules"
     stage.end()
 
 
@@ -235,4 +236,18 @@ async def test_what_was_seen_before_a_change_is_outdated_until_the_next_good_loo
     stage.looks.want(KEY)
     await stage.look()
     assert not stage.looks.seen(KEY).outdated
+    stage.end()
+
+
+@pytest.mark.asyncio
+async def test_a_trigger_that_time_alone_has_fired_is_judged_once() -> None:
+    stage = Stage(Answers(lambda _: observation()))
+    await stage.look()
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    stage.looks.ask(KEY, REQUEST, RHYTHM, since=noon)
+    async with asyncio.timeout(2):
+        await stage.told.get()
+    assert stage.answers.asked[-1].reconsider
+    assert stage.looks.ask(KEY, REQUEST, RHYTHM, since=noon) > 0, "the same moment is not judged again"
+    assert len(stage.answers.asked) == 2
     stage.end()

@@ -7,9 +7,9 @@ from base64 import b64encode
 import pytest
 
 from lithify.controller.api import Object
-from lithify.controller.reconciling.secrets import KEPT_SECONDS, Secrets, catalog_options
+from lithify.controller.reconciling.secrets import KEPT_SECONDS, Secrets
 from lithify.errors import NotFound
-from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
+from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference, catalog_options
 from lithify.resources.names import SECRET, Kind, ObjectKey
 
 REFERENCE = SecretReference(name="keys", options={"s3.access-key": "id", "s3.secret-key": "secret"})
