@@ -119,8 +119,8 @@ class Runs(RuleBasedStateMachine):
     @rule(which=PICK, commits=st.booleans(), end=st.sampled_from(ENDS))
     def driver_ends(self, which: int, commits: bool, end: End) -> None:
         pod = self.chosen(which)
-        if commits and pod.stage == "committing":
-            self.world.commit(pod)
+        if commits and pod.stage == "committing" and end[0] is not Reason.UNSUPPORTED:
+            self.world.commit(pod)  # A driver that is refused commits nothing; all others may have.
         if isinstance(end[0], Reason):
             self.world.say(pod, *end)
         else:
@@ -190,7 +190,9 @@ class Runs(RuleBasedStateMachine):
 
     @rule(which=PICK, does=st.sampled_from(DEEDS))
     def people(self, which: int, does: str) -> None:
-        world, name = self.world, NAMES[which]
+        world = self.world
+        busy = [name for name, pod in world.pods.items() if pod.is_alive]
+        name = (busy or NAMES)[which % len(busy or NAMES)]  # Where it matters more.
         if name not in world.runs:
             return
         if does == "delete":
