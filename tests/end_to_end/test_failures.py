@@ -79,7 +79,8 @@ class TestCredentials:
     ) -> None:
         care = stage.care_for(table, of=rest(server), under=ONCE)
         stage.ready(care)
-        server.canned["t"] = (403, {"message": "not for you", "code": 403})
+        forbidden = (403, {"message": "not for you", "code": 403})
+        server.canned |= {"t": forbidden, "snapshot": forbidden}
 
         run = stage.run(care)
 
