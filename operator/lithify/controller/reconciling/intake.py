@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lithify.controller.api import Api, Object
-from lithify.controller.reconciling.queue import Queue
+from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.store import Shelf, Store
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
@@ -33,6 +33,8 @@ from lithify.resources.policy import CompactionPolicy
 from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
+_TOGETHER = 1.0
+"""Seconds after which tables that come or go are counted, once for all: thousands may be applied together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,8 @@ class Intake:
             for table in self.store.tables.using("policy" if kind is POLICY else "catalog", key):
                 self._table(table)
         if kind is LAKE_TABLE:
-            self.queue.add(POLICY, ObjectKey(key.namespace, found.spec.policy_ref.name))
-            self.queue.add(CATALOG, ObjectKey(key.namespace, found.spec.catalog_ref.name))
+            for item in _counted_by(before) ^ _counted_by(after):
+                self.queue.add_after(item, _TOGETHER)
             for run in self.store.runs_of(key):
                 self.queue.add(COMPACTION, run.metadata.key)
 
@@ -119,6 +121,17 @@ class Intake:
         for run in self.store.runs_of(table.metadata.key):
             if not run.is_over:
                 self.queue.add(COMPACTION, run.metadata.key)
+
+
+def _counted_by(table: LakeTable | None) -> set[Item]:
+    """The policy and the catalog that a table refers to, whose statuses say how many do."""
+    if table is None:
+        return set()
+    namespace = table.metadata.namespace
+    return {
+        Item(POLICY.name, ObjectKey(namespace, table.spec.policy_ref.name)),
+        Item(CATALOG.name, ObjectKey(namespace, table.spec.catalog_ref.name)),
+    }
 
 
 def _is_known(shelf: Shelf[Any], body: Object) -> bool:

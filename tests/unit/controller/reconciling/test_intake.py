@@ -39,7 +39,8 @@ class World:
 
     def __init__(self) -> None:
         self.store = Store()
-        self.queue = Queue({})
+        self.now = 0.0
+        self.queue = Queue({}, lambda: self.now)
         self.intake = Intake(self.store, self.queue)
         self.version = 0
 
@@ -63,6 +64,8 @@ class World:
     def added(self) -> set[tuple[str, str]]:
         async def drain() -> set[tuple[str, str]]:
             found = set()
+            self.now += 10
+            self.queue._move_due()
             while self.queue.depth:
                 item = await self.queue.get()
                 self.queue.done(item)
@@ -105,8 +108,14 @@ TABLE, RUN = ("LakeTable", "orders"), ("Compaction", "orders-1")
         case(
             LAKE_TABLE,
             {"spec": {"suspend": True}},
-            {TABLE, ("CompactionPolicy", "default"), ("Catalog", "lake"), RUN},
-            id="a_table_concerns_who_counts_it_and_its_runs",
+            {TABLE, RUN},
+            id="a_table_concerns_its_runs",
+        ),
+        case(
+            LAKE_TABLE,
+            {"spec": {"policyRef": {"name": "other"}}},
+            {TABLE, ("CompactionPolicy", "default"), ("CompactionPolicy", "other"), RUN},
+            id="a_table_concerns_who_counts_it_and_who_no_longer_does",
         ),
         case(COMPACTION, {"spec": {"suspend": True}}, {RUN}, id="a_run_concerns_itself"),
         case(
@@ -146,6 +155,17 @@ def test_a_version_that_is_known_is_not_read_again(world: World, kind: Kind) -> 
     body = world.body(kind)
     world.take(kind, body)
     assert world.take(kind, {"metadata": body["metadata"], "spec": "not to be read"}) == set()
+
+
+def test_tables_that_come_together_are_counted_once(world: World) -> None:
+    names = [f"orders-{number}" for number in range(50)]
+    for name in names:
+        world.intake.take(
+            LAKE_TABLE, world.body(LAKE_TABLE, metadata={"name": name, "uid": name}), gone=False
+        )
+    counting = {("CompactionPolicy", "default"), ("Catalog", "lake")}
+    assert world.queue.depth == len(names), "the tables do not wait"
+    assert world.added() == {("LakeTable", name) for name in names} | counting
 
 
 @pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
