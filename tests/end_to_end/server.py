@@ -182,9 +182,9 @@ class Story:
         return found[0]
 
     def until_gone(self, kind: str, name: str, *, seconds: float = PATIENCE) -> None:
-        """Returns when an object is gone."""
-        if not self.wait(lambda: self._now(kind, name) is None, seconds):
-            raise AssertionError(f"not within {seconds:g} s: {kind} {name} is still there")
+        """Returns when an object that was there, or is about to be, is gone."""
+        if not self.wait(lambda: (kind, name) in self._gone, seconds):
+            raise AssertionError(f"not gone within {seconds:g} s: {kind} {name}")
 
     def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
         """Waits until something is so, which is asked whenever something has happened."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from signal import SIGINT, SIGTERM
+from threading import current_thread, main_thread
 from typing import Any
 
 import kopf
@@ -79,6 +81,8 @@ async def watch(
 ) -> None:
     """Delivers events until told to stop; returns or raises when kopf gives up.
 
+    SIGTERM and SIGINT are taken for being told to, as kopf takes the handlers of both for itself.
+
     Args:
         configuration: how to reach the API server.
         namespaces: which namespaces; empty for all.
@@ -87,7 +91,8 @@ async def watch(
     """
     registry = registry_of(tell)
     kopf.on.login(registry=registry)(_login(configuration))
-    await kopf.operator(
+    others = asyncio.all_tasks()
+    tasks = await kopf.spawn_tasks(
         registry=registry,
         settings=settings(),
         standalone=True,
@@ -95,6 +100,10 @@ async def watch(
         namespaces=sorted(namespaces),
         stop_flag=stop,
     )
+    if current_thread() is main_thread():
+        for number in (SIGTERM, SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await kopf.run_tasks(tasks, ignored=others)
 
 
 def _login(configuration: Configuration) -> Any:
