@@ -111,9 +111,10 @@ class Compactions:
         again, memory.acts = (_AGAIN if answer.acts == memory.acts else 0.0), answer.acts
         if answer.acts:
             return again
-        if written.is_over:
-            self._forget(key)
-            return None
+        if written.is_over and not run.is_over:
+            return 0.0  # what is left to let go is said the next time
+        if written.is_over and answer.wake is None:
+            self._forget(key)  # nothing is, so nobody has to look again
         return None if answer.wake is None else (answer.wake - now).total_seconds()
 
     async def _clear(self, key: ObjectKey) -> float | None:

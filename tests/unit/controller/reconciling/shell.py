@@ -100,8 +100,7 @@ class Server:
         with self._faults():
             if body["metadata"]["name"] in self.leases.bodies:
                 raise ClusterExists("create", "exists")
-            made = self.leases.put(body)
-        return made
+            return self.leases.put(body)
 
     async def patch(
         self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
@@ -369,6 +368,15 @@ class ShellOperator:
 
     def finish(self, name: str) -> None:
         self.go_on(name, 1000)
+
+    def sweep(self) -> None:
+        """What the operator does when it begins to lead, and now and then."""
+        work = self.shell.sweep()
+        try:
+            while True:
+                work.send(None)
+        except (StopIteration, ClusterError):
+            return
 
     def _at(self, seconds: float) -> datetime:
         from datetime import timedelta

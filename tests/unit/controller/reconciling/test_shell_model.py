@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
@@ -26,6 +26,7 @@ class ShellRuns(Runs):
         if fault == "restart":
             self.operator.close()
             self.operator = ShellOperator(self.world, self.leases)
+            self.operator.sweep()
         else:
             self.world.fault = fault
 
@@ -35,6 +36,7 @@ class ShellRuns(Runs):
 
     def teardown(self) -> None:
         super().teardown()
+        self.operator.sweep()
         self.operator.close()
         held = {lease["spec"]["holderIdentity"].split("/")[1] for lease in self.leases.bodies.values()}
         assert not held & self.world.runs.keys(), "a run that is over keeps its table"
@@ -46,6 +48,8 @@ TestShellRuns.settings = settings(
     max_examples=int(os.environ.get("LITHIFY_MODEL_EXAMPLES", "25")),
     stateful_step_count=int(os.environ.get("LITHIFY_MODEL_STEPS", "40")),
     deadline=None,
+    # Shrinking takes minutes, and what fails here can be found again: ask for it.
+    phases=[Phase.generate, *([Phase.shrink] if "LITHIFY_MODEL_SHRINK" in os.environ else [])],
     derandomize="LITHIFY_MODEL_EXAMPLES" not in os.environ,
     suppress_health_check=list(HealthCheck),
 )
