@@ -279,7 +279,7 @@ class Runs(RuleBasedStateMachine):
 
 TestRuns = Runs.TestCase
 TestRuns.settings = settings(
-    max_examples=int(os.environ.get("LITHIFY_MODEL_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("LITHIFY_MODEL_EXAMPLES", "40")),
     stateful_step_count=int(os.environ.get("LITHIFY_MODEL_STEPS", "50")),
     deadline=None,
     derandomize="LITHIFY_MODEL_EXAMPLES" not in os.environ,

@@ -142,7 +142,7 @@ class TestClocks:
         assert step(run_of(), Facts(admitted=True), there).status.stage_time == NOON
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(
     before=st.lists(
         st.tuples(
