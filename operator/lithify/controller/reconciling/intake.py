@@ -6,8 +6,9 @@ out and logged: the API server has checked it, so it is of a newer release.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -33,6 +34,8 @@ from lithify.resources.policy import CompactionPolicy
 from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
+_AT_ONCE = 50
+"""Objects that are taken in before others may run."""
 _TOGETHER = 1.0
 """Seconds after which tables that come or go are counted, once for all: thousands may be applied together."""
 
@@ -48,6 +51,8 @@ class Intake:
 
     store: Store
     queue: Queue
+    _gone: set[str] = field(default_factory=set)
+    """The uids of what was deleted since the last resync began: its list may still have them."""
 
     def take(self, kind: Kind, body: Object, gone: bool) -> None:  # the events' signature
         """Takes one event in."""
@@ -56,13 +61,15 @@ class Intake:
             self.queue.add(COMPACTION, ObjectKey(body["metadata"]["namespace"], labels[LABEL_COMPACTION]))
             return
         model, shelf = self._shelf(kind)
+        uid = body["metadata"].get("uid")
         if gone:
+            self._gone.add(uid)
             key = ObjectKey(body["metadata"]["namespace"], body["metadata"]["name"])
             known = shelf.get(key)
-            if known is not None and shelf.drop(key, body["metadata"].get("uid")):
+            if known is not None and shelf.drop(key, uid):
                 self._changed(kind, known, None)
             return
-        if _is_known(shelf, body):
+        if uid in self._gone or _is_known(shelf, body):
             return
         try:
             found = read(model, body)
@@ -75,11 +82,14 @@ class Intake:
 
     async def resync(self, api: Api) -> None:
         """Lists everything anew: what events were lost for is found and looked at."""
+        self._gone.clear()
         for kind in OWN_KINDS:
             listed = await api.list(kind)
             _, shelf = self._shelf(kind)
-            for body in listed:
+            for number, body in enumerate(listed):
                 self.take(kind, body, gone=False)
+                if number % _AT_ONCE == 0:
+                    await asyncio.sleep(0)  # there may be thousands, and others have to run meanwhile
             uids = {body["metadata"]["uid"] for body in listed}
             for known in shelf:
                 if known.metadata.uid not in uids and await api.get(kind, known.metadata.key) is None:

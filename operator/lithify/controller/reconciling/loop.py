@@ -47,6 +47,8 @@ async def _work(queue: Queue, reconcilers: Mapping[str, Reconcile], measure: Tol
             ending = "done"
             queue.done(item, again)
         measure(item.kind, ending, monotonic() - started)
+        # Most objects need no request, so nothing above has let others run: the lease must be renewed, too.
+        await asyncio.sleep(0)
 
 
 def _tell(item: Item, error: Exception, seconds: float) -> None:

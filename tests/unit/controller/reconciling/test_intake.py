@@ -172,11 +172,12 @@ def test_tables_that_come_together_are_counted_once(world: World) -> None:
 def test_what_is_gone_is_looked_at_once_more(world: World, kind: Kind) -> None:
     assert (kind.name, NAMES[kind]) in world.take(kind, world.body(kind), gone=True)
     assert world.take(kind, world.body(kind), gone=True) == set()
+    assert world.take(kind, world.body(kind)) == set(), "a late word of what is gone"
 
 
 def test_a_new_or_deleted_run_concerns_its_table(world: World) -> None:
     assert world.take(COMPACTION, world.body(COMPACTION), gone=True) == {RUN, TABLE}
-    assert world.take(COMPACTION, world.body(COMPACTION)) == {RUN, TABLE}
+    assert world.take(COMPACTION, world.body(COMPACTION, metadata={"uid": "anew"})) == {RUN, TABLE}
 
 
 def test_a_pod_concerns_its_run(world: World) -> None:
@@ -202,6 +203,26 @@ class Server:
     async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
         found = (body for body in self._there.get(kind, []) if body["metadata"]["name"] == key.name)
         return next(found, None)
+
+
+def test_a_resync_lets_others_run_and_brings_nothing_back_that_was_deleted_meanwhile(world: World) -> None:
+    names = [f"orders-{number}" for number in range(2000)]
+    listed = [world.body(LAKE_TABLE, metadata={"name": name, "uid": name}) for name in names]
+    last = listed[-1]
+
+    async def resync() -> int:
+        work = asyncio.create_task(world.intake.resync(Server({LAKE_TABLE: listed}, {})))
+        turns = 0
+        while not work.done():
+            turns += 1
+            if turns == 5:
+                world.intake.take(LAKE_TABLE, last, gone=True)
+            await asyncio.sleep(0)
+        await work
+        return turns
+
+    assert asyncio.run(resync()) > 20
+    assert world.store.tables.keys() == {ObjectKey("team", name) for name in names[:-1]}
 
 
 def test_a_resync_finds_what_events_were_lost_for(world: World) -> None:
