@@ -48,7 +48,8 @@ cluster: $(READY) ## Build the Kubernetes control plane that the tests use, once
 
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) oracle cluster
-	$(BIN)/pytest --quiet -n $(WORKERS) tests
+	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle" tests/unit
+	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit tests
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
 	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
