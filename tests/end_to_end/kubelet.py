@@ -53,6 +53,11 @@ class Kubelet:
         times = {"startedAt": STARTED, "finishedAt": ENDED}
         self._reports("Failed" if code else "Succeeded", terminated={**ended, **times})
 
+    def ends_when_told(self) -> None:
+        """The pod is deleted, so what there is of the container ends."""
+        self.pods.until(PODS, self.pod, lambda found: "deletionTimestamp" in found["metadata"])
+        self.ends(137, reason="ContainerStatusUnknown")
+
     def ends_with(self, reason: Reason, uid: str, **fields: Any) -> None:
         """The driver has ended, and left an outcome."""
         self.ends(0, write_outcome(Outcome(run=uid, attempt=1, reason=reason, **fields)), "Completed")

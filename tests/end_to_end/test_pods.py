@@ -85,6 +85,7 @@ def test_result_is_read_from_what_the_pod_says_last(pods: Stage, started: Starte
 def test_an_image_that_cannot_be_had(pods: Stage, started: Started) -> None:
     kubelet = started()
     kubelet.waits("ImagePullBackOff", "no such image")
+    kubelet.ends_when_told()
     pods.ended(kubelet.run)
     assert "no such image" in message(pods.stands(kubelet.run, Reason.IMAGE_ERROR))
 
@@ -93,6 +94,7 @@ def test_an_image_that_cannot_be_had(pods: Stage, started: Started) -> None:
 def test_a_container_that_cannot_be_configured(pods: Stage, started: Started) -> None:
     kubelet = started()
     kubelet.waits("CreateContainerConfigError", "no such volume")
+    kubelet.ends_when_told()
     pods.ended(kubelet.run)
     assert "no such volume" in message(pods.stands(kubelet.run, Reason.INVALID_SPEC))
 
@@ -181,7 +183,6 @@ def test_a_namespace_with_a_driver_can_be_deleted(
         stage.stands(run, Reason.RUNNING)
 
         cluster.kubectl("delete", "namespace", name, "--wait=false")
-        pods.until(PODS, kubelet.pod, lambda found: "deletionTimestamp" in found["metadata"])
-        kubelet.ends(143)
+        kubelet.ends_when_told()
 
         cluster.kubectl("wait", "--for=delete", "--timeout=120s", f"namespace/{name}")
