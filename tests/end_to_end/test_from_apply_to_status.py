@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from end_to_end.objects import QUIET
-from end_to_end.server import COMPACTIONS, EVENTS, OWN, TABLES, condition
+from end_to_end.server import CATALOGS, COMPACTIONS, EVENTS, OWN, TABLES, condition
 from end_to_end.stage import Stage, compactions_of, proves
 from lithify.resources.compaction import Reason
 from oracle.client import Oracle, Table
@@ -75,14 +75,18 @@ def test_nothing_is_written_when_nothing_changes(oracle: Oracle, plain: Table, a
     alone.table_says(care, "CompactionNeeded", "False", "UpToDate")
     alone.table_says(idle, "CompactionNeeded", "False", "NotDue")
     alone.ended(alone.first_run(care))
-    versions, events = _versions(alone), len(alone.server.list(EVENTS))
+    for one in (care, idle):
+        alone.story.until(
+            CATALOGS, one.catalog, lambda found: condition(found, "Ready").get("status") == "True"
+        )
+    rested, events = _come_to_rest(alone), len(alone.server.list(EVENTS))
 
     for next_one in (_nobody, alone.operator.kill, alone.operator.stop):
         next_one()
         if not alone.operator.is_running:
             alone.operator.restart()
-        changed = alone.story.wait(lambda: _versions(alone) != versions, SEVERAL_LOOKS)
-        assert not changed, alone.story.versions(TABLES, idle.lake)[-2:]
+        alone.story.wait(lambda: _versions(alone) != rested, SEVERAL_LOOKS)
+        assert _versions(alone) == rested, _changes(alone, rested)
     assert len(alone.server.list(EVENTS)) == events
 
     append(oracle, idle.table)
@@ -94,7 +98,24 @@ def _nobody() -> None:
     """Lets the operator go on."""
 
 
+def _come_to_rest(stage: Stage) -> dict[str, str]:
+    """Waits until nothing has been written for a while; what there is then."""
+    found = _versions(stage)
+    while stage.story.wait(lambda: _versions(stage) != found, SEVERAL_LOOKS):
+        found = _versions(stage)
+    return found
+
+
 def _versions(stage: Stage) -> dict[str, str]:
     """The resource versions of all our objects."""
-    found = [one["metadata"] for kind in OWN for one in stage.story.all(kind)]
-    return {f"{one['uid']} {one['name']}": one["resourceVersion"] for one in found}
+    found = [(kind, one["metadata"]) for kind in OWN for one in stage.story.all(kind)]
+    return {f"{kind}/{one['name']}": one["resourceVersion"] for kind, one in found}
+
+
+def _changes(stage: Stage, before: dict[str, str]) -> str:
+    """What has been written, for messages."""
+    changed = [
+        place.split("/") for place, version in _versions(stage).items() if before.get(place) != version
+    ]
+    last = {name: stage.story.versions(kind, name)[-2:] for kind, name in changed}
+    return json.dumps({name: [one.get("status") for one in found] for name, found in last.items()}, indent=1)

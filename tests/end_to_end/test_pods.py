@@ -17,6 +17,7 @@ from end_to_end.server import COMPACTIONS, PODS, Story, condition
 from end_to_end.stage import Stage, message, proves, stage_in
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.names import FINALIZER_DRIVER
+from lithify.resources.outcome import Stage as DriverStage
 from oracle.client import Table
 
 DEADLINES = {"schedulingSeconds": 10, "lostSeconds": 10}
@@ -69,6 +70,8 @@ def test_result_is_read_from_what_the_pod_says_last(pods: Stage, started: Starte
     kubelet = started()
     found = pods.server.get(PODS, kubelet.pod)
     assert found["metadata"]["finalizers"] == [FINALIZER_DRIVER]
+    kubelet.runs(DriverStage.PLANNING)
+    pods.stands(kubelet.run, Reason.PLANNING)
     kubelet.runs()
     run = pods.stands(kubelet.run, Reason.RUNNING)
     assert run["status"]["driver"]["name"] == kubelet.pod
