@@ -90,6 +90,12 @@ _UNFINISHED = _DRIVEN | {
     Reason.AWAITING_APPROVAL,
     Reason.BACKING_OFF,
 }
+_KNOWN = {reason.value: reason for reason in Reason}
+_ENDS = {
+    ConditionStatus.UNKNOWN: Reason.PENDING,
+    ConditionStatus.TRUE: Reason.NOTHING_TO_DO,
+    ConditionStatus.FALSE: Reason.DRIVER_FAILED,
+}
 _SUCCESSES = frozenset({Reason.COMPACTED, Reason.NOTHING_TO_DO, Reason.PLANNED})
 
 
@@ -325,9 +331,14 @@ class Compaction:
 
     @property
     def reason(self) -> Reason:
-        """Where it stands; Pending before anybody has looked at it."""
+        """Where it stands; Pending before anybody has looked at it.
+
+        A word of a newer release stands for the end that its status says, or for none.
+        """
         condition = condition_of(self.status.conditions, SUCCEEDED)
-        return Reason.PENDING if condition is None else Reason(condition.reason)
+        if condition is None:
+            return Reason.PENDING
+        return _KNOWN.get(condition.reason) or _ENDS[condition.status]
 
     @property
     def is_over(self) -> bool:

@@ -56,6 +56,7 @@ class _Memory:
         former: who had the lock, and is over.
         found: what it has committed.
         search: the search for that.
+        searches: counts the searches, so that the answer to an old one is known as such.
         refusal: why its driver was refused.
     """
 
@@ -65,7 +66,13 @@ class _Memory:
     former: Holder | None = None
     found: RunFound | Unknown | None = UNKNOWN
     search: asyncio.Future[None] | None = None
+    searches: int = 0
     refusal: tuple[int, str] | None = None
+
+    def forget_search(self) -> None:
+        """What was found does not count any more, nor what a search that is under way will find."""
+        self.found, self.search = UNKNOWN, None
+        self.searches += 1
 
 
 @dataclass(slots=True)
@@ -83,6 +90,7 @@ class Compactions:
     unreleased: set[ObjectKey] = field(default_factory=set)
     begin: Callable[[Coroutine[Any, Any, None]], asyncio.Future[None]] = asyncio.create_task
     _memories: dict[ObjectKey, _Memory] = field(default_factory=dict)
+    _acting: set[ObjectKey] = field(default_factory=set)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
@@ -104,10 +112,9 @@ class Compactions:
         if written is not run:
             self.world.store.compactions.put(written)
             await self._tell(run, written)
-        for act in answer.acts:
-            await self._act(act, written, facts, memory)
+        await self._act_all(answer.acts, written, facts, memory)
         if Act.FIND_RUN not in answer.acts:
-            memory.found = UNKNOWN  # a driver may be alive from here on, so an answer grows old
+            memory.forget_search()  # a driver may be alive from here on, so an answer grows old
         again, memory.acts = (_AGAIN if answer.acts == memory.acts else 0.0), answer.acts
         if answer.acts:
             return again
@@ -197,7 +204,7 @@ class Compactions:
         if table is not None and catalog is not None and memory.lock is None:
             memory.lock = lock_name(catalog.spec, table.spec.identifier)
         if memory.lock is None:
-            return Lock.FREE, ""
+            return (Lock.FREE if run.is_over else Lock.UNKNOWN), ""
         try:
             holder = await self.world.locks.holder(memory.lock)
             if holder is None or holder == holder_of(run):
@@ -209,12 +216,23 @@ class Compactions:
 
     async def _is_over(self, holder: Holder) -> bool:
         """Whether a run that holds a lock can have no driver any more; asked live, not of what is known."""
+        if holder.key in self._acting:
+            return False  # it may be starting one right now
         found = await self.world.api.get(COMPACTION, holder.key)
         other = None if found is None else read(Compaction, found)
         if other is not None and other.metadata.uid == holder.uid and not other.is_over:
             return False
         driver = await self.world.launcher.look(holder.key)
         return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
+
+    async def _act_all(self, acts: tuple[Act, ...], run: Compaction, facts: Facts, memory: _Memory) -> None:
+        """Does what there is to do. Nobody takes the table's lock for free meanwhile."""
+        self._acting.add(run.metadata.key)
+        try:
+            for act in acts:
+                await self._act(act, run, facts, memory)
+        finally:
+            self._acting.discard(run.metadata.key)
 
     async def _act(self, act: Act, run: Compaction, facts: Facts, memory: _Memory) -> None:
         world, key = self.world, run.metadata.key
@@ -289,7 +307,7 @@ class Compactions:
             memory.search = self.begin(self._find(run, memory))
 
     async def _find(self, run: Compaction, memory: _Memory) -> None:
-        world = self.world
+        world, number = self.world, memory.searches
         try:
             table = world.store.table_of(run)
             catalog = world.store.catalog_of(table) if table else None
@@ -298,9 +316,11 @@ class Compactions:
             secret = catalog.spec.secret_ref
             values = await world.secrets.options(run.metadata.namespace, secret) if secret else {}
             target = target_of(table, None, catalog_options(catalog.spec, values), catalog.spec.warehouse)
-            memory.found = await world.observer.find_run(
+            found = await world.observer.find_run(
                 target, run.metadata.uid, _SEARCH_TIMEOUT, run.metadata.creation_timestamp
             )
+            if number == memory.searches:
+                memory.found = found
         except LithifyError as error:
             _log.warning("whether the run has committed is not known yet: %s", error)
         finally:
