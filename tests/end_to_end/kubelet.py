@@ -66,6 +66,15 @@ class Kubelet:
         """Nobody hears of the node."""
         self.stage.server.patch(PODS, self.pod, {"status": {"phase": "Unknown"}}, sub="/status")
 
+    def until_let_go(self) -> None:
+        """Returns when the operator holds the pod no longer; then it may be gone at once."""
+
+        def is_free() -> bool:
+            found = self.pods.now(PODS, self.pod)
+            return found is None or not found["metadata"].get("finalizers")
+
+        assert self.pods.wait(is_free, PATIENCE)
+
     def is_gone(self) -> bool:
         """Whether there is no such pod."""
         try:

@@ -124,7 +124,7 @@ class Story:
     def __init__(self, server: Server, kinds: tuple[str, ...] = OWN) -> None:
         self._server = server
         self._kinds = kinds
-        self._changed = Condition()
+        self._changed = Condition()  # reentrant, so what is waited for may ask for anything in here
         self._versions: dict[tuple[str, str], list[Object]] = {}
         self._gone: set[tuple[str, str]] = set()
         self._connections: list[HTTPConnection] = []

@@ -81,7 +81,7 @@ def test_result_is_read_from_what_the_pod_says_last(pods: Stage, started: Starte
 
     done = pods.ended(kubelet.run)
     assert (done["status"]["files"], done["status"]["committedSnapshotId"]) == ("412→9", "5")
-    kubelet.pods.until(PODS, kubelet.pod, lambda found: not found["metadata"].get("finalizers"))
+    kubelet.until_let_go()
 
 
 @proves(Reason.IMAGE_ERROR)
@@ -145,7 +145,7 @@ def test_the_node_is_lost(pods: Stage, started: Started) -> None:
     assert condition(lost, "Stalled")["status"] == "True"
     assert not kubelet.is_gone()
     kubelet.ends(137)
-    kubelet.pods.until(PODS, kubelet.pod, lambda found: not found["metadata"].get("finalizers"))
+    kubelet.until_let_go()
 
 
 @proves(Reason.DRIVER_FAILED)
