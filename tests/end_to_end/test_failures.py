@@ -194,7 +194,7 @@ class TestTables:
     def test_that_are_dropped_and_made_anew_during_a_run(
         self, oracle: Oracle, stage: Stage, table: Table
     ) -> None:
-        care = stage.care_for(table, under={**ONCE, "fullCheckIntervalSeconds": 60})
+        care = stage.care_for(table, under=ONCE)
         first = stage.ready(care)["status"]["tableUuid"]
         with stage.holds.armed("tasks-done") as hold:
             run = stage.run(care)

@@ -336,7 +336,8 @@ class Compactions:
             world.room.leave(new.metadata.key, COMPACTION)
             world.queue.add(LAKE_TABLE, table)
         if new.is_over and not old.is_over:
-            world.looks.want(table)
+            # A run that fails may have met what small looks do not notice: a table dropped, or made anew.
+            world.looks.want(table, whole=new.reason.status is ConditionStatus.FALSE)
             for waiting in world.room.next_in_line(world.now()):
                 world.queue.add(*waiting)
 

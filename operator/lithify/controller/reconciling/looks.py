@@ -111,10 +111,15 @@ class Looks:
         """What is known of a table."""
         return self._seen.setdefault(key, Seen())
 
-    def want(self, key: ObjectKey) -> None:
-        """Has a table looked at as soon as it is asked for again: something has surely changed."""
+    def want(self, key: ObjectKey, *, whole: bool = False) -> None:
+        """Has a table looked at as soon as it is asked for again: something has surely changed.
+
+        `whole`: as if for the first time, because what is known of it may not be true any more.
+        """
         seen = self.seen(key)
         seen.wanted = seen.outdated = True
+        if whole:
+            seen.whole = -math.inf
 
     def forget(self, key: ObjectKey) -> None:
         """The LakeTable is gone."""

@@ -126,6 +126,21 @@ async def test_another_question_is_asked_at_once() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_whole_look_that_is_wanted_is_wanted_until_it_has_gone_well() -> None:
+    answers: list[Any] = [observation(), CatalogUnavailable("/w", "no answer"), observation(), None]
+    stage = Stage(Answers(lambda _: answers.pop(0)))
+    await stage.look()
+    stage.looks.want(KEY, whole=True)
+    await stage.look()
+    stage.ticks.now += 600
+    await stage.look()
+    stage.ticks.now += 100
+    await stage.look_in_vain()
+    assert [request.is_full for request in stage.answers.asked] == [False, True, True, False]
+    stage.end()
+
+
+@pytest.mark.asyncio
 async def test_a_wanted_look_does_not_wait() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
