@@ -19,6 +19,8 @@ FIRST_RETRY = 0.5
 LAST_RETRY = 60.0
 _LONGEST_SLEEP = 3600.0
 """Seconds; deadlines are asked again at least this often, which heals jumps of the wall clock."""
+_FEW = 1000
+"""So many deadlines that mean nothing any more are put up with."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,6 +58,7 @@ class Queue:
     _failures: dict[Item, int] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def add(self, kind: Kind, key: ObjectKey) -> None:
         """Has an object looked at soon."""
@@ -69,21 +72,18 @@ class Queue:
             self._due[item] = at
             heapq.heappush(self._timed, (at, next(self._numbers), item))
             self._changed.set()
+            if len(self._timed) > 2 * len(self._due) + _FEW:
+                self._drop_overtaken()
 
     async def get(self) -> Item:
         """The next object to look at; whoever takes it says `done` or `failed` afterwards."""
-        while True:
-            self._move_due()
-            while self._ready:
-                _, number, item = heapq.heappop(self._ready)
-                waiting = self._waiting.get(item)
-                if waiting is not None and waiting.number == number:
-                    del self._waiting[item]
-                    self._active[item] = self.ticks()
-                    self._due.pop(item, None)
+        async with self._turn:  # one waits for something to do, the others for their turn: no crowd wakes up
+            while True:
+                item = self._next()
+                if item is not None:
                     return item
-            self._changed.clear()
-            await self._sleep()
+                self._changed.clear()
+                await self._sleep()
 
     def done(self, item: Item, again_after: float | None = None) -> None:
         """The object was looked at; `again_after` seconds it wants to be looked at again."""
@@ -125,6 +125,19 @@ class Queue:
         """For how long the first of those has been looked at that are being looked at."""
         return max((self.ticks() - since for since in self._active.values()), default=0.0)
 
+    def _next(self) -> Item | None:
+        """Takes the first object that is ready, if one is."""
+        self._move_due()
+        while self._ready:
+            _, number, item = heapq.heappop(self._ready)
+            waiting = self._waiting.get(item)
+            if waiting is not None and waiting.number == number:
+                del self._waiting[item]
+                self._active[item] = self.ticks()
+                self._due.pop(item, None)
+                return item
+        return None
+
     def _finish(self, item: Item) -> None:
         self._active.pop(item, None)
         if item in self._again:
@@ -142,6 +155,11 @@ class Queue:
         self._waiting[item] = _Waiting(priority, self.ticks(), number)
         heapq.heappush(self._ready, (priority, number, item))
         self._changed.set()
+
+    def _drop_overtaken(self) -> None:
+        """Deadlines of objects that were looked at earlier would fill the memory until their time comes."""
+        self._timed = [entry for entry in self._timed if self._due.get(entry[2]) == entry[0]]
+        heapq.heapify(self._timed)
 
     def _move_due(self) -> None:
         now = self.ticks()

@@ -59,6 +59,18 @@ async def test_others_run_while_there_is_much_to_do_that_needs_no_request() -> N
 
 
 @pytest.mark.asyncio
+async def test_who_waits_is_given_what_comes_and_one_that_leaves_holds_nobody_up() -> None:
+    stage = Stage()
+    waiting = [asyncio.create_task(stage.queue.get()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    stage.add("a", "b")
+    async with asyncio.timeout(5):
+        given = await asyncio.gather(*waiting[1:])
+    assert [item.key.name for item in given] == ["a", "b"]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("error", "ending"),
     [

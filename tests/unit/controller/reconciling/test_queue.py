@@ -134,6 +134,18 @@ STEPS = st.lists(
 )
 
 
+def test_deadlines_that_mean_nothing_any_more_are_dropped() -> None:
+    queue = Queue({}, Ticks())
+    for _ in range(10_000):
+        queue.add_after(item("a"), 3600)
+        queue.add(LAKE_TABLE, key("a"))
+        assert queue._next() == item("a")
+        queue.done(item("a"))
+    queue.add_after(item("b"), 5)
+    assert len(queue._timed) < 2000
+    assert queue._due.keys() == {item("b")}
+
+
 @dataclass
 class World:
     """A queue, who has taken keys out of it, and which keys still have to come out."""
