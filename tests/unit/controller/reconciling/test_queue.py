@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.controller.reconciling.queue import FIRST_RETRY, LAST_RETRY, Item, Queue
@@ -190,6 +190,7 @@ class World:
         self.ticks.now += number * 7
 
 
+@settings(deadline=None)
 @given(steps=STEPS)
 def test_whatever_happens_no_key_is_lost_or_given_out_twice(steps: list[tuple[str, int]]) -> None:
     async def run() -> None:
