@@ -14,7 +14,7 @@ export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 ##@ Use
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY) ## Make a messy Paimon table, compact it on Spark, and show what changed
 	$(BIN)/lithify demo
@@ -34,7 +34,7 @@ check: $(READY) ## Lint, types, layers, unit tests (under a minute once warm)
 	$(BIN)/ruff format --check --quiet operator tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest --quiet -n $(WORKERS) -m "not oracle" tests/unit
+	$(BIN)/pytest --quiet -n $(WORKERS) -m "not oracle and not thorough" tests/unit
 
 format: $(READY) ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix operator tests
@@ -48,7 +48,7 @@ cluster: $(READY) ## Build the Kubernetes control plane that the tests use, once
 
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) oracle cluster
-	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle" tests/unit
+	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
 	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit tests
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
