@@ -1,4 +1,4 @@
-"""Election over a real Lease: one leader at a time, handed over as it ends, and a fence that closes in time."""
+"""Election over a real Lease: one leader at a time, handed over as it ends, and a fence in time."""
 
 from __future__ import annotations
 

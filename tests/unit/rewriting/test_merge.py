@@ -64,6 +64,7 @@ def sources_of(
 
 
 class TestAgainstTheModel:
+    @pytest.mark.thorough
     @settings(PROPERTY, max_examples=150)
     @given(data=st.data(), table=tables(), piece_rows=PIECE_ROWS, piece_bytes=BUFFERS)
     def test_any_runs_in_any_pieces(
@@ -73,6 +74,7 @@ class TestAgainstTheModel:
         sources = data.draw(st.permutations(sources_of(table, runs, piece_rows)))
         assert merge(table, sources, piece_bytes) == naive_merge(table, runs)
 
+    @pytest.mark.thorough
     @PROPERTY
     @given(data=st.data(), table=tables(), piece_rows=PIECE_ROWS, piece_bytes=BUFFERS)
     def test_key_ranges_put_together(
@@ -85,6 +87,7 @@ class TestAgainstTheModel:
         ]
         assert [row for part in parts for row in part] == naive_merge(table, runs)
 
+    @pytest.mark.thorough
     @PROPERTY
     @given(data=st.data(), piece_rows=PIECE_ROWS, drop=st.booleans(), piece_bytes=BUFFERS)
     def test_runs_of_one_writer_take_a_short_cut_to_the_same_rows(
@@ -101,6 +104,7 @@ class TestAgainstTheModel:
         compared = merge(long, sources_of(long, constant, piece_rows), piece_bytes)
         assert [{name: row[name] for name in row if name != "s0"} for row in compared] == expected
 
+    @pytest.mark.thorough
     @PROPERTY
     @given(data=st.data(), table=tables(), piece_bytes=BUFFERS)
     def test_no_round_repeats_or_passes_over_a_key(

@@ -163,6 +163,7 @@ def keys_of(kinds: Sequence[type]) -> st.SearchStrategy[Row]:
 
 
 class TestRows:
+    @pytest.mark.thorough
     @settings(MANY, max_examples=120)
     @given(keyed_rows())
     def test_ranks_order_rows_as_tuples_do(self, drawn: Rows) -> None:
@@ -176,6 +177,7 @@ class TestRows:
         rows = list(zip(*(part.tolist() for part in parts), strict=True))
         assert ranks(rank_rows(parts).tolist()) == ranks(rows)
 
+    @pytest.mark.thorough
     @MANY
     @given(keyed_rows(), st.data())
     def test_count_upto_counts_the_rows_at_or_below(self, drawn: Rows, data: st.DataObject) -> None:
@@ -219,6 +221,7 @@ class TestRows:
 
 
 class TestEncodedKeys:
+    @pytest.mark.thorough
     @settings(MANY, max_examples=120)
     @given(data=st.data(), kinds=st.lists(st.sampled_from([int, bytes]), min_size=1, max_size=4))
     def test_order_is_preserved_and_nothing_lost(self, data: st.DataObject, kinds: list[type]) -> None:

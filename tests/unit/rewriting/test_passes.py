@@ -69,6 +69,7 @@ def merged_rows(
 
 
 class TestAgainstTheModel:
+    @pytest.mark.thorough
     @PROPERTY
     @given(data=st.data(), table=tables(), budget=BUDGETS)
     def test_any_budget(self, data: st.DataObject, table: Table, budget: Budget, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import kopf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,7 +137,7 @@ def test_kopfs_objects_are_fields(start: Start) -> None:
     stream = start()
     about = {"apiVersion": "v1", "kind": "LakeTable", "namespace": "n", "name": "x", "uid": "u"}
     logging.getLogger("kopf.objects").warning(
-        "odd", extra={"k8s_ref": about, "k8s_skip": True, "settings": object()}
+        "odd", extra={"k8s_ref": about, "k8s_skip": True, "settings": kopf.OperatorSettings()}
     )
     [line] = lines(stream)
     assert {name: line[name] for name in ("kind", "namespace", "name")} == {
