@@ -54,7 +54,7 @@ class Queue:
     _active: dict[Item, float] = field(default_factory=dict)
     _again: set[Item] = field(default_factory=set)
     _timed: list[tuple[float, int, Item]] = field(default_factory=list)
-    _due: dict[Item, float] = field(default_factory=dict)
+    _due: dict[Item, tuple[float, int]] = field(default_factory=dict)
     _failures: dict[Item, int] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -68,9 +68,10 @@ class Queue:
         """Has an object looked at after a while; the earliest of several such wishes counts."""
         at = self.ticks() + min(max(0.0, seconds), _LONGEST_SLEEP)
         known = self._due.get(item)
-        if known is None or at < known:
-            self._due[item] = at
-            heapq.heappush(self._timed, (at, next(self._numbers), item))
+        if known is None or at < known[0]:
+            number = next(self._numbers)
+            self._due[item] = at, number
+            heapq.heappush(self._timed, (at, number, item))
             self._changed.set()
             if len(self._timed) > 2 * len(self._due) + _FEW:
                 self._drop_overtaken()
@@ -158,14 +159,14 @@ class Queue:
 
     def _drop_overtaken(self) -> None:
         """Deadlines of objects that were looked at earlier would fill the memory until their time comes."""
-        self._timed = [entry for entry in self._timed if self._due.get(entry[2]) == entry[0]]
+        self._timed = [entry for entry in self._timed if self._due.get(entry[2]) == entry[:2]]
         heapq.heapify(self._timed)
 
     def _move_due(self) -> None:
         now = self.ticks()
         while self._timed and self._timed[0][0] <= now:
-            at, _, item = heapq.heappop(self._timed)
-            if self._due.get(item) == at:
+            at, number, item = heapq.heappop(self._timed)
+            if self._due.get(item) == (at, number):
                 del self._due[item]
                 self._add(item)
 
