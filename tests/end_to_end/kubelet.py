@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from cluster.fixtures import Cluster
 from end_to_end.server import PATIENCE, PODS, Object, Refused, Story
 from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
@@ -16,6 +20,18 @@ STARTED = "2026-05-04T11:00:00Z"
 ENDED = "2026-05-04T11:01:00Z"
 
 
+@contextmanager
+def node(cluster: Cluster) -> Iterator[str]:
+    """A node that nobody is scheduled to: without one, what is bound to it is collected after a while."""
+    name = f"lithify-{secrets.token_hex(4)}"
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"unschedulable": True}}
+    cluster.kubectl.apply(body)
+    try:
+        yield name
+    finally:
+        cluster.kubectl("delete", "node", name, "--wait=false")
+
+
 @dataclass(frozen=True, slots=True)
 class Kubelet:
     """The kubelet of one pod."""
@@ -23,6 +39,7 @@ class Kubelet:
     stage: Stage
     pods: Story
     run: str
+    node: str
 
     @property
     def pod(self) -> str:
@@ -32,7 +49,7 @@ class Kubelet:
     def takes(self) -> Object:
         """Waits for the pod, and binds it to its node."""
         found = self.pods.until(PODS, self.pod, lambda _: True, seconds=PATIENCE)
-        target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+        target = {"apiVersion": "v1", "kind": "Node", "name": self.node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": self.pod}, "target": target}
         self.stage.server.post(PODS, self.pod, "binding", body)
         return found
@@ -74,6 +91,11 @@ class Kubelet:
             return found is None or not found["metadata"].get("finalizers")
 
         assert self.pods.wait(is_free, PATIENCE)
+
+    def removes(self) -> None:
+        """The pod is deleted, has ended, and is held by nobody: it goes."""
+        self.until_let_go()
+        self.stage.server.delete(PODS, self.pod, grace=0)
 
     def is_gone(self) -> bool:
         """Whether there is no such pod."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from cluster.fixtures import Cluster
-from end_to_end.kubelet import Kubelet
+from end_to_end.kubelet import Kubelet, node
 from end_to_end.objects import NO_RETRIES, QUIET
-from end_to_end.server import COMPACTIONS, PODS, Story, condition
+from end_to_end.server import COMPACTIONS, PODS, Refused, Story, condition
 from end_to_end.stage import Stage, message, proves, stage_in
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.names import FINALIZER_DRIVER
@@ -22,43 +22,55 @@ from oracle.client import Table
 
 DEADLINES = {"schedulingSeconds": 10, "lostSeconds": 10}
 ONCE = {"triggers": QUIET, "retries": NO_RETRIES, "deadlines": DEADLINES}
+OPTIONS = ("--launcher", "kubernetes", "--image", "lithify:test")
 Started = Callable[..., Kubelet]
 
 
+@dataclass(frozen=True, slots=True)
+class Podding:
+    """A namespace whose operator makes pods, the story of these, and a node for them."""
+
+    stage: Stage
+    story: Story
+    node: str
+
+
 @pytest.fixture(scope="module")
-def podding(
-    cluster: Cluster, port: int, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Stage, Story]]:
-    """A namespace whose operator makes pods, and the story of these."""
+def podding(cluster: Cluster, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podding]:
     name = f"pods-{secrets.token_hex(4)}"
-    cluster.kubectl("create", "namespace", name)
-    try:
+    with ExitStack() as stack:
+        stack.callback(cluster.kubectl, "delete", "namespace", name, "--wait=false")
+        cluster.kubectl("create", "namespace", name)
         cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
-        with ExitStack() as stack:
-            stage = stage_in(stack, cluster, port, name, tmp_path_factory.mktemp("pods"))
-            stage.operator.options = ("--launcher", "kubernetes", "--image", "lithify:test")
-            stage.operator.restart()
-            yield stage, stack.enter_context(Story(stage.server, (PODS,)))
-    finally:
-        cluster.kubectl("delete", "namespace", name, "--wait=false")
+        bound_to = stack.enter_context(node(cluster))
+        stage = stage_in(stack, cluster, port, name, tmp_path_factory.mktemp("pods"))
+        stage.operator.options = OPTIONS
+        stage.operator.restart()
+        yield Podding(stage, stack.enter_context(Story(stage.server, (PODS,))), bound_to)
 
 
 @pytest.fixture
-def pods(podding: tuple[Stage, Story], tmp_path: Path) -> Iterator[Stage]:
+def pods(podding: Podding, tmp_path: Path) -> Iterator[Stage]:
     """A stage on which drivers are pods."""
-    stage = replace(podding[0], folder=tmp_path, suffix=secrets.token_hex(3))
+    stage, story = replace(podding.stage, folder=tmp_path, suffix=secrets.token_hex(3)), podding.story
     yield stage
+    stage.server.delete(COMPACTIONS)
+    for pod in story.all(PODS):
+        kubelet = Kubelet(stage, story, pod["metadata"]["name"].removesuffix("-driver"), podding.node)
+        with suppress(Refused):  # gone meanwhile
+            kubelet.ends(137)
+        kubelet.until_let_go()
+    stage.server.delete(PODS, grace=0)
     stage.clear()
-    assert podding[1].wait(lambda: not podding[1].all(PODS), 60.0), "a pod is left"
 
 
 @pytest.fixture
-def started(podding: tuple[Stage, Story], pods: Stage, plain: Table) -> Started:
+def started(podding: Podding, pods: Stage, plain: Table) -> Started:
     """Starts a run, and has a node take its pod."""
 
     def start(**spec: object) -> Kubelet:
         care = pods.care_for(pods.copied(plain), under=ONCE)
-        kubelet = Kubelet(pods, podding[1], pods.run(care, **spec))
+        kubelet = Kubelet(pods, podding.story, pods.run(care, **spec), podding.node)
         kubelet.takes()
         return kubelet
 
@@ -103,7 +115,7 @@ def test_a_container_that_cannot_be_configured(pods: Stage, started: Started) ->
 
 
 @proves(Reason.SCHEDULING_TIMED_OUT)
-def test_no_room(podding: tuple[Stage, Story], pods: Stage, plain: Table) -> None:
+def test_no_room(pods: Stage, plain: Table) -> None:
     nowhere = {"driver": {"podTemplate": {"spec": {"nodeSelector": {"no": "where"}}}}}
     care = pods.care_for(pods.copied(plain), under={**ONCE, "spark": nowhere})
     run = pods.run(care)
@@ -158,34 +170,35 @@ def test_the_driver_ends_without_a_word(pods: Stage, started: Started) -> None:
 
 
 @proves(Reason.CANCELLED)
-def test_cancelled_before_it_had_a_node(podding: tuple[Stage, Story], pods: Stage, plain: Table) -> None:
+def test_cancelled_before_it_had_a_node(podding: Podding, pods: Stage, plain: Table) -> None:
     run = pods.run(pods.care_for(pods.copied(plain), under=ONCE))
-    kubelet = Kubelet(pods, podding[1], run)
-    podding[1].until(PODS, kubelet.pod, lambda _: True)
+    kubelet = Kubelet(pods, podding.story, run, podding.node)
+    podding.story.until(PODS, kubelet.pod, lambda _: True)
     pods.server.patch(COMPACTIONS, run, {"spec": {"cancel": True}})
     pods.ended(run)
     pods.stands(run, Reason.CANCELLED)
-    podding[1].until_gone(PODS, kubelet.pod)
+    podding.story.until_gone(PODS, kubelet.pod)
 
 
 def test_a_namespace_with_a_driver_can_be_deleted(
-    cluster: Cluster, port: int, plain: Table, tmp_path: Path
+    cluster: Cluster, port: int, plain: Table, namespace: str, tmp_path: Path
 ) -> None:
     name = f"ending-{secrets.token_hex(4)}"
     cluster.kubectl("create", "namespace", name)
     cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
     with ExitStack() as stack:
         stage = stage_in(stack, cluster, port, name, tmp_path)
-        stage.operator.options = ("--launcher", "kubernetes", "--image", "lithify:test", "--home", "default")
+        stage.operator.options = (*OPTIONS, "--home", namespace)
         pods = stack.enter_context(Story(stage.server, (PODS,)))
         stage.operator.restart()
         run = stage.run(stage.care_for(stage.copied(plain), under=ONCE))
-        kubelet = Kubelet(stage, pods, run)
+        kubelet = Kubelet(stage, pods, run, stack.enter_context(node(cluster)))
         kubelet.takes()
         kubelet.runs()
         stage.stands(run, Reason.RUNNING)
 
         cluster.kubectl("delete", "namespace", name, "--wait=false")
         kubelet.ends_when_told()
+        kubelet.removes()
 
         cluster.kubectl("wait", "--for=delete", "--timeout=120s", f"namespace/{name}")
