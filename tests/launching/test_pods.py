@@ -297,17 +297,3 @@ async def test_longest_name(launcher: KubernetesLauncher, api: ClusterClient, or
     uid = made["metadata"]["uid"]
     state = await launcher.start(replace(ordered, key=key, uid=uid, lake_table="y" * 253))
     assert (key, state.uid) in await launcher.all()
-
-
-@pytest.mark.asyncio
-async def test_changes_are_told_of_the_compaction(
-    launcher: KubernetesLauncher, api: ClusterClient, ordered: DriverOrder
-) -> None:
-    told: list[ObjectKey] = []
-    launcher.on_change(told.append)
-    await launcher.start(ordered)
-    pod = await api.get(POD, ObjectKey(ordered.key.namespace, DRIVER))
-    assert pod is not None
-    launcher.pod_changed(pod)
-    launcher.pod_changed({"metadata": {"name": "other", "namespace": ordered.key.namespace}})
-    assert told == [ordered.key]

@@ -23,13 +23,12 @@ _TRIES = 5
 
 
 class KubernetesLauncher:
-    """A `Launcher` of pods. The operator calls `pod_changed` for every event of a pod."""
+    """A `Launcher` of pods."""
 
     def __init__(self, api: Api, settings: PodSettings, clock: Clock) -> None:
         self._api = api
         self._settings = settings
         self._clock = clock
-        self._tell: Callable[[ObjectKey], None] = lambda _: None
 
     async def start(self, order: DriverOrder) -> DriverState:
         """Creates the pod, or returns the driver in the one that there is.
@@ -85,14 +84,7 @@ class KubernetesLauncher:
         await asyncio.Event().wait()
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
-        """Has `tell` called for every pod that `pod_changed` is told of."""
-        self._tell = tell
-
-    def pod_changed(self, pod: Object) -> None:
-        """Has the Compaction of a pod looked at, if it is a driver's."""
-        key = _compaction_of(pod)
-        if key is not None:
-            self._tell(key)
+        """Tells nothing: pods have events, which the operator hears like those of its own objects."""
 
     async def _unhold(self, pod: Object) -> None:
         metadata = pod["metadata"]
