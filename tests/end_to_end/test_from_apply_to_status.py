@@ -16,9 +16,7 @@ SEVERAL_LOOKS = 4.0
 """Seconds; tables are looked at every second."""
 
 
-@proves(
-    Reason.QUEUED, Reason.SUBMITTING, Reason.PLANNING, Reason.RUNNING, Reason.COMMITTING, Reason.COMPACTED
-)
+@proves(Reason.QUEUED, Reason.SUBMITTING, Reason.RUNNING, Reason.COMMITTING, Reason.COMPACTED)
 def test_a_table_that_is_due_is_compacted(oracle: Oracle, plain: Table, stage: Stage) -> None:
     table = stage.copied(plain)
     rows = oracle.read(table)
