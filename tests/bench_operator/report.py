@@ -46,8 +46,8 @@ def text_of(figures: Figures) -> str:
     table = "\n".join(f"| {what} | {figure} |" for what, figure in cells)
     return (
         f"{figures.tables:,} LakeTables and {figures.compactions:,} finished Compactions, on {_machine()} "
-        f"that the operator, its two workers, etcd, the API server and the benchmark share. Load average of the "
-        f"last 15 minutes, all of that and whatever else ran: {os.getloadavg()[2]:.1f}.\n\n{table}"
+        f"that the operator, its two workers, etcd, the API server and the benchmark share. Load average of "
+        f"the last 15 minutes, all of that and whatever else ran: {os.getloadavg()[2]:.1f}.\n\n{table}"
     )
 
 
