@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from end_to_end.objects import QUIET
 from end_to_end.server import COMPACTIONS, condition
-from end_to_end.stage import Stage, compactions_of, message, proves
-from lithify.resources.compaction import Reason
+from end_to_end.stage import Stage, compactions_of, message, proves, status_of
+from lithify.resources.compaction import CompactionStatus, Reason
 from oracle.client import Oracle, Table
+
+PROMPTLY = timedelta(seconds=20)
+"""Who waits for its turn or for a lock is told when it comes, and does not only look again after a minute."""
 
 
 @proves(Reason.QUEUED, Reason.COMPACTED)
@@ -23,8 +28,9 @@ def test_a_policy_lets_one_run_at_a_time(oracle: Oracle, plain: Table, stage: St
         stage.stands(asked, Reason.QUEUED, "all 1 runs")
         hold.release()
 
-    stage.ended(first)
-    stage.ended(asked)
+    _, over = _times(status_of(stage.ended(first)))
+    began, _ = _times(status_of(stage.ended(asked)))
+    assert began - over < PROMPTLY
     assert _most_at_once(stage) == 1
     assert [compactions_of(oracle, care.table) for care in (one, two)] == [1, 1]
 
@@ -41,10 +47,18 @@ def test_two_runs_of_a_table_wait_for_each_other(oracle: Oracle, plain: Table, s
             stage.stands(waiting, Reason.QUEUED, first)
         hold.release()
 
-    for run in (first, second, third):
-        stage.ended(run)
+    done = [status_of(stage.ended(run)) for run in (first, second, third)]
+    began, over = (sorted(moments) for moments in zip(*map(_times, done), strict=True))
+    assert all(next_one - last < PROMPTLY for last, next_one in zip(over, began[1:], strict=False))
     assert _most_at_once(stage) == 1
     assert compactions_of(oracle, table) == 1
+
+
+def _times(status: CompactionStatus) -> tuple[datetime, datetime]:
+    """When a run that has ended began, and ended."""
+    assert status.start_time is not None
+    assert status.completion_time is not None
+    return status.start_time, status.completion_time
 
 
 def _most_at_once(stage: Stage) -> int:

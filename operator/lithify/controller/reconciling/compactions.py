@@ -241,6 +241,7 @@ class Compactions:
             await world.locks.take(memory.lock, holder_of(run), after=memory.former)
         elif act is Act.DROP_LOCK and memory.lock:
             await world.locks.drop(memory.lock, holder_of(run))
+            self._wake_waiting(memory.lock, run)
         elif act is Act.START_DRIVER:
             await self._start(run, memory)
         elif act is Act.STOP_DRIVER and driver:
@@ -249,6 +250,13 @@ class Compactions:
             await world.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
         elif act is Act.FIND_RUN:
             self._search(run, memory)
+
+    def _wake_waiting(self, lock: str, former: Compaction) -> None:
+        """Has those looked at who may wait for a lock that is free now."""
+        for run in self.world.store.compactions:
+            memory = self._memories.get(run.metadata.key)
+            if memory is not None and memory.lock == lock and run.metadata.uid != former.metadata.uid:
+                self.world.queue.add(COMPACTION, run.metadata.key)
 
     async def _start(self, run: Compaction, memory: _Memory) -> None:
         order = self._order(run)
@@ -333,7 +341,8 @@ class Compactions:
             await world.recorder.post(COMPACTION, new.metadata, severity, reason, message)
         self._measure(old, new)
         if old.reason is not new.reason:
-            world.room.leave(new.metadata.key, COMPACTION)
+            if new.reason is not Reason.QUEUED:  # whoever is queued keeps its place in the line
+                world.room.leave(new.metadata.key, COMPACTION)
             world.queue.add(LAKE_TABLE, table)
         if new.is_over and not old.is_over:
             # A run that fails may have met what small looks do not notice: a table dropped, or made anew.
