@@ -91,7 +91,8 @@ def test_help_of_every_command(lithify: Lithify, command: str, flag: str) -> Non
 def test_help_names_every_option_of_the_documentation(lithify: Lithify, command: str) -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "commands.md"
     shared, _, rest = page.read_text().partition("\n## lithify inspect")
-    own = rest.partition("\n## lithify compact")[2] if command == "compact" else ""
+    section = rest.partition("\n## lithify compact")[2].partition("\n## ")[0]
+    own = section if command == "compact" else ""
     told = {line.split("`")[1].split()[0] for line in (shared + own).splitlines() if line.startswith("| `--")}
     found = cli.get_command(click.Context(cli), command)
     assert found is not None

@@ -414,6 +414,7 @@ class TestHistory:
 
 @settings(derandomize=True, deadline=None, max_examples=6)
 @given(st.randoms(use_true_random=False))
+@pytest.mark.thorough
 def test_looking_at_changes_is_the_same_as_looking_at_everything(rng: Random) -> None:
     """Whatever happens to a table, and however many commits lie between two looks."""
     with TemporaryDirectory() as folder:

@@ -83,6 +83,7 @@ def every_type(raws: Sequence[Sequence[Raw]]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.thorough
 class TestRoundTrip:
     @pytest.mark.parametrize("thin", ["false", "true"], ids=["thick", "thin"])
     @PROPERTY
@@ -514,6 +515,7 @@ class TestSchemas:
 
     @PROPERTY
     @given(raws=rows_of_every_type())
+    @pytest.mark.thorough
     def test_files_of_pypaimon_are_read(self, tmp_path: Path, raws: list[list[Raw]]) -> None:
         """No field ids, long decimals throughout, dictionaries everywhere, strings that may be large."""
         rows = plain(every_type(raws))
