@@ -15,6 +15,10 @@ from pydantic import Field, JsonValue
 from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, part
 from lithify.resources.names import ObjectKey
 
+READY = "Ready"
+RECONCILING = "Reconciling"
+STALLED = "Stalled"
+"""Types of conditions that several kinds have; the last two are those of kstatus."""
 OBJECT_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
 
@@ -92,6 +96,11 @@ class Metadata:
         return ObjectKey(self.namespace, self.name)
 
 
+def shortened(text: str, length: int = MESSAGE_LENGTH) -> str:
+    """A text that fits where it is written."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def condition_of(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
     """The condition of a type."""
     return next((condition for condition in conditions if condition.type == kind), None)
@@ -104,14 +113,11 @@ def with_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[C
     """
     old = condition_of(conditions, new.type)
     since = old.last_transition_time if old and old.status == new.status else new.last_transition_time
-    message = new.message
-    if len(message) > MESSAGE_LENGTH:
-        message = message[: MESSAGE_LENGTH - 1] + "…"
     kept = Condition(
         type=new.type,
         status=new.status,
         reason=new.reason,
-        message=message,
+        message=shortened(new.message),
         last_transition_time=since,
         observed_generation=new.observed_generation,
     )

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lithify.controller.deciding.quantities import quantity_bytes
 from lithify.controller.deciding.wording import bytes_text
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import Limits
+from lithify.resources.quantities import quantity_bytes
 
 SECONDS_A_POINT = 30
 HOUR = timedelta(hours=1)

@@ -14,18 +14,15 @@ from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.situation import Decision, Situation
-from lithify.controller.deciding.wording import bytes_text, count_of, cut
-from lithify.resources.objects import Condition, condition_of
+from lithify.controller.deciding.wording import bytes_text, count_of
+from lithify.resources.objects import READY, RECONCILING, STALLED, Condition, condition_of, shortened
 from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
 from lithify.tables.observation import KeptSnapshots, Observation
 
-READY = "Ready"
 COMPACTION_NEEDED = "CompactionNeeded"
 POLICY_READY = "PolicyReady"
 WRITER_COMPACTS = "WriterCompacts"
 SNAPSHOTS_EXPIRE = "SnapshotsExpire"
-RECONCILING = "Reconciling"
-STALLED = "Stalled"
 
 _PATH_LENGTH = 1024
 _UUID_LENGTH = 128
@@ -47,7 +44,7 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
     seen = situation.observation
     if seen is not None:
         found = replace(found, table_uuid=seen.table_uuid[:_UUID_LENGTH], observation=summary_of(seen))
-    return replace(found, due=cut(decision.message), next_full_time=decision.next_full)
+    return replace(found, due=shortened(decision.message), next_full_time=decision.next_full)
 
 
 def summary_of(seen: Observation) -> ObservationSummary:

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lithify.controller.deciding.conditions import READY
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
-from lithify.resources.objects import ConditionStatus, condition_of
+from lithify.resources.objects import READY, ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lithify.controller.deciding.quantities import quantity_bytes
 from lithify.resources.policy import CompactionPolicySpec, OffPeakHours, PrimaryKeyTriggers
+from lithify.resources.quantities import quantity_bytes
 from lithify.resources.table import LakeTable
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lithify.controller.deciding.wording import cut
-from lithify.resources.objects import Condition, ConditionStatus, condition_of, with_condition
+from lithify.resources.objects import Condition, ConditionStatus, condition_of, shortened, with_condition
 
 
 class ConditionSetter:
@@ -35,7 +34,7 @@ class ConditionSetter:
         self._set(kind, ConditionStatus.UNKNOWN, reason, message)
 
     def _set(self, kind: str, status: ConditionStatus, reason: str, message: str) -> None:
-        text = cut(message)
+        text = shortened(message)
         old = condition_of(self.conditions, kind)
         said = (status, str(reason), text, self._generation)
         if old is not None and (old.status, old.reason, old.message, old.observed_generation) == said:

@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from lithify.controller.deciding.conditions import READY, RECONCILING, STALLED
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.resources.catalog import Catalog, CatalogStatus
-from lithify.resources.objects import condition_of, without_condition
+from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
 
 _ORDER = tuple(TableReason)

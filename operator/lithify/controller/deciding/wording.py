@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.tables.observation import Finding
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
@@ -48,8 +47,3 @@ def finding_text(finding: Finding) -> str:
     others = finding.buckets - 1
     more = f" (and {count_of(others, 'more bucket')})" if others > 0 else ""
     return f"{finding.trigger}: {finding.detail}{more}"
-
-
-def cut(text: str) -> str:
-    """A message as long as it may be."""
-    return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 1] + "…"

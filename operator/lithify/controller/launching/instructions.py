@@ -18,6 +18,7 @@ from lithify.errors import InvalidOption
 from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Strategy
 from lithify.resources.modelling import part, plain, read
+from lithify.resources.quantities import quantity_bytes
 
 VARIABLE = "LITHIFY_ORDER"
 """The environment variable that holds instructions; without it they come through stdin."""
@@ -30,8 +31,6 @@ PROGRESS_VARIABLE = "LITHIFY_PROGRESS"
 POD_NAME_VARIABLE = "LITHIFY_POD_NAME"
 POD_NAMESPACE_VARIABLE = "LITHIFY_POD_NAMESPACE"
 POD_ADDRESS_VARIABLE = "LITHIFY_POD_IP"
-
-_BINARY = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
 
 @part()
@@ -75,7 +74,6 @@ def instructions_of(
     """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
     reference = order.catalog.secret_ref
     mounts = reference if credentials is None else None
-    spark = order.spark
     return Instructions(
         run=order.uid,
         attempt=order.attempt,
@@ -93,7 +91,7 @@ def instructions_of(
         partitions=order.partitions,
         buckets=order.buckets,
         task_memory=task_memory(order),
-        task_size=None if spark.task_size is None else int(quantity(spark.task_size) / order.memory_factor),
+        task_size=_task_size(order),
         master=master,
         conf=conf,
         executor_template=executor_template,
@@ -102,13 +100,12 @@ def instructions_of(
 
 def task_memory(order: DriverOrder) -> int:
     """Bytes that one task's merge may take: more, after an attempt that ran out of memory."""
-    return int(quantity(order.spark.task_memory) * order.memory_factor)
+    return int(quantity_bytes(order.spark.task_memory) * order.memory_factor)
 
 
-def quantity(text: str) -> int:
-    """Bytes, out of a quantity of a policy such as 384Mi."""
-    digits = text.rstrip("KMGTi")
-    return int(digits) * _BINARY[text[len(digits) :]]
+def _task_size(order: DriverOrder) -> int | None:
+    size = order.spark.task_size
+    return None if size is None else int(quantity_bytes(size) / order.memory_factor)
 
 
 def write_instructions(instructions: Instructions) -> str:

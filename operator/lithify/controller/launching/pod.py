@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from lithify.controller.deciding.names import label_value
 from lithify.controller.launching.driver import DriverOrder
 from lithify.controller.launching.instructions import (
     POD_ADDRESS_VARIABLE,
@@ -19,7 +20,6 @@ from lithify.controller.launching.instructions import (
     SECRETS_VARIABLE,
     VARIABLE,
     instructions_of,
-    quantity,
     write_instructions,
 )
 from lithify.controller.launching.spark_conf import cluster_conf, conf_problem, mebibytes
@@ -35,6 +35,7 @@ from lithify.resources.names import (
     ObjectKey,
 )
 from lithify.resources.policy import SparkTemplate
+from lithify.resources.quantities import quantity_bytes
 
 LABEL_ROLE = "app.kubernetes.io/component"
 LABEL_MANAGER = "app.kubernetes.io/managed-by"
@@ -46,7 +47,6 @@ DRIVER_LABELS = f"{LABEL_MANAGER}={MANAGER},{LABEL_ROLE}={DRIVER_ROLE}"
 
 _SUFFIX = "-driver"
 _NAME_LENGTH = 253
-_LABEL_LENGTH = 63
 _HASH_LENGTH = 8
 _LARGEST_ORDER = 120_000
 """Bytes; Linux passes no longer single variable to a process than 128 KiB."""
@@ -75,11 +75,6 @@ class PodSettings:
 def pod_key(compaction: ObjectKey) -> ObjectKey:
     """The driver pod of a Compaction."""
     return ObjectKey(compaction.namespace, _shortened(compaction.name, _NAME_LENGTH - len(_SUFFIX)) + _SUFFIX)
-
-
-def label_value(name: str) -> str:
-    """A name as the value of a label, which is shorter than names may be."""
-    return _shortened(name, _LABEL_LENGTH)
 
 
 def _shortened(name: str, length: int) -> str:
@@ -171,7 +166,7 @@ def _spec(order: DriverOrder) -> Plain:
 
 def _container(order: DriverOrder, settings: PodSettings, image: str) -> Plain:
     spark = order.spark
-    memory = f"{mebibytes(int(quantity(spark.driver.memory) * order.memory_factor))}Mi"
+    memory = f"{mebibytes(int(quantity_bytes(spark.driver.memory) * order.memory_factor))}Mi"
     amounts = {"cpu": str(spark.driver.cores), "memory": memory}
     container: Plain = {
         "image": image,

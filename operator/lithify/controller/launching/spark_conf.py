@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lithify.controller.launching.driver import DriverOrder
-from lithify.controller.launching.instructions import quantity, task_memory
+from lithify.controller.launching.instructions import task_memory
 from lithify.controller.launching.template import template_problem
 from lithify.resources.policy import SparkTemplate
+from lithify.resources.quantities import quantity_bytes
 
 EXECUTOR_HEAP = 512 << 20
 """Bytes: data never passes through a JVM, so it stays small and the rest is for Python."""
@@ -66,8 +67,8 @@ def conf_problem(spec: SparkTemplate) -> str | None:
             return f"spark.conf must not hold {key}: {reason}"
     if spec.executor.min_instances > spec.executor.max_instances:
         return "spark.executor.minInstances is above maxInstances"
-    needed = EXECUTOR_HEAP + spec.executor.cores * quantity(spec.task_memory)
-    if quantity(spec.executor.memory) < needed:
+    needed = EXECUTOR_HEAP + spec.executor.cores * quantity_bytes(spec.task_memory)
+    if quantity_bytes(spec.executor.memory) < needed:
         return (
             f"spark.executor.memory is {spec.executor.memory}, but {spec.executor.cores} cores with a "
             f"taskMemory of {spec.task_memory} each, and a JVM, take at least {mebibytes(needed)}Mi"
@@ -101,10 +102,10 @@ def cluster_conf(order: DriverOrder, *, pod: str, image: str) -> dict[str, str]:
     """Settings for a driver pod that has Spark make executor pods."""
     spark, executor = order.spark, order.spark.executor
     total = max(
-        int(quantity(executor.memory) * order.memory_factor),
+        int(quantity_bytes(executor.memory) * order.memory_factor),
         EXECUTOR_HEAP + executor.cores * task_memory(order),
     )
-    driver_heap = max(512 << 20, int(quantity(spark.driver.memory) * order.memory_factor) // 2)
+    driver_heap = max(512 << 20, int(quantity_bytes(spark.driver.memory) * order.memory_factor) // 2)
     pull = {} if spark.image_pull_policy is None else {"pullPolicy": spark.image_pull_policy.value}
     secrets = ",".join(secret.name for secret in spark.image_pull_secrets)
     if secrets:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from lithify.controller.deciding.conditions import READY, table_status
+from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
@@ -35,7 +35,7 @@ from lithify.resources.names import (
     LAKE_TABLE,
     ObjectKey,
 )
-from lithify.resources.objects import Reference, condition_of
+from lithify.resources.objects import READY, Reference, condition_of
 from lithify.resources.policy import Approval, CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus
 

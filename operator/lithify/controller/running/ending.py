@@ -24,7 +24,7 @@ from lithify.controller.running.failures import (
 )
 from lithify.controller.running.letting_go import free_table, settle
 from lithify.controller.running.searching import LOOKING, UNANSWERED, Answer, answer_of, search
-from lithify.controller.running.standing import shortened, stand, with_attempt
+from lithify.controller.running.standing import stand, with_attempt
 from lithify.controller.running.summary import (
     bytes_text,
     duration_text,
@@ -34,7 +34,7 @@ from lithify.controller.running.summary import (
 )
 from lithify.errors import Failure
 from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, ResultSummary, StopStatus
-from lithify.resources.objects import ConditionStatus
+from lithify.resources.objects import ConditionStatus, shortened
 from lithify.resources.outcome import Outcome
 from lithify.resources.policy import Approval
 from lithify.tables.observation import RunFound

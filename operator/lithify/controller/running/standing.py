@@ -13,15 +13,16 @@ from lithify.controller.running.case import Case
 from lithify.resources.compaction import SUCCEEDED, AttemptSummary, CompactionStatus, Reason
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.objects import (
+    RECONCILING,
+    STALLED,
     Condition,
     ConditionStatus,
     condition_of,
+    shortened,
     with_condition,
     without_condition,
 )
 
-RECONCILING = "Reconciling"
-STALLED = "Stalled"
 _ATTEMPTS_KEPT = 5
 _WITH_PROGRESS = frozenset({Reason.RUNNING, Reason.COMMITTING})
 
@@ -64,11 +65,6 @@ def message_of(case: Case) -> str:
     """What status says now."""
     condition = condition_of(case.status.conditions, SUCCEEDED)
     return "" if condition is None else condition.message
-
-
-def shortened(text: str, length: int = MESSAGE_LENGTH) -> str:
-    """A text that fits where it is written."""
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _conditions(case: Case, reason: Reason, message: str) -> tuple[Condition, ...]:

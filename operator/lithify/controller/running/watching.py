@@ -12,9 +12,10 @@ from lithify.controller.launching.driver import DriverPhase, DriverState, Troubl
 from lithify.controller.running.case import Case
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, lost, stop_of
 from lithify.controller.running.facts import Act, Lock, Step
-from lithify.controller.running.standing import shortened, stand
+from lithify.controller.running.standing import stand
 from lithify.controller.running.summary import plan_text
 from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, StopStatus
+from lithify.resources.objects import shortened
 from lithify.resources.policy import Approval
 
 _TROUBLE_GRACE = 60

@@ -21,9 +21,9 @@ from prometheus_client.registry import Collector
 from lithify.controller.telemetry import series
 from lithify.controller.telemetry.series import SECTIONS, TABLE_SERIES, Series, Shape
 from lithify.errors import Failure
-from lithify.resources.compaction import CompactionStatus, Reason, ResultSummary, Strategy
+from lithify.resources.compaction import SUCCEEDED, CompactionStatus, Reason, ResultSummary, Strategy
 from lithify.resources.names import EVENT, LEASE, OWN_KINDS, POD, SECRET, Kind, ObjectKey
-from lithify.resources.objects import condition_of
+from lithify.resources.objects import READY, condition_of
 from lithify.resources.table import LakeTableStatus, ObservationSummary
 
 OTHER = "Other"
@@ -116,7 +116,7 @@ class Metrics:
 
     def compaction_finished(self, status: CompactionStatus, strategy: Strategy) -> None:
         """A Compaction has just come to its end; to be called once for each."""
-        condition = condition_of(status.conditions, "Succeeded")
+        condition = condition_of(status.conditions, SUCCEEDED)
         reason = _known(condition.reason if condition else "", frozenset(Reason))
         self._counters[series.FINISHED].labels(strategy.value, reason).inc()
         if status.start_time is not None and status.completion_time is not None:
@@ -214,7 +214,7 @@ class _Tables(Collector):
         if status is None:
             self._known.pop(key, None)
             return
-        ready = condition_of(status.conditions, "Ready")
+        ready = condition_of(status.conditions, READY)
         reason = self._bounded(ready.reason if ready else "Unknown")
         self._known[key] = _Table(reason, status.observation, status.last_success_time, status.last_full_time)
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.overrides import table_overrides
-from lithify.controller.deciding.quantities import quantity_bytes
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.resources.quantities import quantity_bytes
 from lithify.tables.paimon.options import read_options
 from support.cases import case
 from unit.controller.deciding.situations import policy, table

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from lithify.controller.deciding.wording import bytes_text, count_of, cut, moment_text, seconds_text
+from lithify.controller.deciding.wording import bytes_text, count_of, moment_text, seconds_text
+from lithify.resources.objects import shortened
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,6 @@ def test_counts(number: int, text: str) -> None:
     assert count_of(number, "run") == text
 
 
-def test_only_what_is_too_long_is_cut() -> None:
-    assert cut("x" * 1024) == "x" * 1024
-    assert cut("x" * 1025) == "x" * 1023 + "…"
+def test_only_what_is_too_long_is_shortened() -> None:
+    assert shortened("x" * 1024) == "x" * 1024
+    assert shortened("x" * 1025) == "x" * 1023 + "…"

@@ -9,13 +9,13 @@ import pytest
 from launching.orders import ORDER, order
 from lithify.controller.launching.instructions import (
     instructions_of,
-    quantity,
     read_instructions,
     write_instructions,
 )
 from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.policy import SparkTemplate
+from lithify.resources.quantities import quantity_bytes
 
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "secret", "token": "token"})
 CATALOG = CatalogSpec(
@@ -62,7 +62,7 @@ def test_tasks_get_more_memory_and_less_to_read_after_they_ran_out_of_it() -> No
     [("7", 7), ("10Ki", 10 << 10), ("384Mi", 384 << 20), ("2Gi", 2 << 30), ("1Ti", 1 << 40)],
 )
 def test_quantities(text: str, size: int) -> None:
-    assert quantity(text) == size
+    assert quantity_bytes(text) == size
 
 
 @pytest.mark.parametrize(

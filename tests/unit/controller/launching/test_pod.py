@@ -10,20 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launching.orders import KEY, ORDER, order
+from lithify.controller.deciding.names import label_value
 from lithify.controller.launching.driver import DriverOrder
 from lithify.controller.launching.instructions import read_instructions
 from lithify.controller.launching.pod import (
     PodSettings,
     driver_pod,
     executor_template,
-    label_value,
     owner_of,
     pod_key,
 )
 from lithify.controller.launching.template import RESTRICTED
 from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, SecretReference
-from lithify.resources.names import FINALIZER_DRIVER, ObjectKey
+from lithify.resources.names import FINALIZER_DRIVER, LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Reference
 from lithify.resources.policy import DriverPod, ExecutorPods, PullPolicy, SparkTemplate
 
@@ -278,6 +278,10 @@ class TestNames:
         assert len(label_value(name)) <= 63
         assert key.name[0].isalnum()
         assert label_value(name)[-1].isalnum()
+
+    def test_of_a_long_table_is_the_label_that_its_compactions_have(self) -> None:
+        found = driver_pod(order(spark=SparkTemplate(image="i"), lake_table="y" * 200), SETTINGS)
+        assert found["metadata"]["labels"][LABEL_TABLE] == label_value("y" * 200)
 
     def test_of_different_compactions_differ_however_long_they_are(self) -> None:
         names = ["x" * 253, "x" * 252 + "y", "x" * 246, "x" * 247, "x", "x-driver"]

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launching.orders import KEY, order
-from lithify.controller.launching.instructions import quantity
 from lithify.controller.launching.spark_conf import (
     EXECUTOR_HEAP,
     cluster_conf,
@@ -23,6 +22,7 @@ from lithify.controller.launching.spark_conf import (
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import Reference
 from lithify.resources.policy import DriverPod, ExecutorPods, PullPolicy, SparkTemplate
+from lithify.resources.quantities import quantity_bytes
 from support.cases import case
 
 IMAGE = "registry/spark:1"
@@ -140,7 +140,7 @@ def test_executors_have_room_for_a_task_in_each_slot(
     conf = cluster_conf(order(spark=spark, memory_factor=factor), pod="p", image=IMAGE)
     overhead = int(conf["spark.executor.memoryOverhead"].removesuffix("m")) << 20
     assert overhead >= cores * int((task << 20) * factor)
-    assert overhead + EXECUTOR_HEAP >= int(quantity(executor.memory) * factor)
+    assert overhead + EXECUTOR_HEAP >= int(quantity_bytes(executor.memory) * factor)
 
 
 @pytest.mark.parametrize(
