@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lithify.controller.launching.driver import DriverOrder
+from lithify.controller.driver import DriverOrder
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import Strategy
 from lithify.resources.names import ObjectKey

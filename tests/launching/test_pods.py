@@ -17,7 +17,7 @@ from cluster.kubectl import Kubectl
 from launching.orders import order
 from lithify.clock import SystemClock
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
-from lithify.controller.launching.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
 from lithify.controller.launching.kubernetes import KubernetesLauncher
 from lithify.controller.launching.pod import PodSettings
 from lithify.errors import ClusterRefused

@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from launching.orders import KEY, order
 from lithify.clock import SystemClock
-from lithify.controller.launching.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
 from lithify.controller.launching.folder import DriverFolder
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
 from lithify.errors import ClusterRefused, Failure, NotFound

@@ -21,12 +21,12 @@ from lithify.cli.serving import (
     run_until_signalled,
 )
 from lithify.clock import SystemClock
-from lithify.controller.api import Api
+from lithify.controller.api import Api, Tell
 from lithify.controller.cluster.client import connect, load_configuration
 from lithify.controller.cluster.election import Terms
-from lithify.controller.cluster.events import Tell, watch
+from lithify.controller.cluster.events import watch
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.launching.driver import Launcher
+from lithify.controller.driver import Launcher
 from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
 from lithify.controller.launching.process import ProcessLauncher
 from lithify.controller.launching.spark_conf import conf_problem

@@ -6,12 +6,14 @@ put one between that fails on purpose. Objects are plain data as the API server 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from lithify.resources.names import Kind, ObjectKey
 
 Object = Mapping[str, Any]
+Tell = Callable[[Kind, Object, bool], None]
+"""Is told of each object that was seen: its kind, the object, and whether it is gone."""
 
 
 class Api(Protocol):

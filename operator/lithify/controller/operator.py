@@ -14,12 +14,12 @@ from time import monotonic
 from typing import Protocol, TypeVar
 
 from lithify.clock import Clock
-from lithify.controller.api import Api, Object
+from lithify.controller.api import Api, Object, Tell
 from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.deciding.history import problem_with
-from lithify.controller.launching.driver import Launcher
+from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
 from lithify.controller.reconciling.compactions import Compactions
@@ -44,7 +44,6 @@ _log = logging.getLogger(__name__)
 _PRIORITIES = {COMPACTION.name: 0, CATALOG.name: 1, POLICY.name: 1, LAKE_TABLE.name: 2}
 """Runs under way go first: results are recorded before new work is begun, however much there is."""
 
-Tell = Callable[[Kind, Object, bool], None]
 Answer = TypeVar("Answer")
 
 

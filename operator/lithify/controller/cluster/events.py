@@ -16,11 +16,8 @@ from typing import Any
 import kopf
 from kubernetes.aio.client.configuration import Configuration
 
-from lithify.controller.api import Object
+from lithify.controller.api import Tell
 from lithify.resources.names import LABEL_COMPACTION, OWN_KINDS, POD, Kind
-
-Tell = Callable[[Kind, Object, bool], None]
-"""Is told of each object that was seen: its kind, the object, and whether it is gone."""
 
 _FINALIZER = "lithify.dev/unused"
 """kopf wants a name; with event handlers alone it never sets it."""

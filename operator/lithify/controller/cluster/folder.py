@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from lithify.controller.api import Object
+from lithify.controller.api import Object, Tell
 from lithify.controller.cluster.documents import Flaw, object_key
 from lithify.controller.cluster.importing import Importer, Validate
-from lithify.controller.cluster.keeping import KEPT_KINDS, Entry, Keeper, Origin, Tell
+from lithify.controller.cluster.keeping import KEPT_KINDS, Entry, Keeper, Origin
 from lithify.controller.cluster.merge_patch import combine, difference, merge
 from lithify.controller.cluster.records import STATE_FOLDER, Lock, replace_file
 from lithify.controller.cluster.selectors import selector

@@ -13,15 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lithify.controller.api import Object
+from lithify.controller.api import Tell
 from lithify.controller.cluster.documents import Flaw, object_key
 from lithify.controller.cluster.records import Files, Versions
 from lithify.controller.cluster.sources import Signature, signature
 from lithify.resources.names import EVENT, LEASE, OWN_KINDS, SECRET, Kind, ObjectKey
 
 KEPT_KINDS = (*OWN_KINDS, SECRET, EVENT, LEASE)
-Tell = Callable[[Kind, Object, bool], None]
-"""Is told of each object that changed: its kind, the object, and whether it is gone."""
 Place = tuple[Kind, ObjectKey]
 
 _BOOKKEEPING = "folder"

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from lithify.controller.launching.driver import DriverOrder
+from lithify.controller.driver import DriverOrder
 from lithify.errors import InvalidOption
 from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Strategy

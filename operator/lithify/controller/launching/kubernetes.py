@@ -12,7 +12,7 @@ from typing import Any
 
 from lithify.clock import Clock
 from lithify.controller.api import Api, Object
-from lithify.controller.launching.driver import DriverOrder, DriverState
+from lithify.controller.driver import DriverOrder, DriverState
 from lithify.controller.launching.pod import DRIVER_LABELS, driver_pod, owner_of, pod_key
 from lithify.controller.launching.pod import PodSettings as PodSettings
 from lithify.controller.launching.pod_state import state_of

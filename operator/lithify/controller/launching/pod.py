@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from lithify.controller.deciding.names import label_value
-from lithify.controller.launching.driver import DriverOrder
+from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.instructions import (
     POD_ADDRESS_VARIABLE,
     POD_NAME_VARIABLE,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.launching.pod import owner_of
 from lithify.controller.launching.template import CONTAINER
 from lithify.resources.names import ANNOTATION_PROGRESS, FINALIZER_DRIVER, LABEL_ATTEMPT

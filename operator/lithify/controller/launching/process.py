@@ -20,7 +20,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from lithify.clock import Clock
-from lithify.controller.launching.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
 from lithify.controller.launching.folder import DriverFolder, Record
 from lithify.controller.launching.instructions import (
     OUTCOME_VARIABLE,

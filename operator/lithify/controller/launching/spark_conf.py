@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lithify.controller.launching.driver import DriverOrder
+from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.instructions import task_memory
 from lithify.controller.launching.template import template_problem
 from lithify.resources.policy import SparkTemplate

@@ -18,7 +18,7 @@ from lithify.controller.observing.request import TableTarget
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
 from lithify.errors import ClusterExists, LithifyError
-from lithify.resources.catalog import Catalog, catalog_options
+from lithify.resources.catalog import Catalog
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 
 _log = logging.getLogger(__name__)
@@ -100,10 +100,8 @@ class Catalogs:
         found: tuple[str, ...] = ()
         problem: TableProblem | None = None
         try:
-            secret = (
-                await self.world.secrets.options(key.namespace, spec.secret_ref) if spec.secret_ref else {}
-            )
-            target = TableTarget(spec.warehouse, "", catalog_options(spec, secret))
+            options = await self.world.secrets.of_catalog(key.namespace, spec)
+            target = TableTarget(spec.warehouse, "", options)
             found = await self.world.observer.list_tables(target, float(spec.timeout_seconds))
         except LithifyError as error:
             problem = problem_of(error)

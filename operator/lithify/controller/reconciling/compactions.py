@@ -14,20 +14,20 @@ from typing import Any
 
 from lithify.controller.cluster.table_lock import Holder, lock_name
 from lithify.controller.deciding.overrides import table_overrides
-from lithify.controller.launching.driver import DriverOrder, DriverPhase, DriverState
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import target_of
 from lithify.controller.reconciling.world import World
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
+from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
 from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, NotFound
-from lithify.resources.catalog import Catalog, catalog_options
+from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
-from lithify.resources.modelling import plain, read
+from lithify.resources.modelling import read
 from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
 from lithify.resources.objects import ConditionStatus
-from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 from lithify.tables.observation import RunFound
 
@@ -35,14 +35,6 @@ _log = logging.getLogger(__name__)
 _AGAIN = 1.0
 """Seconds until acts that have not shown their effect yet are repeated."""
 _SEARCH_TIMEOUT = 120.0
-_FAILURES = {
-    "user": Failure.USER,
-    "infrastructure": Failure.INFRASTRUCTURE,
-    "scheduling": Failure.SCHEDULING,
-    "conflict": Failure.CONFLICT,
-    "outOfMemory": Failure.OUT_OF_MEMORY,
-    "bug": Failure.BUG,
-}
 
 
 @dataclass(slots=True)
@@ -151,7 +143,6 @@ class Compactions:
         world, store = self.world, self.world.store
         table = store.table_of(run)
         catalog = store.catalog_of(table) if table else None
-        policy = store.policy_of(table) if table else None
         is_waiting = not (run.reason.has_driver or run.is_over)
         problem = await self._problem(run, table, catalog) if is_waiting else None
         if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
@@ -159,7 +150,7 @@ class Compactions:
         lock, holder = await self._lock(run, memory, table, catalog)
         hold = world.room.hold_of_run(run, self.world.now()) if is_waiting else ""
         return Facts(
-            policy=policy.spec if policy else CompactionPolicySpec(),
+            policy=store.rules_of(table),
             identifier=table.spec.identifier if table else None,
             table_uuid=table.status.table_uuid if table else None,
             driver=await self._driver(run),
@@ -281,8 +272,7 @@ class Compactions:
         catalog = store.catalog_of(table) if table else None
         if table is None or catalog is None:
             return None
-        policy = store.policy_of(table)
-        spec = policy.spec if policy else CompactionPolicySpec()
+        rules = store.rules_of(table)
         seen = self.world.looks.seen(table.metadata.key).observation
         if seen is None:
             planned = 0
@@ -299,12 +289,12 @@ class Compactions:
             identifier=table.spec.identifier,
             table_uuid=run.status.table_uuid,
             catalog=catalog.spec,
-            overrides=table_overrides(spec, table),
+            overrides=table_overrides(rules, table),
             time_zone=table.spec.time_zone,
             strategy=run.spec.strategy,
             partitions=run.spec.partitions,
             buckets=run.spec.buckets,
-            spark=spec.spark,
+            spark=rules.spark,
             memory_factor=memory_factor(run),
             planned_bytes=planned,
         )
@@ -321,9 +311,8 @@ class Compactions:
             catalog = world.store.catalog_of(table) if table else None
             if table is None or catalog is None:
                 return
-            secret = catalog.spec.secret_ref
-            values = await world.secrets.options(run.metadata.namespace, secret) if secret else {}
-            target = target_of(table, None, catalog_options(catalog.spec, values), catalog.spec.warehouse)
+            options = await world.secrets.of_catalog(run.metadata.namespace, catalog.spec)
+            target = target_of(table, None, options, catalog.spec.warehouse)
             found = await world.observer.find_run(
                 target, run.metadata.uid, _SEARCH_TIMEOUT, run.metadata.creation_timestamp
             )
@@ -352,10 +341,9 @@ class Compactions:
 
     def _measure(self, old: Compaction, new: Compaction) -> None:
         metrics = self.world.metrics
-        if new.status.failures != old.status.failures:
-            before, after = plain(old.status.failures), plain(new.status.failures)
-            grown = next(name for name, count in after.items() if count != before[name])
-            metrics.attempt_ended(_FAILURES[grown])
+        for failure in Failure:
+            if count_of(new.status.failures, failure) > count_of(old.status.failures, failure):
+                metrics.attempt_ended(failure)
         if old.reason is new.reason:
             return
         metrics.compaction_changed(new.metadata.key, new.reason)

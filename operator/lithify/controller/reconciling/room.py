@@ -15,7 +15,6 @@ from lithify.controller.deciding.admission import HOUR, Active, Admission, Caps,
 from lithify.controller.reconciling.store import Store
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, Kind, ObjectKey
-from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 
 _FREE = ""
@@ -44,11 +43,9 @@ class Room:
     def hold_of_table(self, table: LakeTable, planned_bytes: int, now: datetime) -> str:
         """The limit that holds a new run of a table back; empty if it may start, which takes the slot."""
         key = _place(table.metadata.key)
-        policy = self.store.policy_of(table)
-        priority = table.spec.priority
-        if priority is None:
-            priority = (policy.spec if policy else CompactionPolicySpec()).priority
-        waiting = Waiting(key, priority, self._since(key, now), _policy_key(table), planned_bytes)
+        waiting = Waiting(
+            key, self._priority(table), self._since(key, now), _policy_key(table), planned_bytes
+        )
         return self._ask(LAKE_TABLE, waiting, now)
 
     def hold_of_run(self, run: Compaction, now: datetime) -> str:
@@ -56,13 +53,8 @@ class Room:
         table = self.store.table_of(run)
         if table is None or _has_slot(run):
             return _FREE
-        policy = self.store.policy_of(table)
-        key = run.metadata.key
         since = min(run.metadata.creation_timestamp or now, now)
-        priority = table.spec.priority
-        if priority is None:
-            priority = (policy.spec if policy else CompactionPolicySpec()).priority
-        waiting = Waiting(key, priority, since, _policy_key(table), _bytes(run))
+        waiting = Waiting(run.metadata.key, self._priority(table), since, _policy_key(table), _bytes(run))
         return self._ask(COMPACTION, waiting, now)
 
     def leave(self, key: ObjectKey, kind: Kind) -> None:
@@ -82,6 +74,10 @@ class Room:
     def waiting(self) -> int:
         """How many wait."""
         return len(self._waiting)
+
+    def _priority(self, table: LakeTable) -> int:
+        own = table.spec.priority
+        return self.store.rules_of(table).priority if own is None else own
 
     def _since(self, key: ObjectKey, now: datetime) -> datetime:
         known = self._waiting.get(key)

@@ -13,7 +13,7 @@ from time import monotonic
 
 from lithify.controller.api import Api
 from lithify.errors import NotFound
-from lithify.resources.catalog import SecretReference
+from lithify.resources.catalog import CatalogSpec, SecretReference, catalog_options
 from lithify.resources.names import SECRET, ObjectKey
 
 KEPT_SECONDS = 300.0
@@ -34,6 +34,15 @@ class Secrets:
     hide: Callable[[Iterable[str]], None]
     ticks: Callable[[], float] = monotonic
     _kept: dict[ObjectKey, tuple[float, Mapping[str, str]]] = field(default_factory=dict)
+
+    async def of_catalog(self, namespace: str, catalog: CatalogSpec) -> dict[str, str]:
+        """All options of a catalog as pypaimon wants them, those of its Secret included.
+
+        Raises:
+            NotFound: the Secret, or a key of it, does not exist.
+        """
+        reference = catalog.secret_ref
+        return catalog_options(catalog, await self.options(namespace, reference) if reference else {})
 
     async def options(self, namespace: str, reference: SecretReference) -> dict[str, str]:
         """The catalog options that a reference names.

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
 from lithify.resources.names import ObjectKey
-from lithify.resources.policy import CompactionPolicy
+from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec
 from lithify.resources.table import LakeTable
 
 Resource = TypeVar("Resource", Catalog, LakeTable, CompactionPolicy, Compaction)
@@ -86,6 +86,11 @@ class Store:
     def policy_of(self, table: LakeTable) -> CompactionPolicy | None:
         """The policy of a LakeTable."""
         return self.policies.get(ObjectKey(table.metadata.namespace, table.spec.policy_ref.name))
+
+    def rules_of(self, table: LakeTable | None) -> CompactionPolicySpec:
+        """What the policy of a LakeTable says; the defaults if either is missing."""
+        policy = self.policy_of(table) if table else None
+        return policy.spec if policy else CompactionPolicySpec()
 
     def catalog_of(self, table: LakeTable) -> Catalog | None:
         """The catalog of a LakeTable."""

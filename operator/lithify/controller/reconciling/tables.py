@@ -23,7 +23,7 @@ from lithify.controller.reconciling.targets import request_of, rhythm_of, target
 from lithify.controller.reconciling.world import World
 from lithify.controller.running.retention import retention
 from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, NotFound
-from lithify.resources.catalog import Catalog, catalog_options
+from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
@@ -64,10 +64,11 @@ class Tables:
             return None
         policy = world.store.policy_of(table)
         spec = policy.spec if policy else None
+        rules = world.store.rules_of(table)
         missing, next_look = await self._look(table, spec, world.store.catalog_of(table))
         runs = world.store.runs_of(key)
         now = world.now()
-        counted = replace(table, status=after_runs(table, runs, spec or CompactionPolicySpec(), now))
+        counted = replace(table, status=after_runs(table, runs, rules, now))
         situation = self._situation(counted, spec, runs, missing)
         situation, decision = self._decide(situation, now)
         status = table_status(situation, decision, now)
@@ -75,7 +76,7 @@ class Tables:
             status = await self._start(situation, status, decision.start)
         await self._write(table, status)
         self._tell_catalog(table)
-        expires = await self._tidy(runs, spec or CompactionPolicySpec(), now)
+        expires = await self._tidy(runs, rules, now)
         seen = situation.observation
         moments = [decision.wake, seen.next_trigger if seen is not None else None]
         waits = [(moment - now).total_seconds() for moment in moments if moment is not None and moment > now]
@@ -120,15 +121,13 @@ class Tables:
         world, key = self.world, table.metadata.key
         if catalog is None:
             return TableProblem.catalog_missing(table), None
-        secret = catalog.spec.secret_ref
         seen = world.looks.seen(key)
         if isinstance(seen.error, NotAllowed):
-            world.secrets.forget(key.namespace, secret)
+            world.secrets.forget(key.namespace, catalog.spec.secret_ref)
         try:
-            values = await world.secrets.options(key.namespace, secret) if secret else {}
+            options = await world.secrets.of_catalog(key.namespace, catalog.spec)
         except (NotFound, ClusterRefused) as error:
             return problem_of(error), rhythm_of(table, policy, catalog.spec).retry
-        options = catalog_options(catalog.spec, values)
         target = target_of(table, policy, options, catalog.spec.warehouse)
         rhythm = rhythm_of(table, policy, catalog.spec)
         due = seen.observation.next_trigger if seen.observation is not None else None

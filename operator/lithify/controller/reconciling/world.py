@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from lithify.clock import Clock
 from lithify.controller.api import Api
 from lithify.controller.cluster.table_lock import TableLocks
-from lithify.controller.launching.driver import Launcher
+from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.looks import Looks
 from lithify.controller.reconciling.queue import Queue

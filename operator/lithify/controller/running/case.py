@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from lithify.controller.launching.driver import DriverPhase, DriverState
+from lithify.controller.driver import DriverPhase, DriverState
 from lithify.controller.running.facts import Act, Facts, Step, Unknown
 from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, Reason
 from lithify.resources.policy import Approval, Deadlines

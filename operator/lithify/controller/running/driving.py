@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.controller.launching.driver import DriverPhase, DriverState
+from lithify.controller.driver import DriverPhase, DriverState
 from lithify.controller.running.case import Case
 from lithify.controller.running.ending import (
     CANCELLED,

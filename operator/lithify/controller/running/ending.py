@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from lithify.controller.launching.driver import DriverState
+from lithify.controller.driver import DriverState
 from lithify.controller.running.backoff import backoff_seconds
 from lithify.controller.running.case import Case
 from lithify.controller.running.facts import Act, Step, Unknown

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 
-from lithify.controller.launching.driver import DriverState
+from lithify.controller.driver import DriverState
 from lithify.resources.compaction import CompactionStatus, Reason
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.tables.observation import RunFound

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.controller.launching.driver import DriverState, Trouble
+from lithify.controller.driver import DriverState, Trouble
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, FailureCounts, Reason
 from lithify.resources.objects import ConditionStatus

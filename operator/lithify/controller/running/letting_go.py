@@ -6,7 +6,7 @@ then the lock stays until the driver is known to be gone.
 
 from __future__ import annotations
 
-from lithify.controller.launching.driver import DriverPhase
+from lithify.controller.driver import DriverPhase
 from lithify.controller.running.case import Case
 from lithify.controller.running.facts import UNKNOWN, Act, Lock
 

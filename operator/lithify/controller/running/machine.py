@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lithify.controller.launching.driver import DriverPhase
+from lithify.controller.driver import DriverPhase
 from lithify.controller.running.case import Case, case_of, is_plan_only
 from lithify.controller.running.driving import adopt, drive
 from lithify.controller.running.ending import compacted

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.case import Case
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, lost, stop_of
 from lithify.controller.running.facts import Act, Lock, Step

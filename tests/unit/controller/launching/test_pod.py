@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from launching.orders import KEY, ORDER, order
 from lithify.controller.deciding.names import label_value
-from lithify.controller.launching.driver import DriverOrder
+from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.instructions import read_instructions
 from lithify.controller.launching.pod import (
     PodSettings,

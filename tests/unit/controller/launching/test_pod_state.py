@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launching.orders import ORDER, order
-from lithify.controller.launching.driver import DriverPhase, Trouble
+from lithify.controller.driver import DriverPhase, Trouble
 from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.controller.launching.pod_state import state_of
 from lithify.errors import Failure

@@ -16,7 +16,7 @@ from lithify.controller.api import Object
 from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.launching.driver import DriverOrder, DriverState
+from lithify.controller.driver import DriverOrder, DriverState
 from lithify.controller.observing.request import TableTarget
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.intake import Intake

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lithify.controller.launching.driver import DriverPhase, DriverState
+from lithify.controller.driver import DriverPhase, DriverState
 from lithify.controller.running.facts import Facts, Lock, Step
 from lithify.controller.running.machine import step
 from lithify.errors import Failure

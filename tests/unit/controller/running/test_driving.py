@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
 from lithify.controller.running.machine import is_plan_only
 from lithify.errors import Failure

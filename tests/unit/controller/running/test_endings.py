@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
 from lithify.controller.running.machine import memory_factor
 from lithify.errors import Failure

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lithify.controller.launching.driver import Trouble
+from lithify.controller.driver import Trouble
 from lithify.controller.running.facts import Problem
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason

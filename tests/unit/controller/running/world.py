@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lithify.controller.launching.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.machine import is_plan_only, step
 from lithify.controller.running.searching import UNANSWERED
