@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,6 +35,19 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Waits."""
         time.sleep(seconds)
+
+
+def find_zone(name: str | None) -> ZoneInfo:
+    """The time zone of that name, UTC for None.
+
+    Raises:
+        ValueError: nobody knows a zone of that name.
+    """
+    try:
+        return ZoneInfo("UTC" if name is None else name)
+    except (LookupError, OSError, ValueError) as error:
+        # An OSError where it is a directory of zones, such as Europe.
+        raise ValueError(f"'{name}' is not a time zone such as Europe/Berlin") from error
 
 
 def wall_millis(moment: datetime) -> int:

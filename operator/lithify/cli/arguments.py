@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 
-from lithify.clock import SystemClock
+from lithify.clock import SystemClock, find_zone
 from lithify.errors import InvalidOption
 from lithify.planning.policy import Rule, Strategy
 from lithify.tables.paimon.catalog import TableAddress
@@ -165,10 +165,7 @@ def _buckets(text: str | None) -> frozenset[int]:
 
 
 def _zone(name: str | None) -> ZoneInfo | None:
-    if name is None:
-        return None
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        # An OSError where it is a directory of zones, such as Europe.
-        raise InvalidOption("--time-zone", f"'{name}' is not a time zone such as Europe/Berlin") from error
+        return None if name is None else find_zone(name)
+    except ValueError as error:
+        raise InvalidOption("--time-zone", str(error)) from error

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -38,7 +38,7 @@ from lithify.cli.drive_progress import (
     Throttled,
     to_file,
 )
-from lithify.clock import SystemClock
+from lithify.clock import SystemClock, find_zone
 from lithify.controller.launching.instructions import (
     OUTCOME_VARIABLE,
     POD_ADDRESS_VARIABLE,
@@ -315,7 +315,6 @@ def clock_of(told: Instructions) -> SystemClock:
 
 def _zone(told: Instructions) -> ZoneInfo:
     try:
-        return ZoneInfo(told.time_zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        problem = f"'{told.time_zone}' is not a time zone such as Europe/Berlin"
-        raise InvalidOption("timeZone", problem) from error
+        return find_zone(told.time_zone)
+    except ValueError as error:
+        raise InvalidOption("timeZone", str(error)) from error

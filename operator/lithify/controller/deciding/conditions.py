@@ -111,12 +111,7 @@ def _await_look(conditions: ConditionSetter, status: LakeTableStatus, generation
 
 def _say_ready(conditions: ConditionSetter, problem: TableProblem | None, seen: Observation | None) -> None:
     if problem is not None:
-        conditions.false(READY, problem.reason, problem.message)
-        conditions.false(RECONCILING, problem.reason)
-        if problem.reason.needs_person:
-            conditions.true(STALLED, problem.reason, problem.message)
-        else:
-            conditions.false(STALLED, problem.reason, "it is tried again")
+        conditions.not_ready(problem)
         return
     conditions.false(STALLED, "NotStalled")
     if seen is None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
-from lithify.controller.deciding.zones import find_zone
+from lithify.clock import find_zone
 from lithify.resources.policy import CompactionPolicySpec, FullCompactions
 from lithify.resources.table import LakeTable
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lithify.resources.objects import Condition, ConditionStatus, condition_of, shortened, with_condition
+from lithify.controller.deciding.problems import TableProblem
+from lithify.resources.objects import (
+    READY,
+    RECONCILING,
+    STALLED,
+    Condition,
+    ConditionStatus,
+    condition_of,
+    shortened,
+    with_condition,
+)
 
 
 class ConditionSetter:
@@ -32,6 +42,15 @@ class ConditionSetter:
     def unknown(self, kind: str, reason: str, message: str = "") -> None:
         """Nobody can tell."""
         self._set(kind, ConditionStatus.UNKNOWN, reason, message)
+
+    def not_ready(self, problem: TableProblem) -> None:
+        """It is not ready, and stalled if only a person can help."""
+        self.false(READY, problem.reason, problem.message)
+        self.false(RECONCILING, problem.reason)
+        if problem.reason.needs_person:
+            self.true(STALLED, problem.reason, problem.message)
+        else:
+            self.false(STALLED, problem.reason, "it is tried again")
 
     def _set(self, kind: str, status: ConditionStatus, reason: str, message: str) -> None:
         text = shortened(message)

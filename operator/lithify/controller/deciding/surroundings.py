@@ -80,7 +80,7 @@ def catalog_status(
     ended = list(looks)
     problem = catalog_problem(ended)
     if problem is not None:
-        _say_unready(conditions, problem)
+        conditions.not_ready(problem)
     elif ended:
         conditions.true(READY, "Ready", "the catalog answers")
         conditions.false(RECONCILING, "Observed")
@@ -94,15 +94,6 @@ def catalog_status(
         tables=tables,
         discovered_tables=_discovered(catalog, discovered),
     )
-
-
-def _say_unready(conditions: ConditionSetter, problem: TableProblem) -> None:
-    conditions.false(READY, problem.reason, problem.message)
-    conditions.false(RECONCILING, problem.reason)
-    if problem.reason.needs_person:
-        conditions.true(STALLED, problem.reason, problem.message)
-    else:
-        conditions.false(STALLED, problem.reason, "it is tried again")
 
 
 def _say_unasked(conditions: ConditionSetter, *, is_used: bool) -> None:

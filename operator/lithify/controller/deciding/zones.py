@@ -1,4 +1,4 @@
-"""Time zones: finding them, and turning what a clock on the wall shows into moments.
+"""Time zones: turning what a clock on the wall shows into moments.
 
 Used by windows and schedules. A wall time that exists twice (clocks go back) means its first moment; one that
 does not exist (clocks go forward) means the moment at which clocks jump over it.
@@ -10,18 +10,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 _MINUTE = timedelta(minutes=1)
-
-
-def find_zone(name: str | None) -> ZoneInfo:
-    """The time zone of that name, UTC for None.
-
-    Raises:
-        ValueError: nobody knows a zone of that name.
-    """
-    try:
-        return ZoneInfo(name or "UTC")
-    except (KeyError, OSError, ValueError) as error:
-        raise ValueError(f"there is no time zone {name}; names are like Europe/Berlin or UTC") from error
 
 
 def moment_of(day: date, wall: time, zone: ZoneInfo) -> datetime:

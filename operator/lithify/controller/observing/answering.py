@@ -7,12 +7,11 @@ this module imports pypaimon and PyArrow, so the operator's own process never do
 from __future__ import annotations
 
 import traceback
-from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from lithify.clock import Clock
+from lithify.clock import Clock, find_zone
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.secrets import hidden, secrets_in, without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
@@ -53,18 +52,11 @@ class Answers:
         raise TypeError(f"not a question: {type(question).__name__}")
 
 
-def zone_named(name: str | None) -> tzinfo:
-    """A time zone by its name.
-
-    Raises:
-        InvalidOption: there is none of that name.
-    """
-    if name is None:
-        return UTC
+def _zone(name: str | None) -> ZoneInfo:
     try:
-        return ZoneInfo(name)
-    except (ValueError, LookupError, OSError) as error:
-        raise InvalidOption("timeZone", f"there is no time zone {name}") from error
+        return find_zone(name)
+    except ValueError as error:
+        raise InvalidOption("timeZone", str(error)) from error
 
 
 def _address(target: TableTarget) -> TableAddress:
@@ -81,7 +73,7 @@ def _look(request: ObservationRequest, address: TableAddress) -> Look:
     return Look(
         address=address,
         key=request.cache_key,
-        zone=zone_named(request.target.time_zone),
+        zone=_zone(request.target.time_zone),
         known_uuid=request.known_uuid,
         known_snapshot=request.known_snapshot,
         is_full=request.is_full,

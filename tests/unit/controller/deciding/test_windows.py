@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.clock import find_zone
 from lithify.controller.deciding.windows import describe_window, opening
-from lithify.controller.deciding.zones import find_zone, moment_of
+from lithify.controller.deciding.zones import moment_of
 from lithify.resources.policy import Day, Window
 from support.cases import case
 from unit.controller.deciding.situations import BRIEFLY, ZONES, moments, windows
