@@ -125,6 +125,7 @@ def test_task_that_never_succeeds_is_an_error_and_changes_nothing(oracle: Oracle
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert oracle.snapshots(table) == snapshots
+    assert answer(lithify("compact", table, "--json", "--master", MASTER))["status"] == "Compacted"
     assert stray_files(oracle, table) == set()
 
 

@@ -25,6 +25,7 @@ from lithify.job.runner import Progress
 from lithify.job.task import MergeTask, TaskResult, run_task
 
 _POLL_SECONDS = 0.2
+_REST_SECONDS = 10.0
 _TASK_TRIES = 4
 _FIXED = {"spark.speculation": "false"}
 """A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
@@ -72,7 +73,6 @@ class SparkRunner:
             InvalidOption: Spark cannot be started with these settings.
             TaskFailed: a task failed again and again.
         """
-        del clock  # executors read their own
         largest_first = sorted(tasks, key=lambda task: -sum(file.size for file in task.inputs))
         context = self._start().sparkContext
         work = context.parallelize(largest_first, len(largest_first)).map(_Execute(self._settings.zone))
@@ -80,11 +80,12 @@ class SparkRunner:
             results = waiting.submit(work.collect)
             try:
                 _watch(results, context.statusTracker(), progress)
+                return _results(results)
             except BaseException:
-                with suppress(Exception):  # whatever ended the wait matters more; the pool waits for the job
+                with suppress(Exception):  # whatever ended the run matters more; the pool waits for the job
                     context.cancelAllJobs()
+                    _await_rest(context, clock)
                 raise
-        return _results(results)
 
     def _start(self) -> Any:
         if self._session is None:
@@ -115,6 +116,19 @@ def _watch(results: Future[list[TaskResult]], tracker: Any, progress: Progress) 
         except NotYet:
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             progress(sum(stage.numCompletedTasks for stage in stages if stage is not None))
+
+
+def _await_rest(context: Any, clock: Clock) -> None:
+    """Waits for tasks that a failed job has left running, so that they write nothing behind the clean-up.
+
+    Spark kills their workers after `spark.python.task.killTimeout`; who is not heard of for longer is left to
+    the journal.
+    """
+    tracker = context._jsc.sc().statusTracker()  # noqa: SLF001  PySpark shows no running tasks
+    waited = 0.0
+    while waited < _REST_SECONDS and any(info.numRunningTasks() for info in tracker.getExecutorInfos()):
+        clock.sleep(_POLL_SECONDS)
+        waited += _POLL_SECONDS
 
 
 def _results(results: Future[list[TaskResult]]) -> list[TaskResult]:
