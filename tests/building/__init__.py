@@ -1,0 +1,1 @@
+"""Programs that tests need and that are built from source, once per machine."""
