@@ -392,6 +392,15 @@ POLICIES = (
         {"spark": {"executor": {"minInstances": 5}}},
     ),
     RuleCase(
+        "group-of-changing-size",
+        POLICY,
+        "spec.spark",
+        "spec.spark.dynamicAllocation",
+        "a group that Kueue admits has a fixed size, so dynamicAllocation must be off",
+        {"spark": {"dynamicAllocation": True, "kueue": {"queueName": "lake", "admission": "Driver"}}},
+        {"spark": {"dynamicAllocation": True, "kueue": {"queueName": "lake"}}},
+    ),
+    RuleCase(
         "spark-setting-of-others",
         POLICY,
         "spec.spark.conf",

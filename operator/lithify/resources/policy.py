@@ -55,6 +55,13 @@ class PullPolicy(StrEnum):
     NEVER = "Never"
 
 
+class QueueAdmission(StrEnum):
+    """What Kueue admits of a run before it may start."""
+
+    GROUP = "Group"
+    DRIVER = "Driver"
+
+
 class Approval(StrEnum):
     """Who lets a run go on after it has been planned."""
 
@@ -228,6 +235,9 @@ class DriverPod:
 
     cores: int = Field(default=1, description="Its processor cores.", ge=1, le=64)
     memory: Quantity = Field(default="1Gi", description="Its memory in all.")
+    scratch_size: Quantity | None = Field(
+        default=None, description="The most that it may keep in /tmp. Default: what its node has."
+    )
     pod_template: PodTemplate | None = Field(
         default=None, description="A pod template to start from: volumes, tolerations, affinity, labels..."
     )
@@ -245,12 +255,38 @@ class ExecutorPods:
         default=1, description="Processor cores of each; so many tasks at a time.", ge=1, le=64
     )
     memory: Quantity = Field(default="2Gi", description="Memory of each in all.")
+    scratch_size: Quantity | None = Field(
+        default=None,
+        description="The most that each may keep in /tmp, where wide merges spill. Default: what its node has.",
+    )
     pod_template: PodTemplate | None = Field(
         default=None, description="A pod template to start from, as for the driver."
     )
 
 
 @part()
+class KueueTemplate:
+    """How runs are queued by Kueue, which has to be in the cluster with its pod integration on."""
+
+    queue_name: str = Field(
+        description="The LocalQueue, in the namespace of the table.",
+        max_length=63,
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    )
+    admission: QueueAdmission = Field(
+        default=QueueAdmission.GROUP,
+        description="Group: driver and executors start together, a fixed number of pods that each count as the "
+        "largest of them. Driver: only the driver waits and counts; executors start beside the quota.",
+    )
+
+
+@part(
+    Rule(
+        "!self.dynamicAllocation || !has(self.kueue) || self.kueue.admission == 'Driver'",
+        "a group that Kueue admits has a fixed size, so dynamicAllocation must be off",
+        ".dynamicAllocation",
+    )
+)
 class SparkTemplate:
     """The Spark application that compacts."""
 
@@ -286,6 +322,18 @@ class SparkTemplate:
     task_size: Quantity | None = Field(
         default=None, description="About how much one task reads. Default: four target file sizes."
     )
+    target_run_seconds: int = Field(
+        default=600,
+        description="About how long a run should take: so many executors are asked for, "
+        "between minInstances and maxInstances.",
+        ge=30,
+        le=86400,
+    )
+    dynamic_allocation: bool = Field(
+        default=False,
+        description="Executors end when they find nothing to do any more, down to minInstances.",
+    )
+    kueue: KueueTemplate | None = Field(default=None, description="Queues runs by Kueue.")
 
 
 @part()
