@@ -29,7 +29,7 @@ $(READY): pyproject.toml uv.lock
 
 ##@ Develop
 
-check: $(READY) ## Lint, types, layers, unit tests (under a minute once warm)
+check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once warm)
 	$(BIN)/ruff check operator tests
 	$(BIN)/ruff format --check --quiet operator tests
 	$(BIN)/mypy
@@ -46,6 +46,9 @@ oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Mav
 cluster: $(READY) ## Build the Kubernetes control plane that the tests use, once per machine (needs Go)
 	cd tests && $(CURDIR)/$(BIN)/python -m cluster build
 
+helm: $(READY) ## Build Helm and what else checks the chart, once per machine (needs Go)
+	@cd tests && $(CURDIR)/$(BIN)/python -m chart build
+
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) oracle cluster
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
@@ -61,10 +64,10 @@ docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
-crds: $(READY) ## Make the CustomResourceDefinitions of crds/ anew from the models
+crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart anew from the models
 	$(BIN)/python -m lithify.resources.crd
 
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster test bench bench-operator docs crds lock
+.PHONY: help demo setup check format oracle cluster helm test bench bench-operator docs crds lock

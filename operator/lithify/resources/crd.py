@@ -1,7 +1,7 @@
 """Generates `crds/`: the CustomResourceDefinitions of the four kinds, from their models.
 
-`python -m lithify.resources.crd` writes them (`make crds`); a unit test compares what is written with what
-would be. `validating` checks objects against them where there is no API server.
+`python -m lithify.resources.crd` writes them there and into the chart (`make crds`); a unit test compares what
+is written with what would be. `validating` checks objects against them where there is no API server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from lithify.resources.policy import CompactionPolicy
 from lithify.resources.structural import structural
 from lithify.resources.table import LakeTable
 
-FOLDER = Path(__file__).resolve().parents[3] / "crds"
+_ROOT = Path(__file__).resolve().parents[3]
+FOLDER = _ROOT / "crds"
+CHART_FOLDER = _ROOT / "charts" / "lithify" / "files" / "crds"
+"""The chart's copy: Helm reads no files from outside of a chart."""
 HEADER = "# Generated from operator/lithify/resources by `make crds`; changes belong there.\n"
 
 
@@ -218,7 +221,7 @@ def files() -> dict[str, str]:
 
 def write(folder: Path) -> None:
     """Writes the files into a folder."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files().items():
         (folder / name).write_text(content, encoding="utf-8")
 
@@ -231,4 +234,5 @@ class _Dumper(yaml.SafeDumper):
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    for place in map(Path, sys.argv[1:] or (FOLDER, CHART_FOLDER)):
+        write(place)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lithify.resources.crd import DEFINITIONS, FOLDER, Definition, files, manifest, schema_of, write
+from lithify.resources.crd import CHART_FOLDER, DEFINITIONS, FOLDER, Definition, files, manifest, schema_of, write
 from lithify.resources.structural import structural
 from support.rule_cases import CASES, rules
 
@@ -31,8 +31,9 @@ def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
             yield from nodes(schema[name], f"{path}[]")
 
 
-def test_the_folder_holds_what_the_models_say() -> None:
-    kept = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
+@pytest.mark.parametrize("folder", [FOLDER, CHART_FOLDER], ids=["crds", "chart"])
+def test_the_folders_hold_what_the_models_say(folder: Path) -> None:
+    kept = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert kept == FILES, "run `make crds`"
 
 
