@@ -1,1 +1,1 @@
-"""What the chart is checked with: Helm, and a program that knows what Prometheus and Argo CD make of its files."""
+"""Checks of the chart: Helm, and a program that knows what Prometheus and Argo CD make of its files."""

@@ -18,7 +18,7 @@ from lithify.errors import LithifyError
 
 BAD_USAGE = click.UsageError.exit_code
 INTERRUPTED = 130
-COMMANDS = ("inspect", "plan", "compact", "operator", "watch", "drive", "demo")
+COMMANDS = ("inspect", "plan", "compact", "operator", "watch", "release", "drive", "demo")
 
 
 class _Commands(click.Group):

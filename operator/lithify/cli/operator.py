@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from lithify.cli.serving import (
     SPARE_PLACES,
     identity,
     observer_pool,
+    own_namespace,
     process_settings,
     run_until_signalled,
 )
@@ -35,8 +36,6 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.telemetry.logs import hide, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
-
-_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,9 @@ class ClusterEvents:
     help="Drivers are pods, or processes of this machine.",
 )
 @click.option("--image", envvar="LITHIFY_IMAGE", help="Image of drivers and executors.")
+@click.option(
+    "--allow-host-access", is_flag=True, help="Pod templates of policies may reach out of their pods."
+)
 @click.option("--state", default="~/.lithify", show_default=True, help="Folder of looks and processes.")
 @click.option("--looks", default=2, show_default=True, type=click.IntRange(1, 64), help="Tables at a time.")
 @click.option(
@@ -106,7 +108,7 @@ async def _operate(options: dict[str, Any]) -> int:
             clock=SystemClock(),
             metrics=metrics,
             hide=hide,
-            conf_problem=conf_problem,
+            conf_problem=partial(conf_problem, host_access=options["allow_host_access"]),
         )
         operator = Operator(_settings(options), edges)
         pages = Pages(metrics.registry, lambda: operator.facts, operator.measure)
@@ -118,7 +120,7 @@ def _settings(options: dict[str, Any]) -> Settings:
     seconds = options["lease_seconds"]
     return Settings(
         identity=options["name"] or identity(),
-        home=options["home"] or _own_namespace(),
+        home=options["home"] or own_namespace(),
         lease=options["lease"],
         terms=Terms(lease=seconds, renewal=seconds * 2 / 3, retry=seconds / 7.5),
         caps=Caps(options["max_runs"], options["max_runs_per_namespace"]),
@@ -131,10 +133,5 @@ def _launcher(options: dict[str, Any], state: Path) -> Callable[[Api, Secrets], 
     clock = SystemClock()
     if options["launcher"] == "process":
         return lambda _, secrets: ProcessLauncher(process_settings(state), secrets.options, clock)
-    return lambda api, _: KubernetesLauncher(api, PodSettings(image=options["image"]), clock)
-
-
-def _own_namespace() -> str:
-    if os.environ.get("KUBERNETES_SERVICE_HOST") and _NAMESPACE_FILE.exists():
-        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
-    return "default"
+    pods = PodSettings(image=options["image"], host_access=options["allow_host_access"])
+    return lambda api, _: KubernetesLauncher(api, pods, clock)

@@ -1,4 +1,4 @@
-"""What `lithify operator` and `lithify watch` share: the parts of an operator, and its end by a signal."""
+"""What `lithify operator`, `watch` and `release` share: parts of an operator, and its end by a signal."""
 
 from __future__ import annotations
 
@@ -19,11 +19,19 @@ SPARE_PLACES = 4
 """Looks that may be asked for beyond the workers: those at a catalog that hangs wait without a worker."""
 LEASE_LOST = 4
 """Exit code of an operator that may not lead any more: whoever runs it starts it again."""
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 def identity() -> str:
     """Tells this process from other operators."""
     return f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
+
+
+def own_namespace() -> str:
+    """The namespace of the pod that this process runs in; `default` outside of pods."""
+    if os.environ.get("KUBERNETES_SERVICE_HOST") and _NAMESPACE_FILE.exists():
+        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
+    return "default"
 
 
 def observer_pool(state: Path, places: int) -> ObserverPool:

@@ -1,7 +1,7 @@
 """Generates `crds/`: the CustomResourceDefinitions of the four kinds, from their models.
 
-`python -m lithify.resources.crd` writes them there and into the chart (`make crds`); a unit test compares what
-is written with what would be. `validating` checks objects against them where there is no API server.
+`python -m lithify.resources.crd` writes them there and into the chart (`make crds`); a unit test compares
+what is written with what would be. `validating` checks objects against them where there is no API server.
 """
 
 from __future__ import annotations

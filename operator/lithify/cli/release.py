@@ -1,0 +1,86 @@
+"""`lithify release`: lets go of all drivers before the operator is uninstalled. The chart runs it as a hook.
+
+A driver's pod stays until the operator has recorded its result, so without an operator it would stay for
+ever, and its namespace with it. It can be repeated, and given up at any point.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import click
+
+from lithify.cli.serving import LEASE_LOST, identity, own_namespace
+from lithify.clock import SystemClock
+from lithify.controller.api import Api
+from lithify.controller.cluster.client import connect, load_configuration
+from lithify.controller.cluster.election import Election, Fenced
+from lithify.controller.cluster.table_lock import TableLocks
+from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
+from lithify.controller.reconciling.departure import Departure
+from lithify.controller.telemetry.logs import set_up_logs
+from lithify.resources.names import DEPLOYMENT, LEASE, ObjectKey
+
+_log = logging.getLogger(__name__)
+
+
+@click.command()
+@click.option(
+    "--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account."
+)
+@click.option("--context", help="Context in the kubeconfig file. Default: its current one.")
+@click.option(
+    "--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all."
+)
+@click.option("--home", help="Namespace of the operator and its Leases. Default: the pod's, or `default`.")
+@click.option("--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by.")
+@click.option("--stop-deployment", help="The operator's Deployment, which is scaled to nothing first.")
+@click.option(
+    "--grace-seconds",
+    default=120.0,
+    show_default=True,
+    type=click.FloatRange(0, 3600),
+    help="How long drivers may take to end.",
+)
+@click.option("--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True)
+def release(**options: Any) -> int:
+    """End all driver pods and let go of them, so that nothing is stuck once the operator is gone."""
+    set_up_logs(options["log_format"])
+    return asyncio.run(_release(options))
+
+
+async def _release(options: dict[str, Any]) -> int:
+    configuration = await load_configuration(options["kubeconfig"], options["context"])
+    home = options["home"] or own_namespace()
+    async with connect(configuration, namespaces=options["namespaces"]) as api:
+        if options["stop_deployment"]:
+            operator = ObjectKey(home, options["stop_deployment"])
+            await api.patch(DEPLOYMENT, operator, {"spec": {"replicas": 0}}, subresource="scale")
+        lease = ObjectKey(home, options["lease"])
+        election = Election(api, lease, identity(), SystemClock())
+        _log.info("waiting until no operator leads", extra={"lease": str(lease)})
+        await election.win()
+        return await _depart(Fenced(api, election), election, lease, options)
+
+
+async def _depart(api: Api, election: Election, lease: ObjectKey, options: dict[str, Any]) -> int:
+    """Does it for as long as no operator can interfere."""
+    launcher = KubernetesLauncher(api, PodSettings(), SystemClock())
+    departure = Departure(launcher, TableLocks(api, lease.namespace), options["namespaces"])
+    keeping = asyncio.create_task(election.keep())
+    departing = asyncio.create_task(departure.run(options["grace_seconds"]))
+    try:
+        await asyncio.wait((keeping, departing), return_when=asyncio.FIRST_COMPLETED)
+        if not departing.done():
+            return LEASE_LOST
+        for key in departing.result():
+            _log.warning("a driver may still be at work", extra={"compaction": str(key)})
+        await api.delete(LEASE, lease)
+        return 0
+    finally:
+        keeping.cancel()
+        departing.cancel()
+        await asyncio.gather(keeping, departing, return_exceptions=True)
+        await election.resign()
