@@ -49,8 +49,11 @@ cluster: $(READY) ## Build the Kubernetes control plane that the tests use, once
 helm: $(READY) ## Build Helm and what else checks the chart, once per machine (needs Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m chart build
 
+objectstore: $(READY) ## Build the S3 server that the tests use, once per machine (needs Go)
+	@cd tests && $(CURDIR)/$(BIN)/python -m objectstore build
+
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
-	$(MAKE) oracle cluster
+	$(MAKE) oracle cluster objectstore
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
 	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit tests
 
@@ -70,4 +73,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster helm test bench bench-operator docs crds lock
+.PHONY: help demo setup check format oracle cluster helm objectstore test bench bench-operator docs crds lock
