@@ -8,7 +8,7 @@ import pytest
 
 from oracle.client import Oracle
 
-pytest_plugins = ["cluster.fixtures", "objectstore.fixtures"]
+pytest_plugins = ["cluster.fixtures", "cluster.node_fixtures", "objectstore.fixtures"]
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
-"""etcd, kube-apiserver, kube-controller-manager and kube-scheduler on free ports of 127.0.0.1.
+"""etcd, kube-apiserver, kube-controller-manager and kube-scheduler, by default on free ports of 127.0.0.1.
 
-Needs no root and no node: pods are created and scheduled nowhere, which is what the operator's tests want.
-Used by the supervisor that keeps one for a test session, and by benchmarks that want their own.
+Needs no root and no node: pods are created and scheduled nowhere, which is what most of the operator's tests
+want. Used by the supervisor that keeps one for a test session, by benchmarks that want their own, and by the
+test node, which says where in its own network the programs listen.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,8 +25,12 @@ from cluster.processes import POLL_SECONDS, Program, StartFailed, free_ports
 
 HOST = "127.0.0.1"
 TRIES = 3
+SERVER = "kube-apiserver"
+REVIVED_SECONDS = 2.0
+"""A server that ended sooner after its start would do so again."""
 READY_SECONDS = 120.0
 """Generous, for machines that do much else; an idle one needs about five."""
+SERVICES = IPv4Network("10.96.0.0/16")
 # All that the tests look at; the others would only use processor time.
 CONTROLLERS = (
     "garbage-collector-controller",
@@ -36,11 +43,32 @@ CONTROLLERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a control plane listens, and what is special about it.
+
+    Attributes:
+        address: of the API server, for everybody.
+        services: the network of the addresses of services.
+        ports: of etcd, of etcd's peers and of the API server; None for free ones of this machine.
+        controllers: those that run.
+        server_options: more options of the API server.
+    """
+
+    address: str = HOST
+    services: IPv4Network = SERVICES
+    ports: tuple[int, int, int] | None = None
+    controllers: Sequence[str] = CONTROLLERS
+    server_options: Sequence[str] = ("--endpoint-reconciler-type=none",)
+
+
 class ControlPlane:
     """A control plane whose files are in one folder: credentials, data, logs, `kubeconfig`."""
 
-    def __init__(self, programs: Path, state: Path) -> None:
+    def __init__(self, programs: Path, state: Path, place: Place | None = None) -> None:
         self.kubeconfig = state / "kubeconfig"
+        self.credentials = Credentials.within(state / "credentials")
+        self._place = place or Place()
         self._programs = programs
         self._state = state
         self._running: list[Program] = []
@@ -92,17 +120,32 @@ class ControlPlane:
         """The name of a program that should run and does not."""
         return next((program.name for program in self._running if program.has_ended), None)
 
+    def revive_server(self) -> bool:
+        """Starts the API server again if it has ended, as every installer's supervisor would.
+
+        False if it ends at once: then that is no remedy.
+        """
+        position, server = next((i, p) for i, p in enumerate(self._running) if p.name == SERVER)
+        if not server.has_ended:
+            return True
+        if time.monotonic() - server.began < REVIVED_SECONDS:
+            return False
+        self._running[position] = Program(SERVER, server.command, server.log, append=True)
+        return True
+
     def _start(self, crds: Path | None) -> None:
         (self._state / "logs").mkdir(parents=True, exist_ok=True)
-        etcd_port, peer_port, port = free_ports(3)
-        credentials = Credentials.make(self._state / "credentials", (HOST, "10.96.0.1"))
+        etcd_port, peer_port, port = self._place.ports or free_ports(3)
+        addresses = dict.fromkeys((HOST, self._place.address, str(self._place.services[1])))
+        self.credentials.make(tuple(addresses))
         self._start_etcd(etcd_port, peer_port)
-        server = self._start_server(credentials, etcd_port, port)
-        credentials.write_kubeconfig(self.kubeconfig, f"https://{HOST}:{port}")
-        server.wait_until(_Readiness(credentials, port).is_ready, READY_SECONDS)
+        server = self._start_server(etcd_port, port)
+        url = f"https://{self._place.address}:{port}"
+        self.credentials.write_kubeconfig(self.kubeconfig, url)
+        server.wait_until(_Readiness(self.credentials, url).is_ready, READY_SECONDS)
         if crds is not None:
             self._apply(crds)
-        self._start_controllers(credentials)
+        self._start_controllers()
         server.wait_until(self._has_service_account, READY_SECONDS)
 
     def _start_etcd(self, port: int, peer_port: int) -> None:
@@ -118,34 +161,34 @@ class ControlPlane:
             "--log-level=warn",
         )
 
-    def _start_server(self, credentials: Credentials, etcd_port: int, port: int) -> Program:
+    def _start_server(self, etcd_port: int, port: int) -> Program:
         return self._run(
-            "kube-apiserver",
+            SERVER,
             f"--etcd-servers=http://{HOST}:{etcd_port}",
-            f"--bind-address={HOST}",
-            f"--advertise-address={HOST}",
-            "--endpoint-reconciler-type=none",
+            f"--bind-address={self._place.address}",
+            f"--advertise-address={self._place.address}",
             f"--secure-port={port}",
             f"--cert-dir={self._state / 'credentials'}",
-            f"--tls-cert-file={credentials.server_certificate}",
-            f"--tls-private-key-file={credentials.server_key}",
-            f"--client-ca-file={credentials.authority}",
+            f"--tls-cert-file={self.credentials.server_certificate}",
+            f"--tls-private-key-file={self.credentials.server_key}",
+            f"--client-ca-file={self.credentials.authority}",
             "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-signing-key-file={credentials.service_account_key}",
-            f"--service-account-key-file={credentials.service_account_key}",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--service-account-signing-key-file={self.credentials.service_account_key}",
+            f"--service-account-key-file={self.credentials.service_account_key}",
+            f"--service-cluster-ip-range={self._place.services}",
             "--authorization-mode=RBAC,Node",
             "--allow-privileged=true",
             "--profiling=false",
+            *self._place.server_options,
         )
 
-    def _start_controllers(self, credentials: Credentials) -> None:
+    def _start_controllers(self) -> None:
         self._run(
             "kube-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
-            f"--controllers={','.join(CONTROLLERS)}",
-            f"--service-account-private-key-file={credentials.service_account_key}",
-            f"--root-ca-file={credentials.authority}",
+            f"--controllers={','.join(self._place.controllers)}",
+            f"--service-account-private-key-file={self.credentials.service_account_key}",
+            f"--root-ca-file={self.credentials.authority}",
             "--leader-elect=false",
             "--secure-port=0",
         )
@@ -154,7 +197,7 @@ class ControlPlane:
         )
 
     def _run(self, name: str, *arguments: str) -> Program:
-        command = [self._programs / name, *arguments]
+        command: list[str | Path] = [self._programs / name, *arguments]
         program = Program(name, command, self._state / "logs" / f"{name}.log")
         self._running.append(program)
         return program
@@ -189,8 +232,8 @@ class ControlPlane:
 class _Readiness:
     """Asks an API server whether it is ready."""
 
-    def __init__(self, credentials: Credentials, port: int) -> None:
-        self._url = f"https://{HOST}:{port}/readyz"
+    def __init__(self, credentials: Credentials, url: str) -> None:
+        self._url = f"{url}/readyz"
         self._tls = ssl.create_default_context(cafile=str(credentials.authority))
         self._tls.load_cert_chain(credentials.client_certificate, credentials.client_key)
 

@@ -11,7 +11,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 CONTEXT = "lithify-test-cluster"
-SERVICE_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+SERVICE_NAMES = (
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +32,9 @@ class Credentials:
     service_account_key: Path
 
     @classmethod
-    def make(cls, folder: Path, addresses: tuple[str, ...]) -> Credentials:
-        """Writes a certificate authority's files; the client is a member of system:masters."""
-        folder.mkdir(parents=True, exist_ok=True)
-        made = cls(
+    def within(cls, folder: Path) -> Credentials:
+        """The files' names in a folder."""
+        return cls(
             authority=folder / "ca.crt",
             server_certificate=folder / "server.crt",
             server_key=folder / "server.key",
@@ -37,16 +42,19 @@ class Credentials:
             client_key=folder / "client.key",
             service_account_key=folder / "service-accounts.key",
         )
+
+    def make(self, addresses: tuple[str, ...]) -> None:
+        """Writes the files of a new certificate authority; the client is a member of system:masters."""
+        self.authority.parent.mkdir(parents=True, exist_ok=True)
         authority = trustme.CA()
         server = authority.issue_cert(*addresses, *SERVICE_NAMES)
         client = authority.issue_cert(
             "lithify-test", common_name="lithify-test", organization_name="system:masters"
         )
-        authority.cert_pem.write_to_path(str(made.authority))
-        _write(server, made.server_certificate, made.server_key)
-        _write(client, made.client_certificate, made.client_key)
-        made.service_account_key.write_bytes(_rsa_key())
-        return made
+        authority.cert_pem.write_to_path(str(self.authority))
+        _write(server, self.server_certificate, self.server_key)
+        _write(client, self.client_certificate, self.client_key)
+        self.service_account_key.write_bytes(_rsa_key())
 
     def write_kubeconfig(self, path: Path, server: str) -> None:
         """Writes how to reach the API server at an address."""

@@ -1,4 +1,4 @@
-"""One program of the control plane as a child process that cannot outlive the process that started it."""
+"""One program of a test cluster as a child process that cannot outlive the process that started it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,15 +22,26 @@ class StartFailed(Exception):
 class Program:
     """A running program, its output in a log."""
 
-    def __init__(self, name: str, command: Sequence[str | Path], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        append: bool = False,
+    ) -> None:
         self.name = name
+        self.command = command
         self.log = log
-        with log.open("wb") as output:
+        self.began = time.monotonic()
+        with log.open("ab" if append else "wb") as output:
             self._process = subprocess.Popen(
                 [str(part) for part in command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                env=environment,
                 preexec_fn=_die_with_parent,  # noqa: PLW1509 - the supervisor has one thread
             )
 

@@ -1,8 +1,9 @@
-"""Keeps one control plane for all who hold it, in however many processes, and ends it after the last one.
+"""Keeps one cluster for all who hold it, in however many processes, and ends it after the last one.
 
-Who uses the control plane holds a shared lock on a file, which the kernel lets go when a process ends,
-however it ends. The supervisor waits for the exclusive lock on the same file: when it gets it, nobody is
-left. So nothing is counted, nothing has to be cleaned up, and nothing leaks when a session is killed.
+A cluster is a control plane alone, or one with a node. Who uses it holds a shared lock on a file, which the
+kernel lets go when a process ends, however it ends. The supervisor waits for the exclusive lock on the same
+file: when it gets it, nobody is left. So nothing is counted, nothing has to be cleaned up, and nothing leaks
+when a session is killed.
 
     user.lock        users: shared; the supervisor: exclusive, from when it finds nobody left
     start.lock       exclusive, by the user that is about to start a supervisor
@@ -18,63 +19,83 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, Protocol
 
+from cluster import packages
 from cluster.binaries import built
 from cluster.control_plane import ControlPlane
+from cluster.node_cluster import NodeCluster
 
 TESTS = Path(__file__).resolve().parents[1]
 CHECK_SECONDS = 0.1
+PIDS = "pids.json"
 
 
 class NotStarted(Exception):
-    """The control plane could not be started; the message quotes why."""
+    """The cluster could not be started; the message quotes why."""
+
+
+class Supervised(Protocol):
+    """What a supervisor starts, looks at and stops."""
+
+    def start(self, crds: Path | None) -> None:
+        """Starts everything and waits until it can be used."""
+
+    def stop(self) -> None:
+        """Ends everything."""
+
+    def first_ended(self) -> str | None:
+        """The name of a program that should run and does not."""
+
+    @property
+    def pids(self) -> Mapping[str, int]:
+        """The process ids by program."""
 
 
 @contextmanager
-def held(state: Path, crds: Path | None = None) -> Iterator[Path]:
-    """Holds the control plane of a folder, started if nobody else has; gives its kubeconfig.
+def held(state: Path, crds: Path | None = None, *, node: bool = False) -> Iterator[Path]:
+    """Holds the cluster of a folder, started if nobody else has; gives its kubeconfig.
 
     Raises:
         NotBuilt: its programs are missing.
         NotStarted: it did not come up.
     """
-    built()
+    _need_programs(node=node)
     state.mkdir(parents=True, exist_ok=True)
     with _opened(state / "start.lock") as starting, _opened(state / "user.lock") as using:
         fcntl.lockf(starting, fcntl.LOCK_EX)
         _lock_shared(using)
         if not is_running(state):
-            _spawn(state, crds, "--while-held")
+            _spawn(state, crds, "--while-held", *_kind(node=node))
         fcntl.lockf(starting, fcntl.LOCK_UN)
         yield state / "kubeconfig"
 
 
-def start(state: Path, crds: Path | None = None) -> Path:
-    """Starts a control plane that runs until `stop`; gives its kubeconfig.
+def start(state: Path, crds: Path | None = None, *, node: bool = False) -> Path:
+    """Starts a cluster that runs until `stop`, with a node or without; gives its kubeconfig.
 
     Raises:
         NotBuilt: its programs are missing.
         NotStarted: it did not come up.
     """
-    built()
+    _need_programs(node=node)
     state.mkdir(parents=True, exist_ok=True)
     with _opened(state / "start.lock") as starting:
         fcntl.lockf(starting, fcntl.LOCK_EX)
         if not is_running(state):
-            _spawn(state, crds)
+            _spawn(state, crds, *_kind(node=node))
     return state / "kubeconfig"
 
 
 def stop(state: Path) -> bool:
-    """Ends the control plane of a folder and waits for its end; False if there is none."""
+    """Ends the cluster of a folder and waits for its end; False if there is none."""
     if not is_running(state):
         return False
-    os.kill(int(json.loads((state / "pids.json").read_text())["supervisor"]), signal.SIGTERM)
+    os.kill(pids(state)["supervisor"], signal.SIGTERM)
     with _opened(state / "supervisor.lock") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
     return True
@@ -88,6 +109,22 @@ def is_running(state: Path) -> bool:
         return not _try_exclusive(lock)
 
 
+def pids(state: Path) -> Mapping[str, int]:
+    """The process ids by program of the cluster of a folder."""
+    found: dict[str, int] = json.loads((state / PIDS).read_text())
+    return found
+
+
+def _need_programs(*, node: bool) -> None:
+    built()
+    if node:
+        packages.unpacked()
+
+
+def _kind(*, node: bool) -> tuple[str, ...]:
+    return ("--node",) if node else ()
+
+
 def _spawn(state: Path, crds: Path | None, *options: str) -> None:
     command = [sys.executable, "-m", "cluster", "supervise", str(state), *options]
     if crds is not None:
@@ -97,8 +134,8 @@ def _spawn(state: Path, crds: Path | None, *options: str) -> None:
         raise NotStarted(f"the test cluster did not start, see {state}:\n{result.stderr.decode()}")
 
 
-def supervise(state: Path, crds: Path | None, *, while_held: bool) -> None:
-    """Starts a control plane in a process of its own, and returns when it can be used.
+def supervise(state: Path, crds: Path | None, *, while_held: bool, node: bool = False) -> None:
+    """Starts a cluster in a process of its own, and returns when it can be used.
 
     Raises:
         NotStarted: it did not come up; its log is quoted.
@@ -107,7 +144,8 @@ def supervise(state: Path, crds: Path | None, *, while_held: bool) -> None:
     if os.fork() == 0:
         os.close(ready)
         _leave_parent(state / "supervisor.log")
-        _supervise(state, crds, telling, while_held=while_held)
+        cluster = NodeCluster(built(), state) if node else ControlPlane(built(), state)
+        _supervise(cluster, state, crds, telling, while_held=while_held)
         os._exit(0)
     os.close(telling)
     with os.fdopen(ready, encoding="utf-8") as pipe:
@@ -124,26 +162,37 @@ def _leave_parent(log: Path) -> None:
     os.dup2(output, 2)
 
 
-def _supervise(state: Path, crds: Path | None, telling: int, *, while_held: bool) -> None:
+def _supervise(
+    cluster: Supervised, state: Path, crds: Path | None, telling: int, *, while_held: bool
+) -> None:
     signal.signal(signal.SIGTERM, _end)
     # The order matters: who waits for the users' lock must find the supervisor's free after it.
     with _opened(state / "user.lock") as users, _opened(state / "supervisor.lock") as alive:
         fcntl.lockf(alive, fcntl.LOCK_EX)
-        plane = ControlPlane(built(), state)
         try:
-            plane.start(crds)
-            (state / "pids.json").write_text(json.dumps({"supervisor": os.getpid(), **plane.pids}))
+            cluster.start(crds)
+            _write_pids(cluster, state)
             os.write(telling, b"ready")
             os.close(telling)
             while not (while_held and _try_exclusive(users)):
                 time.sleep(CHECK_SECONDS)
-                if (ended := plane.first_ended()) is not None:
+                if (ended := cluster.first_ended()) is not None:
                     print(f"{ended} has ended; see its log", flush=True)
                     break
+                _write_pids(cluster, state)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the starter must hear of it
             os.write(telling, str(problem).encode())
         finally:
-            plane.stop()
+            cluster.stop()
+
+
+def _write_pids(cluster: Supervised, state: Path) -> None:
+    """Writes the numbers if they have changed, whole at any moment."""
+    content = json.dumps({"supervisor": os.getpid(), **cluster.pids})
+    file = state / PIDS
+    if not file.exists() or file.read_text() != content:
+        (state / f".{PIDS}").write_text(content)
+        (state / f".{PIDS}").replace(file)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -1,0 +1,45 @@
+"""Fixtures for tests whose pods have to run; a test that uses one is marked `node` by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.node import Node
+from cluster.requirements import node_problem
+
+__all__ = ["Node", "node", "node_namespace"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that need the node, so that `-m "not node"` leaves them out."""
+    for item in items:
+        if "node" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.node)
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """One cluster with a node for all workers of the session, with nothing of ours in it."""
+    if (problem := node_problem()) is not None:
+        pytest.skip(problem)
+    base = tmp_path_factory.getbasetemp()
+    state = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "node"
+    with Node(state) as started:
+        yield started
+
+
+@pytest.fixture
+def node_namespace(node: Node, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh namespace of the node's cluster, in which pods can be created; it is deleted after the test."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+    name = f"{words[:40].strip('-')}-{secrets.token_hex(4)}"
+    node.kubectl("create", "namespace", name)
+    node.kubectl("-n", name, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
+    yield name
+    node.kubectl("delete", "namespace", name, "--wait=false")
