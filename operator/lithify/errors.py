@@ -10,6 +10,7 @@ LithifyError
 ├── CorruptTable              the table's own files contradict its metadata
 │   └── MissingFile             a file that a snapshot names does not exist
 ├── StorageError              the file system refused, is full, or did not answer
+│   ├── StorageUnavailable      an object store did not answer, or failed
 │   ├── CatalogUnavailable      a catalog's server or database did not answer, or failed
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
 ├── CommitConflict            other writers took the inputs of every bucket of the run
@@ -17,6 +18,7 @@ LithifyError
 ├── TaskFailed                a rewriting task failed in a way that none of the above names
 │   └── OutOfMemory             it needed more memory than its process may have
 ├── TimedOut                  something took longer than it may, and was ended
+│   └── NoExecutors             no executor started, mostly for want of room in the cluster
 ├── ProcessLost               a process of ours ended before it had done what it was for
 └── ClusterError              the API server did not do what was asked
     ├── ClusterUnavailable      it did not answer, was overloaded, or failed
@@ -145,6 +147,10 @@ class StorageError(LithifyError):
         self.problem = problem
 
 
+class StorageUnavailable(StorageError):
+    """An object store did not answer, or failed: whether what was asked took effect is unknown."""
+
+
 class CatalogUnavailable(StorageError):
     """The server or database of a catalog did not answer, or failed; `path` is its address."""
 
@@ -206,6 +212,15 @@ class TimedOut(LithifyError):
         super().__init__(f"{what} took longer than {seconds:g} s and was given up")
         self.what = what
         self.seconds = seconds
+
+
+class NoExecutors(TimedOut):
+    """No executor has started within `seconds`."""
+
+    failure = Failure.SCHEDULING
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("waiting for a first executor, whose pod's events say what it lacks,", seconds)
 
 
 class ProcessLost(LithifyError):

@@ -50,6 +50,7 @@ from lithify.controller.launching.instructions import (
     Instructions,
     read_instructions,
 )
+from lithify.controller.launching.sizing import executor_conf
 from lithify.errors import InvalidOption, LithifyError, NotFound
 from lithify.job.driver import Request, compact, open_requested
 from lithify.job.planner import Sizing, plan_run, tasks_of
@@ -264,6 +265,7 @@ def _spark_settings(
 ) -> Iterator[SparkSettings]:
     conf = dict(told.conf)
     if POD_ADDRESS_VARIABLE in environment:
+        verbose = True  # a pod's log is read by nobody but who looks for what Spark says
         address = environment[POD_ADDRESS_VARIABLE]
         conf["spark.driver.host"] = f"[{address}]" if ":" in address else address
     with tempfile.TemporaryDirectory(prefix="lithify-drive-") as folder:
@@ -271,7 +273,15 @@ def _spark_settings(
             template = Path(folder) / "executor.json"
             template.write_text(json.dumps(told.executor_template), encoding="utf-8")
             conf["spark.kubernetes.executor.podTemplateFile"] = str(template)
-        yield SparkSettings(master=told.master, conf=conf, zone=_zone(told), verbose=verbose)
+        sizing = told.sizing
+        yield SparkSettings(
+            master=told.master,
+            conf=conf,
+            zone=_zone(told),
+            verbose=verbose,
+            sized=lambda size, tasks: {} if sizing is None else executor_conf(sizing, size, tasks),
+            patience=told.patience,
+        )
 
 
 def credentials_of(told: Instructions, folder: Path) -> dict[str, str]:
@@ -303,7 +313,7 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
         strategy=Strategy(told.strategy.value.lower()),
         selection=Selection(told.partitions, frozenset(told.buckets)),
         run=told.run,
-        sizing=Sizing(told.task_size, Budget(told.task_memory)),
+        sizing=Sizing(told.task_size, Budget(told.task_memory), told.task_share),
         table_uuid=told.table_uuid,
     )
 

@@ -16,6 +16,7 @@ from lithify.errors import (
     CorruptTable,
     Failure,
     LithifyError,
+    NoExecutors,
     NotAllowed,
     OutOfMemory,
     StorageError,
@@ -41,6 +42,7 @@ _REASONS: Mapping[type[BaseException], Reason] = {
     CorruptTable: Reason.CORRUPT_TABLE,
     StorageError: Reason.STORAGE_UNAVAILABLE,
     CommitConflict: Reason.COMMIT_CONFLICT,
+    NoExecutors: Reason.SCHEDULING_TIMED_OUT,
     AttemptFenced: Reason.DRIVER_LOST,
     OutOfMemory: Reason.OUT_OF_MEMORY,
     MemoryError: Reason.OUT_OF_MEMORY,
@@ -88,6 +90,7 @@ def result_summary(report: Report) -> ResultSummary:
         tasks=report.tasks,
         task_retries=report.task_retries,
         core_seconds=round(report.core_seconds),
+        slot_seconds=round(report.slot_seconds),
         peak_task_bytes=report.peak_task_bytes,
         orphans_deleted=report.orphans_deleted,
     )

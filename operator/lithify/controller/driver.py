@@ -40,6 +40,8 @@ class DriverOrder:
         spark: image, resources and settings.
         memory_factor: by how much memory is raised after an attempt ran out of it, 1.0 for not.
         planned_bytes: about how much the run reads, to size it; 0 if unknown.
+        bytes_per_second: what one task slot got done in the table's last run, None if nothing is known.
+        scheduling_seconds: how long pods may wait for room.
     """
 
     key: ObjectKey
@@ -58,6 +60,8 @@ class DriverOrder:
     spark: SparkTemplate
     memory_factor: float = 1.0
     planned_bytes: int = 0
+    bytes_per_second: float | None = None
+    scheduling_seconds: int = 600
 
 
 class DriverPhase(StrEnum):
@@ -71,6 +75,7 @@ class DriverPhase(StrEnum):
 class Trouble(StrEnum):
     """What keeps a driver from starting, or ended it from outside."""
 
+    GATED = "Gated"
     UNSCHEDULABLE = "Unschedulable"
     IMAGE = "Image"
     CONFIGURATION = "Configuration"

@@ -148,6 +148,7 @@ class _Run:
 
     def execute(self) -> Report:
         self._table.check_supported()
+        self._table.check_writable()
         with self._stage("reconcile"):
             cleaned = reconcile(self._table, self._clock)
             self._note(orphans_deleted=cleaned.deleted, uncleaned=cleaned.problems)
@@ -272,6 +273,7 @@ class _Run:
             tasks=report.tasks + len(results),
             task_retries=report.task_retries + sum(result.attempt for result in results),
             core_seconds=report.core_seconds + sum(result.seconds for result in results),
+            slot_seconds=report.slot_seconds + sum(result.elapsed for result in results),
             peak_task_bytes=max([report.peak_task_bytes, *(result.peak_bytes for result in results)]),
         )
 

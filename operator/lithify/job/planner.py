@@ -46,10 +46,12 @@ class Sizing:
     Attributes:
         task_bytes: about how much one task reads; None for four times the target file size.
         budget: memory of one task.
+        share: the part of the usual size that one task reads, where `task_bytes` is None.
     """
 
     task_bytes: int | None = None
     budget: Budget = field(default_factory=Budget)
+    share: float = 1.0
 
 
 def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -> RunPlan:
@@ -75,7 +77,7 @@ def tasks_of(
     table: PaimonTable, plan: RunPlan, prefix: str, sizing: Sizing
 ) -> Iterator[tuple[Unit, MergeTask]]:
     """The tasks of all units, each with its unit; their files will be named after `prefix`."""
-    task_bytes = sizing.task_bytes or 4 * table.options.policy.target_file_size
+    task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
     index = 0
     for unit in plan.units:
         for rewrite in unit.work.rewrites:

@@ -72,6 +72,7 @@ class Report:
         tasks: tasks run.
         task_retries: tries beyond the first.
         core_seconds: processor time of the tasks.
+        slot_seconds: wall time of the tasks, as if one had followed the other.
         peak_task_bytes: largest resident size of a process that ran a task.
         seconds: wall time by stage.
         orphans_deleted: files of dead attempts that were removed first.
@@ -92,6 +93,7 @@ class Report:
     tasks: int = 0
     task_retries: int = 0
     core_seconds: float = 0.0
+    slot_seconds: float = 0.0
     peak_task_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     orphans_deleted: int = 0

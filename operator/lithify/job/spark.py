@@ -1,37 +1,47 @@
 """Runs tasks on Spark: the only module that imports pyspark.
 
-Made by the command line. A session is started when the first tasks come and stopped with the runner, so a run
-that finds nothing to do never starts a JVM. One Spark task a merge task; results are metadata only.
+Made by the command line. Spark is started when the first tasks come and stopped with the runner, so a run that
+finds nothing to do never starts a JVM. One Spark task a merge task; results are metadata only. Spark's core is
+all it takes: a session of Spark SQL takes as long again to start, and jars that the image leaves out.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from importlib import resources
+from time import monotonic
 from typing import Any, Self
 
 from lithify.clock import Clock, SystemClock
-from lithify.errors import InvalidOption, OutOfMemory, TaskFailed
+from lithify.errors import InvalidOption, LithifyError, NoExecutors, OutOfMemory, ProcessLost, TaskFailed
 from lithify.job.runner import Progress
 from lithify.job.task import MergeTask, TaskResult, run_task
 
 _POLL_SECONDS = 0.2
+_COUNT_SECONDS = 2.0
+"""How often executors are counted."""
 _REST_SECONDS = 10.0
 _TASK_TRIES = 4
 _FIXED = {"spark.speculation": "false"}
 """A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
 
+_KUBERNETES = "k8s://"
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
-_KILLED = re.compile(r"Python worker exited unexpectedly[^\n]*|exit code 137|OOMKilled")
+_KILLED = re.compile(
+    r"Python worker exited unexpectedly[^\n]*|exit code 137|OOMKilled|java\.lang\.OutOfMemoryError[^\n]*"
+)
+_TOO_MANY_LOST = 11
+"""What Spark's JVM ends with when more executors have failed than it puts up with."""
 _CAUSE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Failed)\b")
 
 
@@ -44,21 +54,25 @@ class SparkSettings:
         conf: settings beside our defaults.
         zone: time zone of the executors' clocks, for the creation times of files; None for theirs.
         verbose: whether what the JVM prints is shown.
+        sized: settings that follow from the tasks, by their bytes in all and their number.
+        patience: seconds after which a run ends that has no executor; None for never.
     """
 
     master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo | None = None
     verbose: bool = False
+    sized: Callable[[int, int], Mapping[str, str]] = lambda _bytes, _tasks: {}
+    patience: float | None = None
 
 
 class SparkRunner:
-    """A `TaskRunner` with a Spark session of its own; a context manager."""
+    """A `TaskRunner` with a Spark context of its own; a context manager."""
 
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
         self._open = ExitStack()
-        self._session: Any = None
+        self._context: Any = None
 
     def __enter__(self) -> Self:
         return self
@@ -72,25 +86,29 @@ class SparkRunner:
         Raises:
             InvalidOption: Spark cannot be started with these settings.
             TaskFailed: a task failed again and again.
+            NoExecutors: there is no room for any executor.
+            ProcessLost: Spark itself ended.
         """
         largest_first = sorted(tasks, key=lambda task: -sum(file.size for file in task.inputs))
-        context = self._start().sparkContext
+        context = self._start(tasks)
         work = context.parallelize(largest_first, len(largest_first)).map(_Execute(self._settings.zone))
         with ThreadPoolExecutor(1) as waiting:
             results = waiting.submit(work.collect)
             try:
-                _watch(results, context.statusTracker(), progress)
-                return _results(results)
+                _watch(results, context, progress, self._settings.patience)
+                return _results(results, context)
             except BaseException:
                 with suppress(Exception):  # whatever ended the run matters more; the pool waits for the job
                     context.cancelAllJobs()
                     _await_rest(context, clock)
                 raise
 
-    def _start(self) -> Any:
-        if self._session is None:
-            self._session = _start_session(self._settings, self._open)
-        return self._session
+    def _start(self, tasks: Sequence[MergeTask]) -> Any:
+        if self._context is None:
+            size = sum({file.path: file.size for task in tasks for file in task.inputs}.values())
+            conf = {**self._settings.conf, **self._settings.sized(size, len(tasks))}
+            self._context = _start_context(replace(self._settings, conf=conf), self._open)
+        return self._context
 
 
 class _Execute:
@@ -108,12 +126,42 @@ class _Execute:
         return run_task(task, SystemClock(self._zone), context.attemptNumber(), context.taskAttemptId())
 
 
-def _watch(results: Future[list[TaskResult]], tracker: Any, progress: Progress) -> None:
+class _Patience:
+    """Waits for executors, but not for ever."""
+
+    def __init__(self, context: Any, seconds: float) -> None:
+        self._tracker = context._jsc.sc().statusTracker()  # noqa: SLF001  PySpark shows no executors
+        self._seconds = seconds
+        self._last = self._counted = monotonic()
+
+    def check(self) -> None:
+        """Counts executors now and then.
+
+        Raises:
+            NoExecutors: there has been none for too long.
+        """
+        now = monotonic()
+        if now < self._counted + _COUNT_SECONDS:
+            return
+        self._counted = now
+        if len(self._tracker.getExecutorInfos()) > 1:  # the driver is one of them
+            self._last = now
+        elif now > self._last + self._seconds:
+            raise NoExecutors(self._seconds)
+
+
+def _watch(
+    results: Future[list[TaskResult]], context: Any, progress: Progress, patience: float | None
+) -> None:
     """Tells how many tasks are done until all are."""
+    tracker = context.statusTracker()
+    executors = None if patience is None else _Patience(context, patience)
     while not results.done():
         try:
             results.exception(_POLL_SECONDS)
         except NotYet:
+            if executors is not None:
+                executors.check()
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             progress(sum(stage.numCompletedTasks for stage in stages if stage is not None))
 
@@ -131,11 +179,25 @@ def _await_rest(context: Any, clock: Clock) -> None:
         waited += _POLL_SECONDS
 
 
-def _results(results: Future[list[TaskResult]]) -> list[TaskResult]:
+def _results(results: Future[list[TaskResult]], context: Any) -> list[TaskResult]:
     try:
         return results.result()
     except Exception as error:
-        raise _failure(str(error)) from error
+        raise _end_of_spark(context) or _failure(str(error)) from error
+
+
+def _end_of_spark(context: Any) -> LithifyError | None:
+    """How Spark's own process ended, None if it lives."""
+    code: int | None = context._gateway.proc.poll()  # noqa: SLF001  PySpark does not say
+    if code is None:
+        return None
+    if code == -signal.SIGKILL:
+        return OutOfMemory("Spark", "the driver's own JVM was killed")
+    if code == _TOO_MANY_LOST:
+        return ProcessLost(
+            "Spark", "it gave up because too many executors failed; their pods' events say why"
+        )
+    return ProcessLost("Spark", f"the driver's JVM ended with code {code}")
 
 
 def _failure(message: str) -> TaskFailed:
@@ -152,24 +214,29 @@ def _cause(message: str) -> str:
     return (raised or lines or ["no reason was given"])[0]
 
 
-def _start_session(settings: SparkSettings, open_: ExitStack) -> Any:
+def _start_context(settings: SparkSettings, open_: ExitStack) -> Any:
     from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(_with_retries(settings.master)).appName("lithify")
-    for key, value in configuration(settings).items():
-        builder = builder.config(key, value)
+    conf = SparkConf().setMaster(_with_retries(settings.master)).setAppName("lithify")
+    conf.setAll(list(configuration(settings).items()))
     if not settings.verbose:
         open_.enter_context(_jvm_output_hidden())
     try:
-        session = builder.getOrCreate()
+        context = SparkContext(conf=conf)
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         problem = f"Spark cannot be started on {settings.master} ({_cause(str(error))}); -v shows its output"
         raise InvalidOption("--master", problem) from error
-    open_.callback(session.stop)
-    return session
+    open_.callback(_stop, context)
+    return context
+
+
+def _stop(context: Any) -> None:
+    """Ends Spark and its executors; what has ended by itself is left alone."""
+    if context._gateway.proc.poll() is None:  # noqa: SLF001  PySpark does not say
+        context.stop()
 
 
 def _with_retries(master: str) -> str:
@@ -179,7 +246,7 @@ def _with_retries(master: str) -> str:
 
 
 def configuration(settings: SparkSettings) -> dict[str, str]:
-    """The settings of a session: our defaults, the caller's, and those that nobody may change."""
+    """The settings of a context: our defaults, the caller's, and those that nobody may change."""
     return {**_defaults(settings), **settings.conf, **_FIXED}
 
 
@@ -194,6 +261,8 @@ def _defaults(settings: SparkSettings) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.task.maxFailures": str(_TASK_TRIES),
     }
+    if settings.master.startswith(_KUBERNETES):
+        defaults["spark.executor.extraJavaOptions"] = java
     if settings.master.startswith("local"):
         defaults["spark.driver.host"] = "127.0.0.1"
         defaults["spark.driver.bindAddress"] = "127.0.0.1"

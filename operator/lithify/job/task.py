@@ -98,6 +98,7 @@ class TaskResult:
         peak_bytes: largest resident size of the process so far.
         attempt: which try of the task this was, from 0.
         failure: why there are no files.
+        elapsed: wall time in seconds.
     """
 
     index: int
@@ -106,6 +107,7 @@ class TaskResult:
     peak_bytes: int
     attempt: int = 0
     failure: TaskFailure | None = None
+    elapsed: float = 0.0
 
 
 def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
@@ -117,7 +119,7 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
         attempt: counts the tries of this task from 0.
         attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
     """
-    started = time.process_time()
+    started, began = time.process_time(), time.monotonic()
     files: tuple[FileMeta, ...] = ()
     failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
@@ -135,7 +137,8 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
         merge.delete_files()
         raise
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return TaskResult(task.index, files, time.process_time() - started, peak, attempt, failure)
+    seconds, elapsed = time.process_time() - started, time.monotonic() - began
+    return TaskResult(task.index, files, seconds, peak, attempt, failure, elapsed)
 
 
 class _Merge:

@@ -196,6 +196,9 @@ class DriverStatus:
     )
     start_time: datetime | None = Field(default=None, description="When it began to run.")
     missing_since: datetime | None = Field(default=None, description="Since when it cannot be found.")
+    gated: bool | None = Field(
+        default=None, description="It waits for a queue, such as one of Kueue's, to admit it."
+    )
     stopping: StopStatus | None = Field(default=None, description="Set once it has been asked to end.")
 
 
@@ -254,6 +257,7 @@ class ResultSummary:
     tasks: int = Field(default=0, description="Spark tasks.", ge=0)
     task_retries: int = Field(default=0, description="Tries of tasks beyond the first.", ge=0)
     core_seconds: int = Field(default=0, description="Processor time of the tasks.", ge=0)
+    slot_seconds: int = Field(default=0, description="Time that task slots were busy, waits included.", ge=0)
     peak_task_bytes: int = Field(default=0, description="Most memory of a process that ran a task.", ge=0)
     orphans_deleted: int = Field(
         default=0, description="Files of earlier, dead attempts that were removed.", ge=0

@@ -236,7 +236,7 @@ class DriverPod:
     cores: int = Field(default=1, description="Its processor cores.", ge=1, le=64)
     memory: Quantity = Field(default="1Gi", description="Its memory in all.")
     scratch_size: Quantity | None = Field(
-        default=None, description="The most that it may keep in /tmp. Default: what its node has."
+        default=None, description="The most that it may keep in /tmp. Default: what its node allows."
     )
     pod_template: PodTemplate | None = Field(
         default=None, description="A pod template to start from: volumes, tolerations, affinity, labels..."
@@ -257,7 +257,7 @@ class ExecutorPods:
     memory: Quantity = Field(default="2Gi", description="Memory of each in all.")
     scratch_size: Quantity | None = Field(
         default=None,
-        description="The most that each may keep in /tmp, where wide merges spill. Default: what its node has.",
+        description="The most that each may keep in /tmp, where wide merges spill.",
     )
     pod_template: PodTemplate | None = Field(
         default=None, description="A pod template to start from, as for the driver."
@@ -275,8 +275,8 @@ class KueueTemplate:
     )
     admission: QueueAdmission = Field(
         default=QueueAdmission.GROUP,
-        description="Group: driver and executors start together, a fixed number of pods that each count as the "
-        "largest of them. Driver: only the driver waits and counts; executors start beside the quota.",
+        description="Group: driver and executors are admitted together, a fixed number of pods that each "
+        "count as the largest of them. Driver: only it waits and counts; executors start beside the quota.",
     )
 
 

@@ -42,6 +42,7 @@ REASONS = {
     errors.TaskFailed: Reason.DRIVER_FAILED,
     errors.OutOfMemory: Reason.OUT_OF_MEMORY,
     errors.TimedOut: Reason.DRIVER_FAILED,
+    errors.NoExecutors: Reason.SCHEDULING_TIMED_OUT,
     errors.ProcessLost: Reason.DRIVER_FAILED,
     errors.ClusterError: Reason.DRIVER_FAILED,
     errors.ClusterUnavailable: Reason.DRIVER_FAILED,

@@ -152,6 +152,7 @@ class TestReport:
             "tasks",
             "task_retries",
             "core_seconds",
+            "slot_seconds",
             "peak_task_bytes",
             "seconds",
             "orphans_deleted",

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from lithify.controller.driver import DriverOrder
+from lithify.controller.launching.sizing import ExecutorSizing
 from lithify.errors import InvalidOption
 from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Strategy
@@ -38,7 +39,9 @@ class Instructions:
     """One attempt at one compaction.
 
     `credentials` are catalog options, for a process only; `credential_files` says for a pod which file of the
-    mounted Secret holds which option, and `secret` how the Secret is called. Sizes are in bytes.
+    mounted Secret holds which option, and `secret` how the Secret is called. Sizes are in bytes; unless
+    `task_size` is set, tasks are `task_share` of the size that is usual for the table. With a `sizing` the
+    number of executors follows from the plan; if none has come after `patience` seconds, the attempt ends.
     """
 
     run: str
@@ -58,9 +61,12 @@ class Instructions:
     buckets: tuple[int, ...] = ()
     task_memory: int
     task_size: int | None = None
+    task_share: float = 1.0
     master: str
     conf: Mapping[str, str] = Field(default_factory=dict)
     executor_template: Mapping[str, Any] | None = None
+    sizing: ExecutorSizing | None = None
+    patience: int | None = None
 
 
 def instructions_of(
@@ -70,6 +76,7 @@ def instructions_of(
     conf: Mapping[str, str],
     credentials: Mapping[str, str] | None = None,
     executor_template: Mapping[str, Any] | None = None,
+    sizing: ExecutorSizing | None = None,
 ) -> Instructions:
     """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
     reference = order.catalog.secret_ref
@@ -92,9 +99,12 @@ def instructions_of(
         buckets=order.buckets,
         task_memory=task_memory(order),
         task_size=_task_size(order),
+        task_share=1 / order.memory_factor,
         master=master,
         conf=conf,
         executor_template=executor_template,
+        sizing=sizing,
+        patience=None if sizing is None else order.scheduling_seconds,
     )
 
 

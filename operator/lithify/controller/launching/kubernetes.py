@@ -13,7 +13,14 @@ from typing import Any
 from lithify.clock import Clock
 from lithify.controller.api import Api, Object
 from lithify.controller.driver import DriverOrder, DriverState
-from lithify.controller.launching.pod import DRIVER_LABELS, driver_pod, owner_of, pod_key
+from lithify.controller.launching.pod import (
+    DRIVER_LABELS,
+    driver_pod,
+    executors_of,
+    is_owned_by,
+    owner_of,
+    pod_key,
+)
 from lithify.controller.launching.pod import PodSettings as PodSettings
 from lithify.controller.launching.pod_state import state_of
 from lithify.errors import ClusterConflict, ClusterExists, ClusterRefused, ClusterUnavailable, InvalidOption
@@ -58,13 +65,17 @@ class KubernetesLauncher:
         await self._api.delete(POD, pod_key(key), uid=driver_uid)
 
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
-        """Takes the finalizer away; deletes the pod before that if it is to be removed."""
+        """Takes the finalizer away; deletes the pod before that if it is to be removed.
+
+        Executors are deleted in any case: those of a driver that was killed outlive it, and its pod may stay.
+        """
         if remove:
             await self._api.delete(POD, pod_key(key), uid=driver_uid)
         for _ in range(_TRIES):
             pod = await self._api.get(POD, pod_key(key))
             if pod is None or pod["metadata"]["uid"] != driver_uid:
                 return
+            await self._delete_executors(pod)
             try:
                 await self._unhold(pod)
             except ClusterConflict:
@@ -85,6 +96,14 @@ class KubernetesLauncher:
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
         """Tells nothing: pods have events, which the operator hears like those of its own objects."""
+
+    async def _delete_executors(self, driver: Object) -> None:
+        selector = executors_of(driver)
+        namespace = driver["metadata"]["namespace"]
+        for pod in await self._api.list(POD, namespace, selector) if selector else ():
+            if is_owned_by(pod, driver["metadata"]["uid"]):
+                name = ObjectKey(namespace, pod["metadata"]["name"])
+                await self._api.delete(POD, name, uid=pod["metadata"]["uid"])
 
     async def _unhold(self, pod: Object) -> None:
         metadata = pod["metadata"]

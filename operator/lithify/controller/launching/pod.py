@@ -7,7 +7,7 @@ second driver. Credentials are mounted from their Secret by the kubelet and appe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -20,10 +20,20 @@ from lithify.controller.launching.instructions import (
     SECRETS_VARIABLE,
     VARIABLE,
     instructions_of,
+    task_memory,
     write_instructions,
 )
-from lithify.controller.launching.spark_conf import cluster_conf, conf_problem, mebibytes
-from lithify.controller.launching.template import CONTAINER, RESTRICTED, Plain, completed
+from lithify.controller.launching.kueue import driver_marks, executor_marks, is_group
+from lithify.controller.launching.sizing import (
+    ExecutorSizing,
+    driver_memory,
+    executor_count,
+    executor_memory,
+    mebibytes,
+    sizing_of,
+)
+from lithify.controller.launching.spark_conf import cluster_conf, conf_problem, executor_prefix
+from lithify.controller.launching.template import RESTRICTED, Plain, completed
 from lithify.errors import InvalidOption
 from lithify.resources.names import (
     API_VERSION,
@@ -34,7 +44,6 @@ from lithify.resources.names import (
     LABEL_TABLE,
     ObjectKey,
 )
-from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
 
 LABEL_ROLE = "app.kubernetes.io/component"
@@ -53,6 +62,14 @@ _LARGEST_ORDER = 120_000
 _SECRETS_FOLDER = "/var/run/lithify/secrets"
 _SECRETS_VOLUME = "lithify-secrets"
 _SPARK_CONTAINER = "spark-kubernetes-executor"
+_SCRATCH_VOLUME = "spark-local-dir-1"
+"""So called, Spark takes it for its own temporary files, too; a template's volume of the name replaces it."""
+_SCRATCH_FOLDER = "/tmp"  # noqa: S108  # a volume of the pod's own
+_USER = 185
+"""The user of our images. A template may name another one, as OpenShift wants it."""
+_APP_LABEL = "spark-app-selector"
+_ROLE_LABEL = "spark-role"
+"""Spark's own labels: whoever knows them, such as YuniKorn, sees driver and executors as one application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +81,14 @@ class PodSettings:
         command: what the driver's container runs.
         master: how drivers reach the API server, as Spark wants it.
         grace_seconds: how long a driver that was asked to end may take.
+        host_access: whether pod templates may reach out of their pods.
     """
 
     image: str | None = None
-    command: tuple[str, ...] = ("lithify", "drive")
+    command: tuple[str, ...] = ("/usr/bin/tini", "--", "lithify", "drive")
     master: str = "k8s://https://kubernetes.default.svc"
     grace_seconds: int = 60
+    host_access: bool = False
 
 
 def pod_key(compaction: ObjectKey) -> ObjectKey:
@@ -90,32 +109,48 @@ def driver_pod(order: DriverOrder, settings: PodSettings) -> Plain:
     Raises:
         InvalidOption: the policy cannot be used; the message says why.
     """
-    problem = conf_problem(order.spark)
+    problem = conf_problem(order.spark, host_access=settings.host_access)
     if problem is not None:
         raise InvalidOption("spark", problem)
-    spark = order.spark
-    image = spark.image or _template_image(spark) or settings.image
+    image = order.spark.image or settings.image
     if image is None:
         raise InvalidOption("spark.image", "it has to be set, because the operator was started without one")
+    sizing = _sizing(order)
+    defaults = _defaults(order.spark.driver.scratch_size)
+    defaults["spec"]["terminationGracePeriodSeconds"] = settings.grace_seconds
     pod = completed(
         "spark.driver.podTemplate",
-        spark.driver.pod_template,
-        pod={"metadata": _metadata(order), "spec": _spec(order)},
-        container=_container(order, settings, image),
+        order.spark.driver.pod_template,
+        pod={"metadata": _metadata(order, sizing), "spec": _spec(order)},
+        container=_container(order, settings, image, sizing),
+        defaults=defaults,
     )
-    pod["spec"].setdefault("terminationGracePeriodSeconds", settings.grace_seconds)
     return {"apiVersion": "v1", "kind": "Pod", **pod}
 
 
-def _template_image(spark: SparkTemplate) -> str | None:
-    template = spark.driver.pod_template or {}
-    containers = template.get("spec", {}).get("containers", [])
-    named = [one for one in containers if one.get("name") == CONTAINER]
-    image: str | None = next((one.get("image") for one in named or containers), None)
-    return image
+def _sizing(order: DriverOrder) -> ExecutorSizing:
+    """The sizing of a run; a group that Kueue admits cannot grow once it is known how large it is."""
+    sizing = sizing_of(order.spark, order.bytes_per_second)
+    if not is_group(order.spark.kueue):
+        return sizing
+    count = executor_count(sizing, order.planned_bytes)
+    return replace(sizing, fewest=min(sizing.fewest, count), most=count)
 
 
-def _metadata(order: DriverOrder) -> Plain:
+def _defaults(scratch: str | None) -> Plain:
+    """What a template may say otherwise."""
+    empty = {} if scratch is None else {"sizeLimit": _quantity(quantity_bytes(scratch))}
+    identity = {"runAsUser": _USER, "runAsGroup": _USER, "fsGroup": _USER}
+    return {
+        "spec": {
+            "securityContext": {**identity, "fsGroupChangePolicy": "OnRootMismatch"},
+            "volumes": [{"name": _SCRATCH_VOLUME, "emptyDir": empty}],
+        },
+        "container": {"volumeMounts": [{"name": _SCRATCH_VOLUME, "mountPath": _SCRATCH_FOLDER}]},
+    }
+
+
+def _metadata(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
     key = pod_key(order.key)
     owner = {
         "apiVersion": API_VERSION,
@@ -125,19 +160,36 @@ def _metadata(order: DriverOrder) -> Plain:
         "controller": True,
         "blockOwnerDeletion": False,
     }
+    marks = driver_marks(order.spark.kueue, executor_prefix(order), _group_size(order, sizing))
+    spark = {_APP_LABEL: executor_prefix(order), _ROLE_LABEL: DRIVER_ROLE}
     return {
         "name": key.name,
         "namespace": key.namespace,
         "labels": {
-            LABEL_MANAGER: MANAGER,
-            LABEL_ROLE: DRIVER_ROLE,
+            **_labels(order, DRIVER_ROLE),
             LABEL_COMPACTION: label_value(order.key.name),
-            LABEL_ATTEMPT: str(order.attempt),
-            LABEL_TABLE: label_value(order.lake_table),
+            **spark,
+            **marks.labels,
         },
+        **({"annotations": marks.annotations} if marks.annotations else {}),
         "ownerReferences": [owner],
         "finalizers": [FINALIZER_DRIVER],
     }
+
+
+def _labels(order: DriverOrder, role: str) -> dict[str, str]:
+    """Of drivers and executors; events of pods with `LABEL_COMPACTION` are heard, so executors lack it."""
+    return {
+        LABEL_MANAGER: MANAGER,
+        LABEL_ROLE: role,
+        LABEL_ATTEMPT: str(order.attempt),
+        LABEL_TABLE: label_value(order.lake_table),
+    }
+
+
+def _group_size(order: DriverOrder, sizing: ExecutorSizing) -> int:
+    """How many executors there are at most; a driver that only plans has none."""
+    return 0 if order.plan_only else sizing.most
 
 
 def _spec(order: DriverOrder) -> Plain:
@@ -164,34 +216,49 @@ def _spec(order: DriverOrder) -> Plain:
     return spec
 
 
-def _container(order: DriverOrder, settings: PodSettings, image: str) -> Plain:
-    spark = order.spark
-    memory = f"{mebibytes(int(quantity_bytes(spark.driver.memory) * order.memory_factor))}Mi"
-    amounts = {"cpu": str(spark.driver.cores), "memory": memory}
+def _container(order: DriverOrder, settings: PodSettings, image: str, sizing: ExecutorSizing) -> Plain:
+    amounts = _amounts(order)
     container: Plain = {
         "image": image,
         "command": list(settings.command),
         "args": [],
-        "env": _environment(order, settings, image),
+        "env": _environment(order, settings, image, sizing),
         "resources": {"requests": amounts, "limits": amounts},
         "securityContext": dict(RESTRICTED),
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
     }
-    if spark.image_pull_policy is not None:
-        container["imagePullPolicy"] = spark.image_pull_policy.value
+    if order.spark.image_pull_policy is not None:
+        container["imagePullPolicy"] = order.spark.image_pull_policy.value
     if order.catalog.secret_ref is not None:
         mount = {"name": _SECRETS_VOLUME, "mountPath": _SECRETS_FOLDER, "readOnly": True}
         container["volumeMounts"] = [mount]
     return container
 
 
-def _environment(order: DriverOrder, settings: PodSettings, image: str) -> list[Plain]:
+def _amounts(order: DriverOrder) -> dict[str, str]:
+    """What the driver's container gets; pods of a group of Kueue's count like it, so no less than they get."""
+    spark = order.spark
+    cores, memory = spark.driver.cores, driver_memory(spark, order.memory_factor)
+    if is_group(spark.kueue) and not order.plan_only:
+        cores = max(cores, spark.executor.cores)
+        memory = max(memory, executor_memory(spark, order.memory_factor, task_memory(order)))
+    return {"cpu": str(cores), "memory": _quantity(memory)}
+
+
+def _quantity(size: int) -> str:
+    return f"{mebibytes(size)}Mi"
+
+
+def _environment(
+    order: DriverOrder, settings: PodSettings, image: str, sizing: ExecutorSizing
+) -> list[Plain]:
     instructions = instructions_of(
         order,
         master=settings.master,
-        conf=cluster_conf(order, pod=pod_key(order.key).name, image=image),
-        executor_template=executor_template(order),
+        conf=cluster_conf(order, sizing, pod=pod_key(order.key).name, image=image),
+        executor_template=executor_template(order, sizing),
+        sizing=sizing,
     )
     text = write_instructions(instructions)
     if len(text.encode()) > _LARGEST_ORDER:
@@ -214,23 +281,25 @@ def _unexpanded(text: str) -> str:
     return text.replace("$(", "$$(")
 
 
-def executor_template(order: DriverOrder) -> Plain:
+def executor_template(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
     """What Spark makes executor pods from; it adds name, image, memory and the like by itself."""
-    labels = {
-        LABEL_MANAGER: MANAGER,
-        LABEL_ROLE: EXECUTOR_ROLE,
-        LABEL_ATTEMPT: str(order.attempt),
-        LABEL_TABLE: label_value(order.lake_table),
-    }
+    marks = executor_marks(order.spark.kueue, executor_prefix(order), _group_size(order, sizing))
+    metadata: Plain = {"labels": {**_labels(order, EXECUTOR_ROLE), **marks.labels}}
+    if marks.annotations:
+        metadata["annotations"] = marks.annotations
     spec = {
         "enableServiceLinks": False,
+        "serviceAccountName": order.spark.service_account_name,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
     }
+    defaults = _defaults(order.spark.executor.scratch_size)
+    defaults["spec"]["automountServiceAccountToken"] = False  # only drivers talk to the API server
     template = completed(
         "spark.executor.podTemplate",
         order.spark.executor.pod_template,
-        pod={"metadata": {"labels": labels}, "spec": spec},
+        pod={"metadata": metadata, "spec": spec},
         container={"securityContext": dict(RESTRICTED)},
+        defaults=defaults,
     )
     template["spec"]["containers"][0]["name"] = _SPARK_CONTAINER
     return {"apiVersion": "v1", "kind": "Pod", **template}
@@ -240,3 +309,14 @@ def owner_of(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The reference to the Compaction that a pod belongs to."""
     owners = pod.get("metadata", {}).get("ownerReferences") or []
     return next((one for one in owners if one.get("kind") == COMPACTION.name and one.get("controller")), None)
+
+
+def executors_of(driver: Mapping[str, Any]) -> str:
+    """Selects the executors of a driver's pod; empty if it is not told which they are."""
+    app = (driver["metadata"].get("labels") or {}).get(_APP_LABEL)
+    return f"{_APP_LABEL}={app},{_ROLE_LABEL}={EXECUTOR_ROLE}" if app else ""
+
+
+def is_owned_by(pod: Mapping[str, Any], uid: str) -> bool:
+    """Whether a pod belongs to an object, as executors belong to their driver's pod."""
+    return any(one.get("uid") == uid for one in pod["metadata"].get("ownerReferences") or [])

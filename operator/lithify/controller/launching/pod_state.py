@@ -44,6 +44,9 @@ _CONFIGURATION = frozenset(
         "PreStartHookError",
     }
 )
+_GATED = "SchedulingGated"
+_EVICTED_BY_QUEUE = "TerminationTarget"
+"""What Kueue says of a pod that it takes back for others."""
 _OUT_OF_MEMORY = "OOMKilled"
 _KILLED = 137
 _TERMINATED = 143
@@ -107,7 +110,10 @@ def _end(pod: Pod, ended: Mapping[str, Any]) -> Found:
         return Trouble.OUT_OF_MEMORY, "the driver needed more memory than its pod may have"
     if reason in _CONFIGURATION:
         return Trouble.CONFIGURATION, _sentence(reason, said)
-    if (disruption := _condition(status, "DisruptionTarget", "True")) is not None:
+    disruption = _condition(status, "DisruptionTarget", "True") or _condition(
+        status, _EVICTED_BY_QUEUE, "True"
+    )
+    if disruption is not None:
         return Trouble.DISRUPTED, _sentence(disruption.get("reason", ""), disruption.get("message", ""))
     if status.get("reason"):
         return Trouble.DISRUPTED, _sentence(status["reason"], status.get("message", ""))
@@ -130,7 +136,10 @@ def _waiting(pod: Pod) -> Found:
         if reason in _CONFIGURATION:
             return Trouble.CONFIGURATION, _sentence(reason, said)
     unscheduled = _condition(status, "PodScheduled", "False")
-    if unscheduled is not None:
+    if pod.get("spec", {}).get("schedulingGates"):
+        gates = ", ".join(str(gate.get("name")) for gate in pod["spec"]["schedulingGates"])
+        return Trouble.GATED, f"it waits to be admitted by {gates}"
+    if unscheduled is not None and unscheduled.get("reason") != _GATED:
         return Trouble.UNSCHEDULABLE, _sentence(unscheduled.get("reason", ""), unscheduled.get("message", ""))
     return None, ""
 

@@ -5,82 +5,71 @@ Pure. Called by the launchers, and by the controller to tell in a policy's statu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.instructions import task_memory
+from lithify.controller.launching.isolation import Bounds
+from lithify.controller.launching.sizing import (
+    EXECUTOR_HEAP,
+    LEAST_DRIVER,
+    ExecutorSizing,
+    driver_heap,
+    driver_memory,
+    executor_conf,
+    executor_memory,
+    least_executor_memory,
+    mebibytes,
+)
+from lithify.controller.launching.spark_settings import reason_against
 from lithify.controller.launching.template import template_problem
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
 
-EXECUTOR_HEAP = 512 << 20
-"""Bytes: data never passes through a JVM, so it stays small and the rest is for Python."""
-_SLOT_BYTES = 1 << 30
-"""About how much one task slot should read in all before another executor pays."""
+DRIVER_PORT = 7078
+"""Where executors find the driver. Ports are fixed, so that a NetworkPolicy can name them."""
+BLOCK_PORT = 7079
+"""Where driver and executors pass each other what is too large for a message."""
 _PREFIX_LENGTH = 40
 """Spark allows 47 for the names of executors up to their numbers."""
-
-_ISOLATION = "it decides where the run takes place and as whom"
-_CODE = "it brings code into the run; build an image with it instead"
-_FORBIDDEN: Mapping[str, str] = {
-    "spark.master": _ISOLATION,
-    "spark.submit.": _ISOLATION,
-    "spark.app.id": _ISOLATION,
-    "spark.kubernetes.namespace": _ISOLATION,
-    "spark.kubernetes.context": _ISOLATION,
-    "spark.kubernetes.driver.": "set spark.driver in the policy instead",
-    "spark.kubernetes.authenticate.": "set spark.serviceAccountName in the policy instead",
-    "spark.kubernetes.container.image": "set spark.image, imagePullPolicy or imagePullSecrets instead",
-    "spark.kubernetes.executor.container.image": "set spark.image in the policy instead",
-    "spark.kubernetes.executor.podTemplate": "set spark.executor.podTemplate in the policy instead",
-    "spark.kubernetes.executor.podNamePrefix": _ISOLATION,
-    "spark.kubernetes.file.upload.path": _CODE,
-    "spark.driver.host": _ISOLATION,
-    "spark.driver.bindAddress": _ISOLATION,
-    "spark.driver.memory": "set spark.driver.memory in the policy instead",
-    "spark.driver.cores": "set spark.driver.cores in the policy instead",
-    "spark.executor.instances": "set spark.executor.minInstances and maxInstances instead",
-    "spark.executor.cores": "set spark.executor.cores in the policy instead",
-    "spark.executor.memory": "set spark.executor.memory in the policy instead",
-    "spark.dynamicAllocation.": "set spark.executor.minInstances and maxInstances instead",
-    "spark.task.cpus": "it would undo the reckoning of memory; set spark.executor.cores instead",
-    "spark.speculation": "a copy of a task that is killed would leave files behind",
-    "spark.driver.extraClassPath": _CODE,
-    "spark.driver.extraJavaOptions": _CODE,
-    "spark.driver.extraLibraryPath": _CODE,
-    "spark.executor.extraClassPath": _CODE,
-    "spark.jars": _CODE,
-    "spark.files": _CODE,
-    "spark.archives": _CODE,
-    "spark.plugins": _CODE,
-    "spark.extraListeners": _CODE,
-    "spark.pyspark.": _CODE,
-}
-"""Settings, and those below them, that a policy must not hold, and why."""
+_GRACE = "60s"
+"""What an executor that is asked to leave has to end its tasks, as on spot nodes that are taken away."""
+_LOSSES = 3
+"""How often each executor may fail before Spark gives up; tasks that fail again and again end it sooner."""
+_LEAST_LOSSES = 12
 
 
-def conf_problem(spec: SparkTemplate) -> str | None:
-    """Why no driver can be started by a policy's Spark template, as a sentence; None if it can."""
+def conf_problem(spec: SparkTemplate, *, host_access: bool = False) -> str | None:
+    """Why no driver can be started by a policy's Spark template, as a sentence; None if it can.
+
+    Args:
+        spec: the template.
+        host_access: whether pod templates may reach out of their pods.
+    """
     for key in sorted(spec.conf):
-        reason = _reason_against(key)
+        reason = reason_against(key)
         if reason is not None:
             return f"spark.conf must not hold {key}: {reason}"
+    bounds = Bounds(spec.service_account_name, host_access)
+    return (
+        _size_problem(spec)
+        or template_problem("spark.driver.podTemplate", spec.driver.pod_template, bounds)
+        or template_problem("spark.executor.podTemplate", spec.executor.pod_template, bounds)
+    )
+
+
+def _size_problem(spec: SparkTemplate) -> str | None:
     if spec.executor.min_instances > spec.executor.max_instances:
         return "spark.executor.minInstances is above maxInstances"
-    needed = EXECUTOR_HEAP + spec.executor.cores * quantity_bytes(spec.task_memory)
+    if quantity_bytes(spec.driver.memory) < LEAST_DRIVER:
+        return (
+            f"spark.driver.memory is {spec.driver.memory}, but it takes at least {mebibytes(LEAST_DRIVER)}Mi"
+        )
+    needed = least_executor_memory(spec.executor.cores, quantity_bytes(spec.task_memory))
     if quantity_bytes(spec.executor.memory) < needed:
         return (
             f"spark.executor.memory is {spec.executor.memory}, but {spec.executor.cores} cores with a "
             f"taskMemory of {spec.task_memory} each, and a JVM, take at least {mebibytes(needed)}Mi"
         )
-    return template_problem("spark.driver.podTemplate", spec.driver.pod_template) or template_problem(
-        "spark.executor.podTemplate", spec.executor.pod_template
-    )
-
-
-def _reason_against(key: str) -> str | None:
-    # What only begins alike, such as spark.speculation.quantile, means nothing without what is refused.
-    return next((reason for name, reason in _FORBIDDEN.items() if key.startswith(name)), None)
+    return None
 
 
 def local_conf(order: DriverOrder) -> dict[str, str]:
@@ -98,49 +87,70 @@ def local_master(order: DriverOrder, cores: int) -> str:
     return "local[*]" if order.memory_factor <= 1 else f"local[{max(1, int(cores / order.memory_factor))}]"
 
 
-def cluster_conf(order: DriverOrder, *, pod: str, image: str) -> dict[str, str]:
-    """Settings for a driver pod that has Spark make executor pods."""
-    spark, executor = order.spark, order.spark.executor
-    total = max(
-        int(quantity_bytes(executor.memory) * order.memory_factor),
-        EXECUTOR_HEAP + executor.cores * task_memory(order),
-    )
-    driver_heap = max(512 << 20, int(quantity_bytes(spark.driver.memory) * order.memory_factor) // 2)
+def cluster_conf(order: DriverOrder, sizing: ExecutorSizing, *, pod: str, image: str) -> dict[str, str]:
+    """Settings for a driver pod that has Spark make executor pods: what a policy may change, and what not."""
+    return {**_defaults(sizing), **order.spark.conf, **_place(order, pod, image), **_amounts(order, sizing)}
+
+
+def _defaults(sizing: ExecutorSizing) -> dict[str, str]:
+    return {
+        # No task waits for others' executors: the largest go first to whoever is there.
+        "spark.scheduler.minRegisteredResourcesRatio": "0.0",
+        "spark.decommission.enabled": "true",
+        "spark.storage.decommission.enabled": "false",
+        "spark.executor.maxNumFailures": str(max(_LEAST_LOSSES, _LOSSES * sizing.most)),
+        "spark.executor.failuresValidityInterval": "1h",
+        "spark.kubernetes.executor.terminationGracePeriodSeconds": _GRACE,
+    }
+
+
+def _place(order: DriverOrder, pod: str, image: str) -> dict[str, str]:
+    """Where a run takes place, as whom, and what becomes of it in the end."""
+    spark = order.spark
     pull = {} if spark.image_pull_policy is None else {"pullPolicy": spark.image_pull_policy.value}
     secrets = ",".join(secret.name for secret in spark.image_pull_secrets)
     if secrets:
         pull["pullSecrets"] = secrets
     return {
-        **spark.conf,
+        "spark.app.id": executor_prefix(order),
+        "spark.driver.port": str(DRIVER_PORT),
+        "spark.driver.blockManager.port": str(BLOCK_PORT),
+        "spark.blockManager.port": str(BLOCK_PORT),
         "spark.kubernetes.namespace": order.key.namespace,
         "spark.kubernetes.driver.pod.name": pod,
         "spark.kubernetes.authenticate.driver.serviceAccountName": spark.service_account_name,
+        "spark.kubernetes.authenticate.executor.serviceAccountName": spark.service_account_name,
         "spark.kubernetes.container.image": image,
         **{f"spark.kubernetes.container.image.{name}": value for name, value in pull.items()},
         "spark.kubernetes.executor.podNamePrefix": executor_prefix(order),
         "spark.kubernetes.executor.deleteOnTermination": "true",
-        "spark.driver.memory": f"{mebibytes(driver_heap)}m",
-        "spark.executor.instances": str(executor_count(order)),
-        "spark.executor.cores": str(executor.cores),
-        "spark.executor.memory": f"{mebibytes(EXECUTOR_HEAP)}m",
-        "spark.executor.memoryOverhead": f"{mebibytes(total - EXECUTOR_HEAP)}m",
+        # Else Spark asks for services, claims and ConfigMaps, which the driver has no rights to.
+        "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.kubernetes.driver.service.deleteOnTermination": "false",
+        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+        "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
+        # Tasks carry the credentials of their storage.
+        "spark.authenticate": "true",
+        "spark.network.crypto.enabled": "true",
+        "spark.network.crypto.saslFallback": "false",
+        "spark.io.encryption.enabled": "true",
     }
 
 
-def executor_count(order: DriverOrder) -> int:
-    """How many executors: by what is to be read, within the policy's bounds; the fewest if unknown."""
-    executor = order.spark.executor
-    wanted = -(-order.planned_bytes // (_SLOT_BYTES * executor.cores))
-    return max(executor.min_instances, min(executor.max_instances, wanted))
+def _amounts(order: DriverOrder, sizing: ExecutorSizing) -> dict[str, str]:
+    spark = order.spark
+    memory = executor_memory(spark, order.memory_factor, task_memory(order))
+    heap = driver_heap(driver_memory(spark, order.memory_factor))
+    return executor_conf(sizing, order.planned_bytes) | {
+        "spark.driver.memory": f"{mebibytes(heap)}m",
+        "spark.executor.cores": str(spark.executor.cores),
+        "spark.executor.memory": f"{mebibytes(EXECUTOR_HEAP)}m",
+        "spark.executor.memoryOverhead": f"{mebibytes(memory - EXECUTOR_HEAP)}m",
+    }
 
 
 def executor_prefix(order: DriverOrder) -> str:
-    """What the names of executor pods begin with: a DNS label, unique to the attempt."""
+    """What names of executor pods begin with, and Spark's id of the run: a label, one for each attempt."""
     name = order.key.name.replace(".", "-")[: _PREFIX_LENGTH - 12].strip("-")
     letters = "".join(letter for letter in order.uid if letter.isalnum())[:6].lower()
     return f"c-{name}-{letters}-{order.attempt}"[:_PREFIX_LENGTH]
-
-
-def mebibytes(size: int) -> int:
-    """A size in whole MiB, rounded up."""
-    return -(-size // (1 << 20))

@@ -1,7 +1,7 @@
 """Pod templates of a policy: how one is completed by what Lithify needs of its pods.
 
-Pure; used by `pod`. What a pod does, as whom and with how much is ours; all the rest is the template's. Lists
-of named things are joined by name.
+Pure; used by `pod` and `spark_conf`. What a pod does, as whom and with how much is ours, and a template that
+says something else is refused; all the rest is the template's. Lists of named things are joined by name.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lithify.controller.launching.isolation import Bounds, refusals
 from lithify.errors import InvalidOption
 
 CONTAINER = "lithify"
@@ -19,22 +20,44 @@ Plain = dict[str, Any]
 RESTRICTED: Mapping[str, Any] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""The security context that the Pod Security Standards' restricted level asks for."""
+"""The security context that the Pod Security Standards' restricted level asks for, and more."""
 
 
-def template_problem(field: str, template: object) -> str | None:
-    """Why a template cannot be used; what it says beyond its shape, the API server judges."""
+def template_problem(field: str, template: object, bounds: Bounds) -> str | None:
+    """Why a template cannot be used; what it says beyond that, the API server judges."""
     try:
-        completed(field, template, pod={"metadata": {}, "spec": {}}, container={})
+        check(field, template, bounds)
     except InvalidOption as error:
         return str(error)
     return None
 
 
-def completed(field: str, template: object, *, pod: Mapping[str, Any], container: Mapping[str, Any]) -> Plain:
+def check(field: str, template: object, bounds: Bounds) -> None:
+    """Makes sure that a template has the shape of a pod and holds nothing that it must not.
+
+    Raises:
+        InvalidOption: it does not; the option is the field.
+    """
+    completed(field, template, pod={"metadata": {}, "spec": {}}, container={})
+    if not isinstance(template, Mapping):
+        return
+    ours, _ = _containers(field, template.get("spec", {}))
+    for path, why in refusals(template, ours, bounds):
+        raise InvalidOption(f"{field}.{path}", why)
+
+
+def completed(
+    field: str,
+    template: object,
+    *,
+    pod: Mapping[str, Any],
+    container: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+) -> Plain:
     """A template with our pod and our container put over it.
 
     Args:
@@ -42,27 +65,33 @@ def completed(field: str, template: object, *, pod: Mapping[str, Any], container
         template: a pod's metadata and spec; None for none.
         pod: our `metadata` and `spec` without containers.
         container: our container without its name.
+        defaults: `spec` and `container` that the template is put over in turn.
 
     Raises:
         InvalidOption: the template has not the shape of one.
     """
     start = _mapping(field, {} if template is None else template)
     spec = dict(_mapping(f"{field}.spec", start.get("spec", {})))
-    containers = [
-        dict(_mapping(f"{field}.spec.containers", one))
-        for one in _sequence(f"{field}.spec.containers", spec.pop("containers", []))
-    ]
-    ours = next((one for one in containers if one.get("name") == CONTAINER), None)
-    if ours is None:
-        ours = containers[0] if containers else {}
-    others = [one for one in containers if one is not ours]
+    ours, others = _containers(field, spec)
+    spec.pop("containers", None)
+    spec = _merged(f"{field}.spec", (defaults or {}).get("spec", {}), spec)
+    ours = _merged(f"{field}.spec.containers", (defaults or {}).get("container", {}), ours)
     metadata = dict(_mapping(f"{field}.metadata", start.get("metadata", {})))
-    for name in ("name", "generateName", "namespace", "ownerReferences", "finalizers"):
-        metadata.pop(name, None)
     merged = _merged(f"{field}.spec", spec, pod["spec"])
     container = {"name": CONTAINER, **container}
     merged["containers"] = [_merged(f"{field}.spec.containers", ours, container), *others]
     return {"metadata": _merged(f"{field}.metadata", metadata, pod["metadata"]), "spec": merged}
+
+
+def _containers(field: str, spec: object) -> tuple[Plain, list[Plain]]:
+    """The container of a template that becomes ours, and the others."""
+    path = f"{field}.spec.containers"
+    found = _mapping(f"{field}.spec", spec).get("containers", [])
+    containers = [dict(_mapping(path, one)) for one in _sequence(path, found)]
+    ours = next((one for one in containers if one.get("name") == CONTAINER), None)
+    if ours is None:
+        ours = containers[0] if containers else {}
+    return ours, [one for one in containers if one is not ours]
 
 
 def _merged(path: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Plain:

@@ -27,13 +27,22 @@ _TROUBLES = {Trouble.IMAGE: Reason.IMAGE_ERROR, Trouble.CONFIGURATION: Reason.IN
 
 def watch(case: Case, driver: DriverState) -> Step:
     """Takes a run further whose driver has not ended."""
-    known = case.status.driver or DriverStatus(name=driver.name, uid=driver.uid)
+    case, known = _with_gate(case, driver)
     if driver.trouble is Trouble.UNREACHABLE:
         return _out_of_reach(case, driver, known)
     stage = _stage_of(case, driver)
     stop = _stop(case, driver, stage)
     known = replace(known, missing_since=None, stopping=stop)
     return _follow(case, driver, known, stage) if stop is None else _end(case, driver, known, stop, stage)
+
+
+def _with_gate(case: Case, driver: DriverState) -> tuple[Case, DriverStatus]:
+    """The driver with whether a queue holds it back. Once it is let go, its time to start begins anew."""
+    known = case.status.driver or DriverStatus(name=driver.name, uid=driver.uid)
+    gated = True if driver.trouble is Trouble.GATED else None
+    if known.gated and not gated:
+        case = replace(case, run=replace(case.run, status=replace(case.status, stage_time=case.now)))
+    return case, replace(known, gated=gated)
 
 
 def _follow(case: Case, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
@@ -110,7 +119,8 @@ def _overdue(driver: DriverState, stage: Reason, limit: int) -> tuple[Reason, st
     seen = f": {driver.message}" if driver.message else "."
     if driver.trouble in _TROUBLES:
         return _TROUBLES[driver.trouble], f"Driver {driver.name} cannot start{seen}"
-    return Reason.SCHEDULING_TIMED_OUT, f"Driver {driver.name} did not start within {limit} s{seen}"
+    did = "was not admitted" if driver.trouble is Trouble.GATED else "did not start"
+    return Reason.SCHEDULING_TIMED_OUT, f"Driver {driver.name} {did} within {limit} s{seen}"
 
 
 def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
@@ -123,6 +133,8 @@ def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
             return deadlines.running_seconds
         case Reason.COMMITTING:
             return deadlines.committing_seconds
+    if driver.trouble is Trouble.GATED:
+        return deadlines.queued_seconds
     limit = deadlines.scheduling_seconds
     return min(limit, _TROUBLE_GRACE) if driver.trouble in _TROUBLES else limit
 
@@ -147,7 +159,7 @@ def _progress(case: Case, driver: DriverState, stage: Reason) -> str | None:
         return None
     if driver.progress is None or not driver.progress.total:
         return case.status.progress
-    return f"{driver.progress.done}/{driver.progress.total}"[:_PROGRESS_LENGTH]
+    return f"{driver.progress.done}/{driver.progress.total} tasks"[:_PROGRESS_LENGTH]
 
 
 def _message(driver: DriverState, stage: Reason, plan: PlanSummary | None) -> str:

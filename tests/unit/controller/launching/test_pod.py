@@ -16,7 +16,8 @@ from lithify.controller.launching.instructions import read_instructions
 from lithify.controller.launching.pod import (
     PodSettings,
     driver_pod,
-    executor_template,
+    executors_of,
+    is_owned_by,
     owner_of,
     pod_key,
 )
@@ -25,7 +26,15 @@ from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.names import FINALIZER_DRIVER, LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Reference
-from lithify.resources.policy import DriverPod, ExecutorPods, PullPolicy, SparkTemplate
+from lithify.resources.policy import (
+    DriverPod,
+    ExecutorPods,
+    KueueTemplate,
+    PullPolicy,
+    QueueAdmission,
+    SparkTemplate,
+)
+from support.cases import case
 
 SETTINGS = PodSettings(image="lithify:1")
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", fullmatch=True)
@@ -43,6 +52,13 @@ def container_of(pod: dict[str, Any]) -> dict[str, Any]:
 
 def variables(pod: dict[str, Any]) -> dict[str, Any]:
     return {one["name"]: one.get("value", one.get("valueFrom")) for one in container_of(pod)["env"]}
+
+
+def executors(ordered: DriverOrder) -> dict[str, Any]:
+    """The template of executors that a driver is told."""
+    told = read_instructions(variables(driver_pod(ordered, SETTINGS))["LITHIFY_ORDER"])
+    assert told.executor_template is not None
+    return dict(told.executor_template)
 
 
 def with_template(template: Any) -> DriverOrder:
@@ -70,7 +86,10 @@ class TestPlain:
             "lithify.dev/compaction": KEY.name,
             "lithify.dev/attempt": "1",
             "lithify.dev/table": "orders",
+            "spark-app-selector": "c-orders-1-x7k2p-0b5f6c-1",
+            "spark-role": "driver",
         }
+        assert "annotations" not in metadata
 
     def test_may_do_little_and_never_starts_again(self) -> None:
         pod = pod_of()
@@ -85,9 +104,30 @@ class TestPlain:
         assert container["resources"]["limits"] == {"cpu": "1", "memory": "1024Mi"}
         assert (container["image"], container["command"], container["args"]) == (
             "lithify:1",
-            ["lithify", "drive"],
+            ["/usr/bin/tini", "--", "lithify", "drive"],
             [],
         )
+
+    @pytest.mark.parametrize(
+        ("size", "volume"),
+        [case(None, {}, id="what there is"), case("5Gi", {"sizeLimit": "5120Mi"}, id="so much")],
+    )
+    def test_writes_to_nothing_but_a_volume_of_its_own(self, size: str | None, volume: object) -> None:
+        spark = SparkTemplate(driver=DriverPod(scratch_size=size), executor=ExecutorPods(scratch_size=size))
+        ordered = order(spark=spark)
+        for pod in (driver_pod(ordered, SETTINGS), executors(ordered)):
+            container = pod["spec"]["containers"][0]
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
+            assert container["volumeMounts"] == [{"name": "spark-local-dir-1", "mountPath": "/tmp"}]
+            assert pod["spec"]["volumes"] == [{"name": "spark-local-dir-1", "emptyDir": volume}]
+            assert pod["spec"]["securityContext"] == {
+                "runAsNonRoot": True,
+                "seccompProfile": {"type": "RuntimeDefault"},
+                "runAsUser": 185,
+                "runAsGroup": 185,
+                "fsGroup": 185,
+                "fsGroupChangePolicy": "OnRootMismatch",
+            }
 
     def test_is_told_its_order_and_where_it_is(self) -> None:
         found = variables(pod_of(partitions=({"dt": "$(HOME) $(x"},), time_zone="Europe/Berlin"))
@@ -106,8 +146,8 @@ class TestPlain:
     def test_has_credentials_mounted_and_nowhere_in_it(self) -> None:
         secret = SecretReference(name="keys", options={"a/b": "k", "s3.secret-key": "k", "token": "t"})
         pod = driver_pod(order(catalog=CatalogSpec(warehouse="w", secret_ref=secret)), SETTINGS)
-        (volume,) = pod["spec"]["volumes"]
-        (mount,) = container_of(pod)["volumeMounts"]
+        _, volume = pod["spec"]["volumes"]
+        _, mount = container_of(pod)["volumeMounts"]
         assert volume["secret"] == {
             "secretName": "keys",
             "optional": True,
@@ -116,7 +156,9 @@ class TestPlain:
         }
         assert (mount["name"], mount["readOnly"]) == (volume["name"], True)
         assert mount["mountPath"] == variables(pod)["LITHIFY_SECRETS"]
-        assert read_instructions(variables(pod)["LITHIFY_ORDER"]).credential_files == secret.options
+        told = read_instructions(variables(pod)["LITHIFY_ORDER"])
+        assert told.credential_files == secret.options
+        assert "keys" not in json.dumps(told.executor_template)
 
     def test_has_more_memory_after_it_ran_out_of_it(self) -> None:
         limits = container_of(pod_of(memory_factor=1.5))["resources"]["limits"]
@@ -145,19 +187,31 @@ class TestPlain:
 class TestTemplate:
     def test_adds_what_is_not_ours(self) -> None:
         template = {
-            "metadata": {"labels": {"team": "data"}, "annotations": {"note": "x"}, "name": "mine"},
+            "metadata": {"labels": {"team": "data"}, "annotations": {"note": "x"}},
             "spec": {
                 "tolerations": [{"key": "spot", "operator": "Exists"}],
                 "affinity": {"nodeAffinity": {}},
                 "priorityClassName": "low",
                 "terminationGracePeriodSeconds": 300,
-                "securityContext": {"fsGroup": 185},
+                "securityContext": {"fsGroup": 1, "runAsUser": 1000650000},
                 "volumes": [{"name": "cache", "emptyDir": {}}],
+                "initContainers": [{"name": "first", "image": "first"}],
+                "imagePullSecrets": [{"name": "theirs"}],
+                "topologySpreadConstraints": [{"maxSkew": 1}],
+                "schedulerName": "volcano",
+                "hostAliases": [{"ip": "10.0.0.1"}],
+                "dnsConfig": {"options": [{"name": "ndots", "value": "2"}]},
+                "runtimeClassName": "gvisor",
+                "nodeSelector": {"disk": "fast"},
                 "containers": [
                     {"name": "sidecar", "image": "proxy"},
                     {
                         "name": "lithify",
-                        "env": [{"name": "AWS_REGION", "value": "eu-1"}],
+                        "env": [
+                            {"name": "AWS_REGION", "value": "eu-1"},
+                            {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+                        ],
+                        "envFrom": [{"secretRef": {"name": "more"}}],
                         "volumeMounts": [{"name": "cache", "mountPath": "/cache"}],
                         "resources": {"limits": {"ephemeral-storage": "9Gi"}},
                     },
@@ -170,55 +224,57 @@ class TestTemplate:
         assert pod["metadata"]["labels"]["lithify.dev/table"] == "orders"
         assert pod["metadata"]["annotations"] == {"note": "x"}
         assert pod["metadata"]["name"] == "orders-1-x7k2p-driver"
-        for name in ("tolerations", "affinity", "priorityClassName", "terminationGracePeriodSeconds"):
+        for name in template["spec"].keys() - {"securityContext", "volumes", "containers"}:  # type: ignore[attr-defined]
             assert spec[name] == template["spec"][name]  # type: ignore[index]
         assert spec["securityContext"] == {
-            "fsGroup": 185,
+            "runAsUser": 1000650000,
+            "runAsGroup": 185,
+            "fsGroup": 1,
+            "fsGroupChangePolicy": "OnRootMismatch",
             "runAsNonRoot": True,
             "seccompProfile": {"type": "RuntimeDefault"},
         }
-        assert spec["volumes"] == [{"name": "cache", "emptyDir": {}}]
+        assert spec["volumes"] == [
+            {"name": "spark-local-dir-1", "emptyDir": {}},
+            {"name": "cache", "emptyDir": {}},
+        ]
         assert [one["name"] for one in spec["containers"]] == ["lithify", "sidecar"]
         assert variables(pod)["AWS_REGION"] == "eu-1"
-        assert container["volumeMounts"] == [{"name": "cache", "mountPath": "/cache"}]
+        assert variables(pod)["KEY"] == {"secretKeyRef": {"name": "s", "key": "k"}}
+        assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
+        assert container["volumeMounts"] == [
+            {"name": "spark-local-dir-1", "mountPath": "/tmp"},
+            {"name": "cache", "mountPath": "/cache"},
+        ]
         assert container["resources"]["limits"]["ephemeral-storage"] == "9Gi"
         assert container["resources"]["limits"]["memory"] == "1024Mi"
 
-    @pytest.mark.parametrize(
-        ("container", "name", "kept"),
-        [
-            pytest.param({"command": ["sh"]}, "command", ["lithify", "drive"], id="command"),
-            pytest.param({"args": ["-c"]}, "args", [], id="arguments"),
-            pytest.param(
-                {"securityContext": {"runAsNonRoot": False}}, "securityContext", RESTRICTED, id="root"
-            ),
-            pytest.param(
-                {"terminationMessagePath": "/x"}, "terminationMessagePath", "/dev/termination-log", id="m"
-            ),
-        ],
-    )
-    def test_changes_nothing_that_is_ours(self, container: dict[str, Any], name: str, kept: object) -> None:
-        assert container_of(pod_of({"spec": {"containers": [container]}}))[name] == kept
+    def test_may_say_where_temporary_files_are(self) -> None:
+        claim = {"ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}
+        template = {"spec": {"volumes": [{"name": "spark-local-dir-1", **claim}]}}
+        ordered = order(
+            spark=SparkTemplate(
+                driver=DriverPod(pod_template=template), executor=ExecutorPods(pod_template=template)
+            )
+        )
+        for pod in (driver_pod(ordered, SETTINGS), executors(ordered)):
+            assert pod["spec"]["volumes"] == [{"name": "spark-local-dir-1", **claim}]
+            assert pod["spec"]["containers"][0]["volumeMounts"][0]["mountPath"] == "/tmp"
 
     def test_cannot_give_the_driver_another_order(self) -> None:
         forged = {"env": [{"name": "LITHIFY_ORDER", "value": "{}"}]}
-        pod = pod_of({"spec": {"restartPolicy": "Always", "containers": [forged]}})
+        pod = pod_of({"spec": {"containers": [forged]}})
         assert read_instructions(variables(pod)["LITHIFY_ORDER"]).run == ORDER.uid
         assert len(container_of(pod)["env"]) == 5
-        assert pod["spec"]["restartPolicy"] == "Never"
 
     @pytest.mark.parametrize(
-        ("policy", "template", "image"),
-        [
-            pytest.param(None, None, "lithify:1", id="the operator's"),
-            pytest.param(None, "theirs:1", "theirs:1", id="the template's"),
-            pytest.param("mine:2", "theirs:1", "mine:2", id="the policy's"),
-        ],
+        ("policy", "image"),
+        [case(None, "lithify:1", id="the operator's"), case("mine:2", "mine:2", id="the policy's")],
     )
-    def test_image(self, policy: str | None, template: str | None, image: str) -> None:
-        pod_template = {"spec": {"containers": [{"image": template}]}} if template else None
-        spark = SparkTemplate(image=policy, driver=DriverPod(pod_template=pod_template))
-        assert container_of(driver_pod(order(spark=spark), SETTINGS))["image"] == image
+    def test_image(self, policy: str | None, image: str) -> None:
+        pod = driver_pod(order(spark=SparkTemplate(image=policy)), SETTINGS)
+        told = read_instructions(variables(pod)["LITHIFY_ORDER"])
+        assert container_of(pod)["image"] == told.conf["spark.kubernetes.container.image"] == image
 
     @pytest.mark.parametrize(
         "template",
@@ -237,14 +293,29 @@ class TestTemplate:
             driver_pod(with_template(template), SETTINGS)
 
     def test_of_executors(self) -> None:
-        mine = {"spec": {"serviceAccountName": "s3", "containers": [{"name": "x", "env": []}]}}
-        spark = SparkTemplate(executor=ExecutorPods(pod_template=mine))
-        template = executor_template(order(spark=spark))
-        (container,) = template["spec"]["containers"]
-        assert container == {"name": "spark-kubernetes-executor", "env": [], "securityContext": RESTRICTED}
-        assert template["spec"]["serviceAccountName"] == "s3"
+        mine = {
+            "metadata": {"annotations": {"note": "x"}},
+            "spec": {
+                "tolerations": [{"key": "spot"}],
+                "containers": [{"name": "x", "env": [{"name": "A"}]}, {"name": "sidecar"}],
+            },
+        }
+        template = executors(order(spark=SparkTemplate(executor=ExecutorPods(pod_template=mine))))
+        container, sidecar = template["spec"]["containers"]
+        assert (container["name"], sidecar) == ("spark-kubernetes-executor", {"name": "sidecar"})
+        assert (container["env"], container["securityContext"]) == ([{"name": "A"}], RESTRICTED)
+        assert template["spec"]["tolerations"] == [{"key": "spot"}]
+        assert template["metadata"]["annotations"] == {"note": "x"}
         assert template["metadata"]["labels"]["app.kubernetes.io/component"] == "executor"
+        # The operator hears of all pods that have it.
         assert "lithify.dev/compaction" not in template["metadata"]["labels"]
+
+    @pytest.mark.parametrize("token", [None, True])
+    def test_of_executors_has_the_drivers_account_but_no_token_for_the_api(self, token: bool | None) -> None:
+        mine = {} if token is None else {"spec": {"automountServiceAccountToken": token}}
+        spark = SparkTemplate(service_account_name="s3", executor=ExecutorPods(pod_template=mine))
+        spec = executors(order(spark=spark))["spec"]
+        assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == ("s3", bool(token))
 
     @given(
         st.recursive(
@@ -270,6 +341,55 @@ class TestTemplate:
         assert container_of(pod)["securityContext"] == RESTRICTED
 
 
+GIB = 1 << 30
+
+
+class TestKueue:
+    """What Kueue's plain-pod integration looks at."""
+
+    def test_group_counts_driver_and_executors_and_ends_with_the_driver(self) -> None:
+        spark = SparkTemplate(
+            kueue=KueueTemplate(queue_name="lake"),
+            target_run_seconds=64,
+            executor=ExecutorPods(max_instances=9, cores=2, memory="3Gi"),
+        )
+        ordered = order(spark=spark, planned_bytes=5 * GIB)
+        pod, template = driver_pod(ordered, SETTINGS), executors(ordered)
+        told = read_instructions(variables(pod)["LITHIFY_ORDER"])
+        assert told.conf["spark.executor.instances"] == "3"
+        assert told.sizing is not None
+        assert told.sizing.most == 3
+        group = "c-orders-1-x7k2p-0b5f6c-1"
+        for metadata in (pod["metadata"], template["metadata"]):
+            assert metadata["labels"]["kueue.x-k8s.io/queue-name"] == "lake"
+            assert metadata["labels"]["kueue.x-k8s.io/pod-group-name"] == group
+            assert metadata["annotations"].items() >= {
+                ("kueue.x-k8s.io/pod-group-total-count", "4"),
+                ("kueue.x-k8s.io/pod-group-fast-admission", "true"),
+                ("kueue.x-k8s.io/role-hash", "lithify"),
+            }
+        assert pod["metadata"]["annotations"]["kueue.x-k8s.io/retriable-in-group"] == "false"
+        # Else Kueue lets executors pass, because it manages their owner.
+        assert template["metadata"]["labels"]["kueue.x-k8s.io/managed"] == "true"
+        assert template["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"]
+        # All pods of the group count like the driver.
+        assert container_of(pod)["resources"]["requests"] == {"cpu": "2", "memory": "3072Mi"}
+
+    def test_group_of_a_driver_that_only_plans_is_the_driver(self) -> None:
+        pod = driver_pod(
+            order(spark=SparkTemplate(kueue=KueueTemplate(queue_name="lake")), plan_only=True), SETTINGS
+        )
+        assert pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "1"
+        assert container_of(pod)["resources"]["requests"] == {"cpu": "1", "memory": "1024Mi"}
+
+    def test_driver_alone(self) -> None:
+        kueue = KueueTemplate(queue_name="lake", admission=QueueAdmission.DRIVER)
+        ordered = order(spark=SparkTemplate(kueue=kueue))
+        pod, template = driver_pod(ordered, SETTINGS), executors(ordered)
+        assert pod["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "lake"
+        assert "kueue" not in json.dumps([pod["metadata"].get("annotations"), template])
+
+
 class TestNames:
     @given(name=NAMES)
     def test_are_valid(self, name: str) -> None:
@@ -286,6 +406,15 @@ class TestNames:
     def test_of_different_compactions_differ_however_long_they_are(self) -> None:
         names = ["x" * 253, "x" * 252 + "y", "x" * 246, "x" * 247, "x", "x-driver"]
         assert len({pod_key(ObjectKey("shop", name)).name for name in names}) == len(names)
+
+    def test_executors_are_found_by_the_driver(self) -> None:
+        pod = pod_of()
+        told = read_instructions(variables(pod)["LITHIFY_ORDER"])
+        assert executors_of(pod) == f"spark-app-selector={told.conf['spark.app.id']},spark-role=executor"
+        assert executors_of({"metadata": {}}) == ""
+        owned = {"metadata": {"ownerReferences": [{"uid": "x"}, {"uid": "y"}]}}
+        assert [is_owned_by(owned, uid) for uid in ("y", "z")] == [True, False]
+        assert not is_owned_by({"metadata": {}}, "y")
 
     def test_owner_is_found_in_the_pod(self) -> None:
         owner = owner_of(pod_of())

@@ -1,4 +1,4 @@
-"""Spark settings: what a policy may say, and how executors are sized."""
+"""Spark settings: what a policy may say, and what a run is told."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launching.orders import KEY, order
+from lithify.controller.driver import DriverOrder
+from lithify.controller.launching.sizing import EXECUTOR_HEAP, WORKER, sizing_of
 from lithify.controller.launching.spark_conf import (
-    EXECUTOR_HEAP,
+    _amounts,
+    _place,
     cluster_conf,
     conf_problem,
-    executor_count,
     executor_prefix,
     local_conf,
     local_master,
 )
+from lithify.controller.launching.spark_settings import reason_against
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import Reference
 from lithify.resources.policy import DriverPod, ExecutorPods, PullPolicy, SparkTemplate
@@ -26,32 +29,9 @@ from lithify.resources.quantities import quantity_bytes
 from support.cases import case
 
 IMAGE = "registry/spark:1"
-GIB = 1 << 30
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "spark.master",
-        "spark.submit.deployMode",
-        "spark.kubernetes.namespace",
-        "spark.kubernetes.driver.pod.name",
-        "spark.kubernetes.driver.podTemplateFile",
-        "spark.kubernetes.authenticate.driver.serviceAccountName",
-        "spark.kubernetes.authenticate.executor.serviceAccountName",
-        "spark.kubernetes.container.image",
-        "spark.kubernetes.executor.podTemplateFile",
-        "spark.driver.host",
-        "spark.driver.bindAddress",
-        "spark.driver.extraClassPath",
-        "spark.executor.extraClassPath",
-        "spark.executor.memoryOverhead",
-        "spark.speculation",
-        "spark.jars",
-        "spark.jars.packages",
-        "spark.plugins",
-    ],
-)
+@pytest.mark.parametrize("key", ["spark.master", "spark.kubernetes.namespace", "spark.jars"])
 def test_setting_that_is_not_a_policys_is_named(key: str) -> None:
     problem = conf_problem(SparkTemplate(conf={"spark.ui.enabled": "true", key: "x"}))
     assert problem is not None
@@ -63,7 +43,8 @@ def test_setting_that_is_not_a_policys_is_named(key: str) -> None:
     [
         case(SparkTemplate(), id="defaults"),
         case(SparkTemplate(conf={"spark.task.maxFailures": "8", "spark.eventLog.dir": "/l"}), id="tuning"),
-        case(SparkTemplate(executor=ExecutorPods(cores=4, memory="2Gi")), id="just enough memory"),
+        case(SparkTemplate(executor=ExecutorPods(cores=4, memory="3536Mi")), id="just enough memory"),
+        case(SparkTemplate(driver=DriverPod(memory="768Mi")), id="a small driver"),
         case(SparkTemplate(driver=DriverPod(pod_template={"spec": {}})), id="a template"),
     ],
 )
@@ -74,12 +55,15 @@ def test_what_a_policy_may_say(spark: SparkTemplate) -> None:
 @pytest.mark.parametrize(
     ("spark", "word"),
     [
-        case(SparkTemplate(executor=ExecutorPods(cores=5, memory="2Gi")), "executor.memory", id="memory"),
-        case(SparkTemplate(driver=DriverPod(pod_template={"spec": 7})), "driver.podTemplate", id="driver"),
+        case(
+            SparkTemplate(executor=ExecutorPods(cores=4, memory="3535Mi")), "executor.memory", id="executors"
+        ),
+        case(SparkTemplate(driver=DriverPod(memory="767Mi")), "driver.memory", id="driver"),
+        case(SparkTemplate(driver=DriverPod(pod_template={"spec": 7})), "driver.podTemplate", id="template"),
         case(
             SparkTemplate(executor=ExecutorPods(pod_template={"spec": {"containers": {}}})),
             "executor.podTemplate",
-            id="executor",
+            id="executors' template",
         ),
     ],
 )
@@ -87,6 +71,14 @@ def test_what_cannot_work_is_named(spark: SparkTemplate, word: str) -> None:
     problem = conf_problem(spark)
     assert problem is not None
     assert word in problem
+
+
+def test_reaching_out_of_pods_is_the_operators_to_allow() -> None:
+    spark = SparkTemplate(executor=ExecutorPods(pod_template={"spec": {"hostNetwork": True}}))
+    problem = conf_problem(spark)
+    assert problem is not None
+    assert "spark.executor.podTemplate.spec.hostNetwork" in problem
+    assert conf_problem(spark, host_access=True) is None
 
 
 @pytest.mark.parametrize(
@@ -98,6 +90,11 @@ def test_local_drivers_use_the_machine(factor: float, master: str) -> None:
     assert local_conf(order(spark=SparkTemplate(conf={"spark.a": "b"}))) == {"spark.a": "b"}
 
 
+def conf_of(ordered: DriverOrder) -> dict[str, str]:
+    sizing = sizing_of(ordered.spark, ordered.bytes_per_second)
+    return cluster_conf(ordered, sizing, pod="the-driver", image=IMAGE)
+
+
 def test_pods_have_what_the_policy_says() -> None:
     spark = SparkTemplate(
         image_pull_policy=PullPolicy.NEVER,
@@ -107,23 +104,69 @@ def test_pods_have_what_the_policy_says() -> None:
         executor=ExecutorPods(cores=2, memory="3Gi"),
         conf={"spark.eventLog.enabled": "true"},
     )
-    conf = cluster_conf(order(spark=spark), pod="the-driver", image=IMAGE)
-    assert conf == {
-        "spark.eventLog.enabled": "true",
-        "spark.kubernetes.namespace": KEY.namespace,
-        "spark.kubernetes.driver.pod.name": "the-driver",
-        "spark.kubernetes.authenticate.driver.serviceAccountName": "spark",
-        "spark.kubernetes.container.image": IMAGE,
-        "spark.kubernetes.container.image.pullPolicy": "Never",
-        "spark.kubernetes.container.image.pullSecrets": "one,two",
-        "spark.kubernetes.executor.podNamePrefix": conf["spark.kubernetes.executor.podNamePrefix"],
-        "spark.kubernetes.executor.deleteOnTermination": "true",
-        "spark.driver.memory": "2048m",
-        "spark.executor.instances": "1",
-        "spark.executor.cores": "2",
-        "spark.executor.memory": "512m",
-        "spark.executor.memoryOverhead": "2560m",
-    }
+    conf = conf_of(order(spark=spark))
+    prefix = "c-orders-1-x7k2p-0b5f6c-1"
+    assert (
+        conf.items()
+        >= {
+            "spark.eventLog.enabled": "true",
+            "spark.app.id": prefix,
+            "spark.kubernetes.namespace": KEY.namespace,
+            "spark.kubernetes.driver.pod.name": "the-driver",
+            "spark.kubernetes.authenticate.driver.serviceAccountName": "spark",
+            "spark.kubernetes.authenticate.executor.serviceAccountName": "spark",
+            "spark.kubernetes.container.image": IMAGE,
+            "spark.kubernetes.container.image.pullPolicy": "Never",
+            "spark.kubernetes.container.image.pullSecrets": "one,two",
+            "spark.kubernetes.executor.podNamePrefix": prefix,
+            "spark.driver.memory": "1024m",
+            "spark.executor.instances": "1",
+            "spark.executor.cores": "2",
+            "spark.executor.memory": "512m",
+            "spark.executor.memoryOverhead": "2560m",
+        }.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        case("spark.kubernetes.executor.deleteOnTermination", "true", id="executors go in the end"),
+        case("spark.kubernetes.executor.disableConfigMap", "true", id="no ConfigMap"),
+        case("spark.kubernetes.driver.ownPersistentVolumeClaim", "false", id="no claims"),
+        case("spark.kubernetes.driver.service.deleteOnTermination", "false", id="no services"),
+        case("spark.decommission.enabled", "true", id="nodes that are taken away announce it"),
+        case("spark.authenticate", "true", id="nobody else talks to executors"),
+        case("spark.network.crypto.enabled", "true", id="nobody listens"),
+        case("spark.io.encryption.enabled", "true", id="nothing is on disk in clear"),
+        case("spark.driver.port", "7078", id="a port that a policy of the network can name"),
+        case("spark.blockManager.port", "7079", id="another one"),
+    ],
+)
+def test_run_is_kept_apart_and_cleared_away(setting: str, value: str) -> None:
+    assert conf_of(order())[setting] == value
+
+
+@pytest.mark.parametrize("setting", ["spark.decommission.enabled", "spark.executor.maxNumFailures"])
+def test_what_is_only_a_default_a_policy_may_change(setting: str) -> None:
+    spark = SparkTemplate(conf={setting: "theirs"})
+    assert conf_problem(spark) is None
+    assert conf_of(order(spark=spark))[setting] == "theirs"
+
+
+def test_what_is_only_allowed_changes_nothing_that_is_ours() -> None:
+    """Whatever a policy may say by Spark settings, none of them is one that is set for every run."""
+    fixed = _place(order(), "p", IMAGE) | _amounts(order(), sizing_of(order().spark, None))
+    assert [name for name in fixed if reason_against(name) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("most", "losses"),
+    [case(1, "12", id="few"), case(4, "12", id="some"), case(50, "150", id="many")],
+)
+def test_lost_executors_end_a_run_later_than_a_task_that_always_fails(most: int, losses: str) -> None:
+    spark = SparkTemplate(executor=ExecutorPods(max_instances=most))
+    assert conf_of(order(spark=spark))["spark.executor.maxNumFailures"] == losses
 
 
 @given(
@@ -137,26 +180,10 @@ def test_executors_have_room_for_a_task_in_each_slot(
 ) -> None:
     executor = ExecutorPods(cores=cores, memory=f"{memory}Gi")
     spark = SparkTemplate(executor=executor, task_memory=f"{task}Mi")
-    conf = cluster_conf(order(spark=spark, memory_factor=factor), pod="p", image=IMAGE)
+    conf = conf_of(order(spark=spark, memory_factor=factor))
     overhead = int(conf["spark.executor.memoryOverhead"].removesuffix("m")) << 20
-    assert overhead >= cores * int((task << 20) * factor)
+    assert overhead >= cores * (WORKER + int((task << 20) * factor))
     assert overhead + EXECUTOR_HEAP >= int(quantity_bytes(executor.memory) * factor)
-
-
-@pytest.mark.parametrize(
-    ("planned", "cores", "count"),
-    [
-        case(0, 1, 2, id="unknown"),
-        case(GIB, 1, 2, id="little"),
-        case(5 * GIB, 1, 5, id="so much a slot"),
-        case(5 * GIB + 1, 1, 6, id="and a byte"),
-        case(12 * GIB, 4, 3, id="slots of larger executors"),
-        case(1 << 50, 1, 9, id="much"),
-    ],
-)
-def test_as_many_executors_as_there_is_to_read(planned: int, cores: int, count: int) -> None:
-    spark = SparkTemplate(executor=ExecutorPods(min_instances=2, max_instances=9, cores=cores))
-    assert executor_count(order(spark=spark, planned_bytes=planned)) == count
 
 
 @given(

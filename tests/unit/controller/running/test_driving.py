@@ -77,12 +77,12 @@ def test_progress_is_told() -> None:
     assert way.reason is Reason.PLANNING
     way.ask(driver=driver_of(progress=progress_of(Stage.RUNNING, 37, 120, PLAN)), after=5)
     status = way.run.status
-    assert (way.reason, status.progress, status.plan) == (Reason.RUNNING, "37/120", PLAN)
+    assert (way.reason, status.progress, status.plan) == (Reason.RUNNING, "37/120 tasks", PLAN)
     assert status.stage_time == way.now
     way.ask(driver=driver_of(), after=5)
     assert way.run.status == status, "progress that cannot be read for once changes nothing"
     way.ask(driver=COMMITTING)
-    assert (way.reason, way.run.status.progress) == (Reason.COMMITTING, "37/120")
+    assert (way.reason, way.run.status.progress) == (Reason.COMMITTING, "37/120 tasks")
 
 
 @pytest.mark.parametrize(

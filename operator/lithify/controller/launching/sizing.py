@@ -1,0 +1,138 @@
+"""How many executors a run gets, and how the memory of its pods is shared out.
+
+Pure. Used by the operator for what it expects a run to read, and by the driver again for what it has planned,
+before executors are started. Sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lithify.resources.compaction import ResultSummary
+from lithify.resources.modelling import part
+from lithify.resources.policy import SparkTemplate
+from lithify.resources.quantities import quantity_bytes
+
+MIB = 1 << 20
+
+BYTES_PER_SECOND = 16 * MIB
+"""What one task slot reads, merges and writes as long as nothing better is known of a table: about a third of
+what docs/benchmarks.md shows for one core and a local disk."""
+_SLOWEST, _FASTEST = 1 * MIB, 256 * MIB
+_LEAST_LEARNED = 10
+"""Seconds of work below which a run says little about the next one: files were opened, hardly read."""
+
+EXECUTOR_HEAP = 512 * MIB
+"""Data never passes through a JVM, so its heap is about the least that Spark accepts."""
+EXECUTOR_JVM = 640 * MIB
+"""The heap and all else of an executor's JVM."""
+WORKER = 340 * MIB
+"""What a Python worker takes beside its merge: interpreter, libraries, allocator; see docs/sizing.md."""
+LEAST_DRIVER = 768 * MIB
+"""Below this the driver's JVM and Python do not fit beside each other."""
+_LEAST_HEAP = 512 * MIB
+_HEAP_SHARE = 4
+"""A driver's plan is held by Python; its JVM holds the tasks that it hands out."""
+
+
+@part()
+class ExecutorSizing:
+    """What the number of executors follows from.
+
+    Attributes:
+        fewest: executors.
+        most: executors.
+        cores: task slots of each.
+        target_seconds: about how long a run should take.
+        bytes_per_second: what one task slot gets done.
+        dynamic: whether executors end when they find nothing to do any more.
+    """
+
+    fewest: int
+    most: int
+    cores: int
+    target_seconds: int
+    bytes_per_second: float = BYTES_PER_SECOND
+    dynamic: bool = False
+
+
+def sizing_of(spark: SparkTemplate, bytes_per_second: float | None) -> ExecutorSizing:
+    """The sizing that a policy asks for; the speed is what was learned of the table, if anything."""
+    executor = spark.executor
+    return ExecutorSizing(
+        fewest=executor.min_instances,
+        most=executor.max_instances,
+        cores=executor.cores,
+        target_seconds=spark.target_run_seconds,
+        bytes_per_second=bytes_per_second or BYTES_PER_SECOND,
+        dynamic=spark.dynamic_allocation,
+    )
+
+
+def executor_count(sizing: ExecutorSizing, planned: int, tasks: int | None = None) -> int:
+    """How many executors get so many bytes done in about the time that is aimed at.
+
+    Args:
+        sizing: bounds and speed.
+        planned: bytes to read; 0 if unknown.
+        tasks: into how many tasks they are cut, None if unknown. No more executors are started than these can
+            keep busy, even if the policy asks for more.
+    """
+    slots = -int(-planned // (sizing.bytes_per_second * sizing.target_seconds))
+    wanted = max(sizing.fewest, min(sizing.most, -(-slots // sizing.cores)))
+    return wanted if tasks is None else max(1, min(wanted, -(-tasks // sizing.cores)))
+
+
+def executor_conf(sizing: ExecutorSizing, planned: int, tasks: int | None = None) -> dict[str, str]:
+    """The Spark settings that say how many executors there are."""
+    count = executor_count(sizing, planned, tasks)
+    conf = {"spark.executor.instances": str(count)}
+    if not sizing.dynamic:
+        return conf
+    most = executor_count(replace(sizing, fewest=sizing.most), planned, tasks)
+    return conf | {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": str(min(sizing.fewest, count)),
+        "spark.dynamicAllocation.initialExecutors": str(count),
+        "spark.dynamicAllocation.maxExecutors": str(most),
+    }
+
+
+def learned_speed(result: ResultSummary | None) -> float | None:
+    """The bytes a second that one task slot got done in a run; None if it says nothing about that."""
+    if result is None or result.slot_seconds < _LEAST_LEARNED or result.input_bytes <= 0:
+        return None
+    return max(_SLOWEST, min(_FASTEST, result.input_bytes / result.slot_seconds))
+
+
+def executor_memory(spark: SparkTemplate, factor: float, task: int) -> int:
+    """The memory of an executor: what the policy says, and at least room for a task in each slot.
+
+    Args:
+        spark: the policy's template.
+        factor: by how much memory is raised.
+        task: memory of one task's merge, raised.
+    """
+    asked = int(quantity_bytes(spark.executor.memory) * factor)
+    return max(asked, least_executor_memory(spark.executor.cores, task))
+
+
+def least_executor_memory(cores: int, task: int) -> int:
+    """What the JVM and a Python worker in each slot take."""
+    return EXECUTOR_JVM + cores * (WORKER + task)
+
+
+def driver_memory(spark: SparkTemplate, factor: float) -> int:
+    """The memory of the driver's pod."""
+    return int(quantity_bytes(spark.driver.memory) * factor)
+
+
+def driver_heap(memory: int) -> int:
+    """The heap of the driver's JVM, out of its pod's memory; the rest is for Python, which plans."""
+    return max(_LEAST_HEAP, memory // _HEAP_SHARE)
+
+
+def mebibytes(size: int) -> int:
+    """A size in whole MiB, rounded up."""
+    return -(-size // MIB)
