@@ -67,10 +67,13 @@ docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
+chart: $(READY) helm ## Render the chart's snapshots anew
+	cd tests && $(CURDIR)/$(BIN)/python -m chart snapshots
+
 crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart anew from the models
 	$(BIN)/python -m lithify.resources.crd
 
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster helm objectstore test bench bench-operator docs crds lock
+.PHONY: help demo setup check format oracle cluster helm objectstore test bench bench-operator docs chart crds lock

@@ -1,17 +1,28 @@
-"""`python -m chart build` from the folder tests/: Helm and what else the checks of the chart need."""
+"""From the folder tests/: `python -m chart build` builds Helm and what else the checks of the chart need, and
+`python -m chart snapshots` renders the snapshots anew."""
 
 from __future__ import annotations
 
 import sys
 
+from chart.cases import write_snapshots
 from chart.programs import HELM, JUDGE
+from chart.schemas import copy_schemas
 
 
-def main() -> int:
-    """Builds what is not there yet; the exit code."""
+def main(arguments: list[str]) -> int:
+    """Runs a command; the exit code."""
     try:
-        for programs in (HELM, JUDGE):
-            programs.build()
+        match arguments:
+            case ["build"]:
+                for programs in (HELM, JUDGE):
+                    programs.build()
+                copy_schemas()
+            case ["snapshots"]:
+                write_snapshots()
+            case _:
+                print(__doc__, file=sys.stderr)
+                return 2
     except RuntimeError as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -19,4 +30,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -77,7 +77,7 @@ def test_the_operator_has_what_its_requests_need_and_no_more() -> None:
     needed |= of(catalog, *READ) | of(policy, *READ) | of(table, *READ, "create")
     needed |= of(compaction, *READ, "create", "delete")
     needed |= {grant for kind in OWN_KINDS for grant in of(kind, "patch", subresource="status")}
-    needed |= of(LEASE, "get", "create", "update", "patch", "delete")
+    needed |= of(LEASE, "get", "list", "create", "patch", "delete")
     assert needed == OPERATOR
 
 
