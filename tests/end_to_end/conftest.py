@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -64,15 +65,7 @@ def shared(cluster: Cluster, port: int, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture
 def stage(shared: Stage, tmp_path: Path) -> Iterator[Stage]:
     """The shared operator, which nobody may kill; everything that a test applies goes after it."""
-    made = Stage(
-        shared.kubectl,
-        shared.server,
-        shared.story,
-        shared.operator,
-        shared.holds,
-        tmp_path,
-        suffix=str(next(_NUMBERS)).zfill(3),
-    )
+    made = replace(shared, folder=tmp_path, suffix=str(next(_NUMBERS)).zfill(3))
     yield made
     assert shared.operator.is_running, shared.operator.said
     made.clear()

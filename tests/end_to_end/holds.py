@@ -24,18 +24,18 @@ class Holds:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
-        self._folder = folder
+        self.folder = folder
 
     @property
     def faults(self) -> str:
         """What LITHIFY_FAULTS has to be for the operator."""
-        return ";".join(f"{point}=hold:{self._folder / point}" for point in POINTS)
+        return ";".join(f"{point}=hold:{self.folder / point}" for point in POINTS)
 
     @contextmanager
     def armed(self, point: str) -> Iterator[Hold]:
         """Holds drivers at a point; inside, `reached` and `release` step them on. Who is held at the end
         stays held: release it, or end it."""
-        hold = Hold(self._folder / point)
+        hold = Hold(self.folder / point)
         hold.arm()
         try:
             yield hold
@@ -54,6 +54,7 @@ class Hold:
         """From now on processes are held here."""
         for pipe in (self._go, self._reached):
             os.mkfifo(pipe)
+            pipe.chmod(0o666)  # a driver may be another user
 
     def disarm(self) -> None:
         """From now on processes pass."""

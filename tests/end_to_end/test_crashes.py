@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from end_to_end.scene import compactions_of, proves, status_of
 from end_to_end.server import COMPACTIONS, TABLES, Object
-from end_to_end.stage import Stage, compactions_of, proves, status_of
+from end_to_end.stage import Stage
 from lithify.cli.serving import LEASE_LOST
 from lithify.resources.compaction import Reason
 from oracle.client import Oracle, Table

@@ -17,8 +17,9 @@ import pytest
 from cluster.kubectl import KubectlFailed
 from end_to_end.holds import Hold
 from end_to_end.objects import NO_RETRIES, QUIET, lake_table, policy, secret
+from end_to_end.scene import Care, compactions_of, message, proves, status_of
 from end_to_end.server import CATALOGS, COMPACTIONS, TABLES, condition
-from end_to_end.stage import Care, Stage, compactions_of, message, proves, status_of
+from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
 from oracle.client import Oracle, Table
 from support.rest_server import FAILURE, TOKEN, WAREHOUSE, RestServer

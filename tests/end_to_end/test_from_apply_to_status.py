@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from end_to_end.objects import QUIET
+from end_to_end.scene import compactions_of, proves
 from end_to_end.server import CATALOGS, COMPACTIONS, EVENTS, OWN, TABLES, condition
-from end_to_end.stage import Stage, compactions_of, proves
+from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
 from oracle.client import Oracle, Table
 from support.tables import append, stray_files

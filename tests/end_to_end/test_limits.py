@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from end_to_end.objects import QUIET
+from end_to_end.scene import compactions_of, message, proves, status_of
 from end_to_end.server import COMPACTIONS, condition
-from end_to_end.stage import Stage, compactions_of, message, proves, status_of
+from end_to_end.stage import Stage
 from lithify.resources.compaction import CompactionStatus, Reason
 from oracle.client import Oracle, Table
 

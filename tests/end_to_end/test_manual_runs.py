@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from end_to_end.objects import HASTY, QUIET
+from end_to_end.scene import compactions_of, proves, status_of
 from end_to_end.server import COMPACTIONS, TABLES
-from end_to_end.stage import Stage, compactions_of, proves, status_of
+from end_to_end.stage import Stage
 from lithify.resources.compaction import FailureCounts, Reason
 from oracle.client import Oracle, Table
 from support.tables import journals, stray_files

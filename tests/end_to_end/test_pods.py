@@ -13,8 +13,9 @@ import pytest
 from cluster.fixtures import Cluster
 from end_to_end.kubelet import Kubelet, node
 from end_to_end.objects import NO_RETRIES, QUIET
+from end_to_end.scene import message, proves
 from end_to_end.server import COMPACTIONS, PODS, Refused, Story, condition
-from end_to_end.stage import Stage, message, proves, stage_in
+from end_to_end.stage import Stage, stage_in
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.names import FINALIZER_DRIVER
 from lithify.resources.outcome import Stage as DriverStage

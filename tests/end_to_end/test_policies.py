@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from end_to_end.objects import QUIET, policy
+from end_to_end.scene import message, proves
 from end_to_end.server import COMPACTIONS, POLICIES, TABLES, Object, condition
-from end_to_end.stage import Stage, message, proves
+from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
 from oracle.client import Table
 
