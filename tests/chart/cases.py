@@ -33,7 +33,12 @@ CASES: Mapping[str, Mapping[str, Any]] = {
             },
         },
         "serviceAccount": {"annotations": {"iam.gke.io/gcp-service-account": "lithify@example"}},
-        "operator": {"maxRuns": 10, "maxRunsPerNamespace": 3, "extraArgs": ["--identity=one"]},
+        "operator": {
+            "maxRuns": 10,
+            "maxRunsPerNamespace": 3,
+            "extraArgs": ["--identity=one"],
+            "allowHostAccess": True,
+        },
         "crds": {"keep": False, "annotations": {"owner": "data"}},
         "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
         "podAnnotations": {"sidecar.istio.io/inject": "false"},

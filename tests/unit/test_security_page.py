@@ -82,7 +82,7 @@ def test_the_operator_has_what_its_requests_need_and_no_more() -> None:
 
 
 def test_drivers_reach_neither_secrets_nor_our_resources() -> None:
-    assert {resource for _, resource, _ in DRIVER} == {"pods", "configmaps"}
+    assert {resource for _, resource, _ in DRIVER} == {POD.plural}
     assert GROUP not in {group for group, _, _ in DRIVER}
     assert of(POD, "create", "delete", "patch") <= DRIVER
 

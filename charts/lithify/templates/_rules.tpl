@@ -35,12 +35,9 @@
 {{- end }}
 {{- end -}}
 
-{{/* Drivers, in the namespace of their table: Spark makes and ends executors, and a ConfigMap for them. */}}
+{{/* Drivers, in the namespace of their table: Spark makes, watches and ends executors, and nothing else. */}}
 {{- define "lithify.driverRules" -}}
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete, deletecollection]
-- apiGroups: [""]
-  resources: [configmaps]
-  verbs: [get, list, create, delete, deletecollection]
 {{- end -}}

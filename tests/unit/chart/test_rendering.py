@@ -15,6 +15,7 @@ from chart.schemas import problems
 from lithify.cli.operator import operator
 from lithify.cli.release import release
 from lithify.controller.launching.pod import DRIVER_ROLE, EXECUTOR_ROLE, LABEL_MANAGER, LABEL_ROLE, MANAGER
+from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT
 from lithify.resources.crd import CHART_FOLDER, DEFINITIONS
 from lithify.resources.policy import SparkTemplate
 
@@ -143,14 +144,14 @@ def test_arguments_follow_the_values(rendered: Render) -> None:
         arguments(rendered(case)) for case in ("defaults", "namespaces", "everything")
     )
     assert f"--home={NAMESPACE}" in plain
-    assert not [one for one in plain if one.startswith(("--namespace", "--max-runs", "--table-metrics"))]
+    optional = ("--namespace", "--max-runs", "--table-metrics", "--allow")
+    assert not [one for one in plain if one.startswith(optional)]
     assert [one for one in narrow if one.startswith("--namespace")] == [
         "--namespace=lake",
         "--namespace=shop",
     ]
-    assert {"--max-runs=10", "--max-runs-per-namespace=3", "--table-metrics", "--identity=one"} <= {
-        *everything
-    }
+    assert {"--max-runs=10", "--max-runs-per-namespace=3", "--identity=one"} <= {*everything}
+    assert {"--table-metrics", "--allow-host-access"} <= {*everything}
     assert "--image=registry.example/spark:1.2.3" in everything
 
 
@@ -202,7 +203,8 @@ def test_network_policies_select_the_pods_that_the_operator_makes(rendered: Rend
     ours = {"matchLabels": {LABEL_MANAGER: MANAGER}}
     roles = {"key": LABEL_ROLE, "operator": "In", "values": [DRIVER_ROLE, EXECUTOR_ROLE]}
     assert spark["podSelector"] == {**ours, "matchExpressions": [roles]}
-    assert spark["ingress"] == [{"from": [{"podSelector": spark["podSelector"]}]}]
+    ports = [{"port": port, "protocol": "TCP"} for port in (DRIVER_PORT, BLOCK_PORT)]
+    assert spark["ingress"] == [{"from": [{"podSelector": spark["podSelector"]}], "ports": ports}]
 
 
 @each_case
