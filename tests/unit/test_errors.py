@@ -33,6 +33,7 @@ from lithify.errors import (
     OutOfMemory,
     ProcessLost,
     StorageError,
+    StorageUnavailable,
     TaskFailed,
     TimedOut,
     UnsupportedTable,
@@ -56,6 +57,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
     (CorruptTable("/t/m-0", "cut off"), Failure.USER, 1, {"path": "/t/m-0", "problem": "cut off"}),
     (MissingFile("/t/data-0"), Failure.USER, 1, {"path": "/t/data-0"}),
     (StorageError("/t/f", "no space"), Failure.INFRASTRUCTURE, 1, {"path": "/t/f", "problem": "no space"}),
+    (StorageUnavailable("s3://b/f", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "s3://b/f"}),
     (CatalogUnavailable("http://c", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "http://c"}),
     (CommitUnknown("/t/s-7", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "/t/s-7", "problem": "gone"}),
     (

@@ -39,6 +39,9 @@ _TUNING = (
 )
 """Only options that begin like this may be overridden: the others decide what the rows of the table are."""
 
+_LOCK = "lock.enabled"
+"""The catalog option by which Java takes a lock around commits: by default on S3 if its catalog has one."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableAddress:
@@ -81,7 +84,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         read_schema=partial(_read_schema, table, address.overrides),
         options=read_options(schema.options, address.rule),
         storage=Storage(table.file_io),
-        refusals=tuple(_refusals(table)),
+        refusals=tuple(_refusals(table, address.catalog_options)),
         stored_options=_options(loaded.table_schema),
     )
 
@@ -102,15 +105,34 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
         raise UnsupportedTable(name, tuple(str(refusal) for refusal in refusals))
 
 
-def _refusals(table: FileStoreTable) -> Iterator[str]:
+def _refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:
     """Everything else that stands in the way of compacting the table."""
     schema: TableSchema = table.table_schema
     for refusal in (*check_options(_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
-    if not (Storage(table.file_io).is_local or has_server(table)):
+    if not has_server(table):
+        yield from _commit_refusals(table, catalog_options)
+
+
+def _commit_refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:
+    """Why no snapshot could be written safely where no server commits."""
+    storage = Storage(table.file_io)
+    is_on_s3 = storage.s3 is not None
+    if not (storage.is_local or is_on_s3):
         yield (
             f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
-            "release (accepted: a local path, or a REST catalog that commits)"
+            "release (accepted: a local path, S3, or a REST catalog that commits)"
+        )
+    lock = catalog_options.get(_LOCK)
+    if lock is not None and lock.strip().lower() != "false":
+        yield (
+            f"catalog option {_LOCK} = {lock}: this release cannot take a catalog's lock, and would commit "
+            "without it while others hold it; commit through a REST catalog"
+        )
+    elif lock is None and is_on_s3 and catalog_options.get("metastore") == "jdbc":
+        yield (
+            f"catalog option metastore = jdbc on S3: Java writers take the catalog's lock there, which this "
+            f"release cannot; commit through a REST catalog, or set {_LOCK} = false here and on every writer"
         )
 
 

@@ -28,6 +28,9 @@ def has_server(table: FileStoreTable) -> bool:
 class CatalogServer:
     """The server's view of one table."""
 
+    can_be_late = True
+    """A request that it has not answered may still be carried out."""
+
     def __init__(self, table: FileStoreTable) -> None:
         environment = table.catalog_environment
         self._loader = environment.catalog_loader

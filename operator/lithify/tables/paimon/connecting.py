@@ -21,6 +21,7 @@ from pypaimon.api.rest_exception import (
     RESTException,
 )
 from pypaimon.catalog.catalog import Catalog
+from pypaimon.catalog.catalog_context import CatalogContext
 from pypaimon.catalog.catalog_exception import (
     CatalogException,
     DatabaseNoPermissionException,
@@ -29,6 +30,7 @@ from pypaimon.catalog.catalog_exception import (
     TableNotExistException,
 )
 from pypaimon.catalog.filesystem_catalog import FileSystemCatalog
+from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.identifier import Identifier
 from pypaimon.common.options import Options
@@ -44,6 +46,8 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
+from lithify.tables.paimon.s3.file_io import S3FileIO
+from lithify.tables.paimon.s3.settings import is_s3, read_settings
 from lithify.tables.paimon.storage import Storage, reporting
 
 _FORBIDDEN = (
@@ -77,7 +81,21 @@ def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) ->
             raise CorruptTable(f"{where}: {name}", f"cannot be loaded ({error})") from error
     if not isinstance(table, FileStoreTable):
         raise UnsupportedTable(name, (f"it is a {type(table).__name__}, which has no levels",))
+    _reach_files(table, catalog_options)
     return table
+
+
+def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str]) -> None:
+    """Has a table on S3 reach its files our way."""
+    reaches = table.file_io
+    if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
+        return
+    if isinstance(reaches, RESTTokenFileIO):
+        with answering(str(catalog_options.get("uri"))):
+            token = reaches.valid_token()
+        table.file_io = S3FileIO(read_settings({**catalog_options, **token.token}), reaches)
+    else:
+        table.file_io = S3FileIO(read_settings(catalog_options))
 
 
 def list_tables(warehouse: str, catalog_options: Mapping[str, str]) -> tuple[str, ...]:
@@ -102,7 +120,7 @@ def list_tables(warehouse: str, catalog_options: Mapping[str, str]) -> tuple[str
 def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> list[Identifier]:
     """Those that are tables: to a catalog of files any folder is one."""
     storage = Storage(catalog.file_io)
-    have_schema = storage.exist([f"{catalog.get_table_path(each)}/schema" for each in found])
+    have_schema = storage.exist([f"{catalog.get_table_path(each)}/schema/schema-0" for each in found])
     return [each for each, has_schema in zip(found, have_schema, strict=True) if has_schema]
 
 
@@ -164,15 +182,31 @@ def _root(error: BaseException) -> BaseException:
     return error if deeper is None else _root(deeper)
 
 
+class _CatalogOnS3(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
+    """pypaimon's catalog of files, without its own way to S3."""
+
+    def __init__(self, warehouse: str, options: Mapping[str, str], file_io: S3FileIO) -> None:
+        self.warehouse = warehouse
+        self.catalog_options = Options(dict(options))
+        self.catalog_context = CatalogContext.create_from_options(self.catalog_options)
+        self.file_io = file_io
+
+
 def _connect(warehouse: str, uri: str, options: Mapping[str, str]) -> Catalog:
+    metastore = options.get("metastore", "filesystem")
+    if is_s3(warehouse) and metastore == "filesystem":
+        return _CatalogOnS3(warehouse, options, S3FileIO(read_settings(options)))
     try:
-        return CatalogFactory.create(options)
+        catalog = CatalogFactory.create(options)
     except (ValueError, ImportError) as error:
         problem = f"no catalog can be opened with these settings ({error})"
         raise InvalidOption("--catalog-option", problem) from error
     except NoSuchResourceException as error:
         hint = f"{_shown(uri)} does not have it, or is not the address of a Paimon REST catalog"
         raise NotFound("warehouse", warehouse, hint) from error
+    if is_s3(warehouse) and metastore == "jdbc":
+        catalog.file_io = S3FileIO(read_settings(options))
+    return catalog
 
 
 @contextmanager
@@ -189,6 +223,9 @@ def _database_answering(uri: str, metastore: str | None) -> Iterator[None]:
 
 
 def _check_warehouse(warehouse: str, options: Mapping[str, str]) -> None:
+    if is_s3(warehouse):
+        _check_prefix(warehouse, S3FileIO(read_settings(options)))
+        return
     try:
         with reporting(warehouse):
             exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
@@ -196,6 +233,13 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str]) -> None:
         raise InvalidOption("--warehouse", f"{warehouse} cannot be opened ({error})") from error
     if not exists:
         raise NotFound("warehouse", warehouse, "the directory does not exist")
+
+
+def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
+    """An empty bucket is a warehouse without tables; a folder that nothing is in does not exist."""
+    bucket, prefix = s3.bucket(warehouse)
+    if not bucket.has_any(prefix) and prefix:
+        raise NotFound("warehouse", warehouse, "nothing is in the bucket below it")
 
 
 def _check_sqlite(uri: str) -> None:

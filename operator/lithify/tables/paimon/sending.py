@@ -45,7 +45,7 @@ class Sender:
         try:
             return self._snapshots.write(snapshot, base, statistics)
         except CommitUnknown as unknown:
-            if not self._snapshots.can_write_again:
+            if not self._snapshots.can_write_again(unknown):
                 raise
             return self._send_again(snapshot, base, statistics, unknown)
         except LithifyError:
@@ -66,7 +66,7 @@ class Sender:
         statistics: list[PartitionStatistics],
         unknown: CommitUnknown,
     ) -> Written:
-        """Asks a catalog's server what became of a snapshot, and sends it again while its base is the newest.
+        """Looks what became of a snapshot, and sends it again while its base is the newest.
 
         However many of them arrive: they are the same, and one at most is accepted.
         """
@@ -83,7 +83,7 @@ class Sender:
                 raise CommitUnknown(unknown.path, f"{unknown.problem}, and then {error!r}") from error
             else:
                 if written is not Written.MISSING:
-                    return written
+                    return self._snapshots.for_good(written)
         raise unknown
 
     def _is_newest(self, snapshot: Snapshot) -> bool:

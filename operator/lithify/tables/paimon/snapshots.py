@@ -2,8 +2,9 @@
 
 Called by `commit`, `orphans`, `table` and those that observe tables. On a local file system a snapshot is
 written beside its place and linked into it, which the kernel does atomically or not at all (pypaimon checks
-and then renames, which two processes can do at the same time). A REST catalog commits on its server. Anything
-else is refused by `catalog`: no write there is known to be atomic yet.
+and then renames, which two processes can do at the same time). On S3 it is put there on the condition that
+nothing is (`conditional_put`). A REST catalog commits on its server. Anything else is refused by `catalog`:
+no write there is known to be atomic yet.
 
 Whatever a write returns or raises, the snapshot is then read back, and only what is found there counts. Of a
 server the newest snapshot is asked for; older ones are files, as they are for all of Paimon's clients.
@@ -25,10 +26,18 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.snapshot.snapshot_manager import SnapshotManager
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.errors import CatalogUnavailable, CommitUnknown, CorruptTable, LithifyError, StorageError
+from lithify.errors import (
+    CatalogUnavailable,
+    CommitUnknown,
+    CorruptTable,
+    LithifyError,
+    StorageError,
+    StorageUnavailable,
+)
 from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
-from lithify.tables.paimon.storage import Storage, reporting
+from lithify.tables.paimon.conditional_put import ConditionalPut
+from lithify.tables.paimon.storage import Storage
 
 RUN_PROPERTY = "lithify.run"
 """The snapshot property that holds the id of the run that committed it."""
@@ -54,11 +63,16 @@ class Written(Enum):
 class SnapshotWriter(Protocol):
     """Tries to put a snapshot in its place; whether that worked is found out by reading it back."""
 
+    @property
+    def can_be_late(self) -> bool:
+        """Whether a snapshot may get into its place after its write seems to have failed."""
+        ...
+
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
         """Tries once; False if another snapshot was there first.
 
-        A `LithifyError` says that nothing was written, but for a `CatalogUnavailable`: then the outcome is
-        unknown to this object, and so it is when anything else is raised.
+        A `LithifyError` says that nothing was written, but for a `CatalogUnavailable` and a
+        `StorageUnavailable`: then the outcome is unknown to this object, as when anything else is raised.
         """
         ...
 
@@ -78,7 +92,7 @@ class Snapshots:
         self._files = SnapshotManager(table.file_io, table.table_path, table.current_branch())
         self._storage = storage
         self._server = CatalogServer(table) if has_server(table) else None
-        self._writer: SnapshotWriter = self._server or _LinkWriter(self._files.snapshot_dir, storage)
+        self._writer = self._server or _file_writer(self._files.snapshot_dir, storage)
 
     @property
     def has_server(self) -> bool:
@@ -86,9 +100,17 @@ class Snapshots:
         return self._server is not None
 
     @property
-    def can_write_again(self) -> bool:
-        """Whether a snapshot of unknown outcome may be written again: servers accept it on its base only."""
-        return self._server is not None
+    def can_be_late(self) -> bool:
+        """Whether a snapshot may get into its place after its write seems to have failed."""
+        return self._writer.can_be_late
+
+    def can_write_again(self, unknown: CommitUnknown) -> bool:
+        """Whether a snapshot of unknown outcome may be written again.
+
+        Servers accept it on its base only. On S3 it gets nowhere but into its place, once; but what was there
+        and is gone, somebody has deleted.
+        """
+        return self._server is not None or (self._writer.can_be_late and unknown.__cause__ is not None)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table has none.
@@ -100,16 +122,26 @@ class Snapshots:
         if self._server is not None:
             return self._server.latest()
         folder = self._files.snapshot_dir
-        gone: FileNotFoundError | None = None
         for _ in range(_LOOKS):
-            try:
-                with reporting(folder):
-                    return self._files.get_latest_snapshot()
-            except FileNotFoundError as error:
-                gone = error  # expired between finding its number and reading it
-            except (ValueError, KeyError, TypeError, RuntimeError) as error:
-                raise CorruptTable(folder, f"the newest snapshot cannot be read ({error})") from error
-        raise CorruptTable(folder, f"the newest snapshot is gone whenever it is read ({gone})") from gone
+            hint = self._hint()
+            found = self.get(hint) if hint is not None else None
+            if found is not None and not self.exists(found.id + 1):
+                return found
+            numbers = self.numbers()
+            if not numbers and hint is None:
+                return None
+            found = self.get(numbers[-1]) if numbers else None
+            if found is not None:
+                return found
+            # It was expired between being listed and being read; or all are gone but the hint.
+        raise CorruptTable(folder, "the newest snapshot is gone whenever it is read")
+
+    def _hint(self) -> int | None:
+        """The number in the LATEST file, which may be behind, or ahead after a rollback; None without one."""
+        text = (self._storage.read_text(self._files.latest_file) or "").strip()
+        if text and not text.isdecimal():
+            return 0  # there should be snapshots, but not of this number
+        return int(text) if text else None
 
     def path(self, snapshot_id: int) -> str:
         """The file of a snapshot."""
@@ -169,10 +201,10 @@ class Snapshots:
         accepted = True
         try:
             accepted = self._writer.write(snapshot, base, statistics)
-        except CatalogUnavailable as error:
+        except (CatalogUnavailable, StorageUnavailable) as error:
             failure = error
         except LithifyError as error:
-            if self._server is not None:
+            if self._writer.can_be_late:
                 raise
             failure = error
         except Exception as error:  # noqa: BLE001  # whatever it was, what is in place now decides
@@ -182,13 +214,13 @@ class Snapshots:
             return Written.REPLACED
         if written is not Written.MISSING or not accepted:
             return written
-        if self._server is None and failure is not None:
+        if failure is not None and not self._writer.can_be_late:
             raise StorageError(path, f"the snapshot cannot be written ({failure})") from failure
         problem = f"writing the snapshot failed ({failure})" if failure else "it was written and is gone"
         raise CommitUnknown(path, problem) from failure
 
     def read_back(self, snapshot: Snapshot) -> Written:
-        """What is in the place of a snapshot that was sent.
+        """What is in the place of a snapshot that was sent, maybe more than once.
 
         Raises:
             CommitUnknown: that cannot be found out.
@@ -201,6 +233,15 @@ class Snapshots:
         if found is None:
             return Written.MISSING
         return Written.OURS if is_same(found, snapshot) else Written.LOST
+
+    def for_good(self, written: Written) -> Written:
+        """What it means that a snapshot which was sent several times is not in its place.
+
+        A server will not have it any more. But an object may still arrive should its name get free again, so
+        nothing that it names may be deleted yet.
+        """
+        is_open = written is Written.LOST and self._server is None
+        return Written.REPLACED if is_open else written
 
     def _is_in_place(self, snapshot: Snapshot) -> bool:
         found = self.get(snapshot.id)
@@ -229,12 +270,18 @@ class Snapshots:
                     self._storage.delete(hint)
 
 
+def _file_writer(folder: str, storage: Storage) -> SnapshotWriter:
+    return _LinkWriter(folder, storage) if storage.s3 is None else ConditionalPut(folder, storage.s3)
+
+
 @dataclass(frozen=True, slots=True)
 class _LinkWriter:
     """Creates the snapshot file, which fails if there is one."""
 
     folder: str
     storage: Storage
+
+    can_be_late = False
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
         del base, statistics

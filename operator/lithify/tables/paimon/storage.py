@@ -1,14 +1,15 @@
 """The file system of a table: data files in and out, small files, listings.
 
-Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO,
-except on the local file system, where data goes through PyArrow's native files (no Python in the data path).
+Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO:
+on S3 on one of our own (`s3`), of which it knows more. On the local file system data goes through PyArrow's
+native files (no Python in the data path).
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,13 +21,31 @@ from pyarrow.fs import FileType
 from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.errors import StorageError
+from lithify.errors import LithifyError, StorageError
+from lithify.tables.paimon.s3.answers import Taken
+from lithify.tables.paimon.s3.file_io import S3FileIO
 
 TEMPORARY = ".lithify-"
 """What the names of files begin with that only exist for the moment of a write."""
 
 
 _ASKED_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """How a file on S3 is read: so many bytes with a request, and so many kept, or those of a request."""
+
+    block: int = 8 << 20
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file being written, and how it is given up: without a trace, whether it was finished or not."""
+
+    sink: pa.NativeFile
+    give_up: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +72,50 @@ class Storage:
         """The local file that a path names; only meaningful if `is_local`."""
         return Path(self._file_io.to_filesystem_path(path))
 
-    def open(self, path: str) -> pa.NativeFile:
+    @property
+    def s3(self) -> S3FileIO | None:
+        """What reaches S3, if files are there."""
+        return self._file_io if isinstance(self._file_io, S3FileIO) else None
+
+    def open(self, path: str, size: int | None = None, fetching: Fetching | None = None) -> pa.NativeFile:
         """Opens a file for reading at any position.
+
+        Args:
+            path: the file.
+            size: its bytes, where they are known: then nobody has to ask.
+            fetching: how to read it on S3.
 
         Raises:
             FileNotFoundError: it does not exist.
         """
         if self.is_local:
             return pa.OSFile(str(self.local_path(path)))
+        if self.s3 is not None:
+            how = fetching or Fetching()
+            return pa.PythonFile(self.s3.open(path, size, how.block, how.kept), mode="r")
         stream = self._file_io.new_input_stream(path)
         return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
 
-    def create(self, path: str) -> pa.NativeFile:
+    def create(self, path: str) -> NewFile:
         """Opens a new file for writing, with the directories above it."""
         with reporting(path):
+            if self.s3 is not None:
+                upload = self.s3.upload(path)
+                return NewFile(pa.PythonFile(upload, mode="w"), lambda: self._give_up(path, upload.abort))
             if self.is_local:
                 local = self.local_path(path)
                 local.parent.mkdir(parents=True, exist_ok=True)
-                return pa.OSFile(str(local), "wb")
-            return pa.PythonFile(self._file_io.new_output_stream(path), mode="w")
+                sink = pa.OSFile(str(local), "wb")
+            else:
+                sink = pa.PythonFile(self._file_io.new_output_stream(path), mode="w")
+            return NewFile(sink, lambda: self._give_up(path, sink.close))
+
+    def _give_up(self, path: str, end: Callable[[], None]) -> None:
+        """An error in here would hide why the file is given up; what stays, the journal remembers."""
+        with suppress(OSError, LithifyError):
+            end()
+        with suppress(LithifyError):
+            self.delete(path)
 
     def read_text(self, path: str) -> str | None:
         """The content of a small file, None if it does not exist."""
@@ -93,9 +137,11 @@ class Storage:
     def create_text(self, path: str, text: str) -> bool:
         """Writes a small file unless it exists; whether it was written.
 
-        On a local file system this is atomic; elsewhere two callers at the same moment may both succeed.
+        On a local file system and on S3 this is atomic; elsewhere two callers at once may both succeed.
         """
         with reporting(path):
+            if self.s3 is not None:
+                return _create(self.s3, path, text)
             if not self.is_local:
                 if self._file_io.exists(path):
                     return False
@@ -116,18 +162,27 @@ class Storage:
     def exists(self, path: str) -> bool:
         """Whether a file exists; one request."""
         with reporting(path):
-            return bool(self._file_io.exists(path))
+            return bool(self._file_io.exists(path) if self.s3 is None else self.s3.has_file(path))
 
     def list(self, folder: str) -> list[ListedFile]:
         """What is right in a directory, nothing if it does not exist."""
         with reporting(folder):
-            statuses = self._file_io.list_status(folder) if self._file_io.exists(folder) else []
+            is_there = self.s3 is not None or self._file_io.exists(folder)
+            statuses = self._file_io.list_status(folder) if is_there else []
         return [
             ListedFile(
                 status.path.rsplit("/", 1)[-1], _seconds(status.mtime), status.type == FileType.Directory
             )
             for status in statuses
         ]
+
+
+def _create(s3: S3FileIO, path: str, text: str) -> bool:
+    try:
+        s3.create(path, text)
+    except Taken:
+        return False
+    return True
 
 
 @contextmanager

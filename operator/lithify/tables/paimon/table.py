@@ -19,6 +19,7 @@ from pypaimon.table.row.generic_row import GenericRowDeserializer
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
+from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import file_problems, type_changes
 from lithify.tables.paimon.identity import table_uuid
@@ -119,6 +120,16 @@ class PaimonTable:
         """
         if self.refusals:
             raise UnsupportedTable(self.name, self.refusals)
+
+    def check_writable(self) -> None:
+        """Makes sure that snapshots can be written where the table is; on S3 this asks the store.
+
+        Raises:
+            UnsupportedTable: the store would let commits overwrite each other.
+            NotAllowed, StorageError: it does not let us write.
+        """
+        if self.storage.s3 is not None and not self.snapshots.has_server:
+            check_heeded(self.name, self.root, self.storage.s3)
 
     def view(self, selection: Selection) -> View | None:
         """Pins the newest snapshot and lists the live files of the selected buckets; None if there is none.

@@ -7,7 +7,6 @@ value columns and the two system columns (`Schema.rows_schema`), in key order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 
@@ -77,7 +76,8 @@ class KeyValueFile:
         self._path = f"{target.folder}/{name}"
         self._schema = target.schema.file_schema(thin=target.options.thin)
         self._summary = _Summary(target.schema)
-        self._sink = storage.create(self._path)
+        self._new_file = storage.create(self._path)
+        self._sink = self._new_file.sink
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
         self._rows_schema: pa.Schema | None = None
@@ -148,9 +148,7 @@ class KeyValueFile:
         if self._writer is not None:
             # Else PyArrow would finish the file when it collects the writer, and complain.
             self._writer.is_open = False
-        with suppress(OSError):
-            self._sink.close()
-        self._storage.delete(self._path)
+        self._new_file.give_up()
 
     def _finish(self) -> int:
         """Writes the footer; returns the size of the file."""

@@ -1,0 +1,117 @@
+"""What S3's answers mean, as our errors.
+
+Used by `bucket` around every request. That an object does not exist is believed only if S3 says so in its own
+words: a 404 alone may come from a proxy, an ingress or another service, and to take it for an answer would
+make tables disappear that are there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+
+from lithify.errors import NotAllowed, StorageError, StorageUnavailable
+
+_STATUS = re.compile(r"non-2xx status code: (\d{3})")
+_CODE = re.compile(r"<Code>([A-Za-z0-9]+)</Code>")
+_MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
+_ADDRESS = re.compile(r"https?://\S+")
+_NOISE = "Generic S3 error: "
+_CREDENTIALS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"})
+_PASSING = frozenset({"RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "ThrottlingException"})
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a failed request came to: HTTP status, S3's code and message; all None if there was no answer."""
+
+    status: int | None
+    code: str | None
+    message: str | None
+
+    @classmethod
+    def of(cls, error: Exception) -> Answer:
+        """What an error of obstore's quotes."""
+        text = str(error)
+        status, code, message = (pattern.search(text) for pattern in (_STATUS, _CODE, _MESSAGE))
+        return cls(int(status[1]) if status else None, code and code[1], message and message[1][:_LONGEST])
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        parts = (str(self.status or ""), self.code or "", f"({self.message})" if self.message else "")
+        return " ".join(part for part in parts if part)
+
+
+class OutOfRange(Exception):
+    """Bytes were asked for that are beyond the end of the object."""
+
+
+class Taken(Exception):
+    """A conditional write was refused because the name is taken, or another write of it is under way."""
+
+
+@contextmanager
+def answering(path: str) -> Iterator[None]:
+    """Turns what obstore raises into our errors.
+
+    Raises:
+        FileNotFoundError: S3 says that there is no such object.
+        Taken, OutOfRange: see there.
+        NotAllowed: S3 does not accept the credentials, or they may not do this; nothing was done.
+        StorageUnavailable: there was no answer, or none from S3; what was asked may have been done.
+        StorageError: S3 refuses the request; nothing was done.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise _missing(path, Answer.of(error)) from None
+    except AlreadyExistsError as error:
+        raise Taken(Answer.of(error).text) from None
+    except (BaseError, OSError) as error:
+        # What they say can be pages long, and quotes headers.
+        raise _translated(path, error) from None
+
+
+def _missing(path: str, answer: Answer) -> Exception:
+    if answer.code == "NoSuchKey":
+        return FileNotFoundError(path)
+    if answer.code == "NoSuchBucket":
+        return StorageError(path, "the bucket does not exist")
+    said = answer.text or "404"
+    return StorageUnavailable(path, f"what answers there ({said}) is no S3: look at s3.endpoint")
+
+
+def _translated(path: str, error: Exception) -> Exception:
+    answer = Answer.of(error)
+    if isinstance(error, UnauthenticatedError) and answer.status is None:
+        return StorageUnavailable(path, "no credentials can be had now")
+    if answer.status is None:
+        return StorageUnavailable(path, f"S3 does not answer ({_shortly(error)})")
+    if answer.status == 404:
+        return _missing(path, answer)
+    if answer.status == 416:
+        return OutOfRange(path)
+    is_failure = answer.status >= 500 and answer.status != 501
+    if answer.code in _PASSING or is_failure or answer.status in (408, 429):
+        return StorageUnavailable(path, f"S3 fails ({answer.text})")
+    is_forbidden = isinstance(error, PermissionDeniedError | UnauthenticatedError)
+    if is_forbidden or answer.code in _CREDENTIALS or answer.status in (401, 403):
+        return NotAllowed(path, f"S3 does not allow it ({answer.text})")
+    return StorageError(path, f"S3 refuses the request ({answer.text})")
+
+
+def _shortly(error: Exception) -> str:
+    """The first line of a message, without the address."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return " ".join(_ADDRESS.sub("", line.removeprefix(_NOISE)).split())[:_LONGEST]
