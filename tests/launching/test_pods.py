@@ -116,6 +116,25 @@ async def until(
     raise AssertionError(f"not in time: {state}")
 
 
+def executor_of(app: str, name: str, owner: dict[str, Any], uid: str) -> dict[str, Any]:
+    """A pod as Spark makes it, for which there is no room."""
+    reference = {name: owner[name] for name in ("apiVersion", "kind", "name")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "labels": {"spark-app-selector": app, "spark-role": "executor"},
+            "ownerReferences": [{**reference, "uid": uid}],
+        },
+        "spec": {
+            "nodeSelector": {"no": "where"},
+            "serviceAccountName": "lithify-driver",
+            "containers": [{"name": "x", "image": "x"}],
+        },
+    }
+
+
 @pytest.mark.asyncio
 class TestLife:
     async def test_from_start_to_removal(
@@ -155,6 +174,28 @@ class TestLife:
         assert await launcher.look(key) is None
         await launcher.stop(key, started.uid)
         await launcher.release(key, started.uid, remove=True)
+
+    @pytest.mark.parametrize("remove", [False, True])
+    async def test_executors_go_with_it_and_others_stay(
+        self,
+        launcher: KubernetesLauncher,
+        ordered: DriverOrder,
+        kubelet: Kubelet,
+        kubectl: Kubectl,
+        remove: bool,
+    ) -> None:
+        started = await launcher.start(ordered)
+        kubelet.takes()
+        kubelet.ends(137, "", reason="OOMKilled")
+        driver = kubectl.get("pod", DRIVER)
+        app = driver["metadata"]["labels"]["spark-app-selector"]
+        kubectl.apply(
+            executor_of(app, "its-own", {"apiVersion": "v1", "kind": "Pod", "name": DRIVER}, started.uid),
+            executor_of(app, "another", driver["metadata"]["ownerReferences"][0], ordered.uid),
+        )
+        await launcher.release(ordered.key, started.uid, remove=remove)
+        left = kubectl("get", "pods", "-o", "name").split()
+        assert left == ["pod/another"] if remove else ["pod/another", f"pod/{DRIVER}"]
 
     async def test_result_outlives_deletion_by_anybody(
         self, launcher: KubernetesLauncher, ordered: DriverOrder, kubelet: Kubelet, kubectl: Kubectl
@@ -262,6 +303,10 @@ class TestRefused:
                 id="by the API server: a template",
             ),
             pytest.param(SparkTemplate(service_account_name="nobody"), id="by the API server: an account"),
+            pytest.param(
+                SparkTemplate(driver=DriverPod(pod_template={"spec": {"hostNetwork": True}})),
+                id="by us: the host's network",
+            ),
         ],
     )
     async def test_policy_that_cannot_be_followed(

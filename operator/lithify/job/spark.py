@@ -1,8 +1,8 @@
 """Runs tasks on Spark: the only module that imports pyspark.
 
-Made by the command line. Spark is started when the first tasks come and stopped with the runner, so a run that
-finds nothing to do never starts a JVM. One Spark task a merge task; results are metadata only. Spark's core is
-all it takes: a session of Spark SQL takes as long again to start, and jars that the image leaves out.
+Made by the command line. Spark is started when the first tasks come and stopped with the runner, so a run
+that finds nothing to do never starts a JVM. One Spark task a merge task; results are metadata only. Spark's
+core is all it takes: a session of Spark SQL takes as long again to start, and jars that the image leaves out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from importlib import resources
+from subprocess import TimeoutExpired
 from time import monotonic
 from typing import Any, Self
 
@@ -31,6 +32,8 @@ _POLL_SECONDS = 0.2
 _COUNT_SECONDS = 2.0
 """How often executors are counted."""
 _REST_SECONDS = 10.0
+_END_SECONDS = 2.0
+"""How long Spark's JVM takes to be gone once it does not answer any more."""
 _TASK_TRIES = 4
 _FIXED = {"spark.speculation": "false"}
 """A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
@@ -96,11 +99,11 @@ class SparkRunner:
             results = waiting.submit(work.collect)
             try:
                 _watch(results, context, progress, self._settings.patience)
-                return _results(results, context)
-            except BaseException:
-                with suppress(Exception):  # whatever ended the run matters more; the pool waits for the job
-                    context.cancelAllJobs()
-                    _await_rest(context, clock)
+                return _results(results)
+            except BaseException as error:  # the pool waits for the job, so it has to end
+                lost = _give_up(context, clock)
+                if lost is not None and isinstance(error, Exception):
+                    raise lost from error
                 raise
 
     def _start(self, tasks: Sequence[MergeTask]) -> Any:
@@ -129,10 +132,11 @@ class _Execute:
 class _Patience:
     """Waits for executors, but not for ever."""
 
-    def __init__(self, context: Any, seconds: float) -> None:
-        self._tracker = context._jsc.sc().statusTracker()  # noqa: SLF001  PySpark shows no executors
+    def __init__(self, tracker: Any, seconds: float, now: Callable[[], float] = monotonic) -> None:
+        self._tracker = tracker
         self._seconds = seconds
-        self._last = self._counted = monotonic()
+        self._now = now
+        self._last = self._counted = now()
 
     def check(self) -> None:
         """Counts executors now and then.
@@ -140,7 +144,7 @@ class _Patience:
         Raises:
             NoExecutors: there has been none for too long.
         """
-        now = monotonic()
+        now = self._now()
         if now < self._counted + _COUNT_SECONDS:
             return
         self._counted = now
@@ -155,7 +159,7 @@ def _watch(
 ) -> None:
     """Tells how many tasks are done until all are."""
     tracker = context.statusTracker()
-    executors = None if patience is None else _Patience(context, patience)
+    executors = None if patience is None else _Patience(_executor_tracker(context), patience)
     while not results.done():
         try:
             results.exception(_POLL_SECONDS)
@@ -166,31 +170,43 @@ def _watch(
             progress(sum(stage.numCompletedTasks for stage in stages if stage is not None))
 
 
+def _executor_tracker(context: Any) -> Any:
+    return context._jsc.sc().statusTracker()  # noqa: SLF001  PySpark shows no executors
+
+
 def _await_rest(context: Any, clock: Clock) -> None:
     """Waits for tasks that a failed job has left running, so that they write nothing behind the clean-up.
 
     Spark kills their workers after `spark.python.task.killTimeout`; who is not heard of for longer is left to
     the journal.
     """
-    tracker = context._jsc.sc().statusTracker()  # noqa: SLF001  PySpark shows no running tasks
+    tracker = _executor_tracker(context)
     waited = 0.0
     while waited < _REST_SECONDS and any(info.numRunningTasks() for info in tracker.getExecutorInfos()):
         clock.sleep(_POLL_SECONDS)
         waited += _POLL_SECONDS
 
 
-def _results(results: Future[list[TaskResult]], context: Any) -> list[TaskResult]:
+def _give_up(context: Any, clock: Clock) -> LithifyError | None:
+    """Ends a job that has failed or is not wanted any more; returns how Spark ended if it is gone itself."""
+    try:
+        context.cancelAllJobs()
+        _await_rest(context, clock)
+    except Exception:  # noqa: BLE001  # whatever ended the run matters more
+        with suppress(TimeoutExpired):
+            return _end_of_spark(context._gateway.proc.wait(_END_SECONDS))  # noqa: SLF001  PySpark does not say
+    return None
+
+
+def _results(results: Future[list[TaskResult]]) -> list[TaskResult]:
     try:
         return results.result()
     except Exception as error:
-        raise _end_of_spark(context) or _failure(str(error)) from error
+        raise _failure(str(error)) from error
 
 
-def _end_of_spark(context: Any) -> LithifyError | None:
-    """How Spark's own process ended, None if it lives."""
-    code: int | None = context._gateway.proc.poll()  # noqa: SLF001  PySpark does not say
-    if code is None:
-        return None
+def _end_of_spark(code: int) -> LithifyError:
+    """What an exit code of Spark's JVM, which should outlive all tasks, stands for."""
     if code == -signal.SIGKILL:
         return OutOfMemory("Spark", "the driver's own JVM was killed")
     if code == _TOO_MANY_LOST:

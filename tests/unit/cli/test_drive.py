@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from launching.orders import order
-from lithify.cli.drive import STOPPED, Attempt, Log
+from lithify.cli.drive import STOPPED, Attempt, Log, _spark_settings, request_of
 from lithify.cli.drive_progress import DriveObserver, StopSignal
 from lithify.clock import SystemClock
 from lithify.controller.launching.instructions import (
@@ -24,6 +24,7 @@ from lithify.controller.launching.instructions import (
     read_instructions,
     write_instructions,
 )
+from lithify.controller.launching.sizing import ExecutorSizing
 from lithify.errors import Failure, StorageError
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
@@ -72,6 +73,24 @@ def execute(
 ) -> tuple[Outcome | None, int]:
     made = attempt(instructions)
     return made.execute(Path(), {}, runs), made.exit_code
+
+
+def test_number_of_executors_follows_from_the_plan() -> None:
+    sizing = ExecutorSizing(fewest=1, most=8, cores=2, target_seconds=60, bytes_per_second=1.0)
+    instructions = replace(told("/w"), conf={"spark.executor.instances": "8"}, sizing=sizing, patience=90)
+    pod = {"LITHIFY_POD_IP": "fd00::7"}
+    with _spark_settings(instructions, pod, verbose=False) as settings:
+        assert settings.conf["spark.driver.host"] == "[fd00::7]"
+        assert settings.sized(300, 100) == {"spark.executor.instances": "3"}
+        assert settings.sized(300, 3) == {"spark.executor.instances": "2"}
+        assert (settings.patience, settings.verbose) == (90, True)
+    with _spark_settings(told("/w"), {}, verbose=False) as settings:
+        assert (settings.sized(300, 100), settings.patience, settings.verbose) == ({}, None, False)
+
+
+def test_tasks_are_smaller_after_one_ran_out_of_memory(orders: TableAddress) -> None:
+    request = request_of(told(orders.warehouse, memory_factor=2.0), {})
+    assert (request.sizing.share, request.sizing.budget.total) == (0.5, 768 << 20)
 
 
 class TestOutcome:

@@ -237,7 +237,7 @@ def _container(order: DriverOrder, settings: PodSettings, image: str, sizing: Ex
 
 
 def _amounts(order: DriverOrder) -> dict[str, str]:
-    """What the driver's container gets; pods of a group of Kueue's count like it, so no less than they get."""
+    """What the driver's container gets; pods of a group of Kueue's count like it, so no less than they do."""
     spark = order.spark
     cores, memory = spark.driver.cores, driver_memory(spark, order.memory_factor)
     if is_group(spark.kueue) and not order.plan_only:

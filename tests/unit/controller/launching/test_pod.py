@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launching.orders import KEY, ORDER, order
@@ -317,6 +317,7 @@ class TestTemplate:
         spec = executors(order(spark=spark))["spec"]
         assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == ("s3", bool(token))
 
+    @settings(deadline=None)
     @given(
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.text(max_size=3),
@@ -391,6 +392,7 @@ class TestKueue:
 
 
 class TestNames:
+    @settings(deadline=None)
     @given(name=NAMES)
     def test_are_valid(self, name: str) -> None:
         key = pod_key(ObjectKey("shop", name))

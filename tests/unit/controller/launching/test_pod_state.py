@@ -69,6 +69,9 @@ EVICTED = condition("DisruptionTarget", "True", "EvictionByEvictionAPI")
         case({}, STARTING, None, id="no status yet"),
         case({"phase": "Pending"}, STARTING, None, id="pending"),
         case({"phase": "Pending", **UNSCHEDULABLE}, STARTING, Trouble.UNSCHEDULABLE, id="no room"),
+        case(
+            condition("PodScheduled", "False", "SchedulingGated"), STARTING, None, id="just let go by a gate"
+        ),
         case(waiting("ContainerCreating"), STARTING, None, id="being created"),
         case(waiting("ErrImagePull"), STARTING, Trouble.IMAGE, id="image cannot be pulled"),
         case(waiting("ImagePullBackOff"), STARTING, Trouble.IMAGE, id="image is tried again"),
@@ -85,6 +88,12 @@ EVICTED = condition("DisruptionTarget", "True", "EvictionByEvictionAPI")
         case(ended(137), ENDED, Trouble.DISRUPTED, id="killed"),
         case(ended(143), ENDED, Trouble.DISRUPTED, id="terminated"),
         case(ended(137, **EVICTED), ENDED, Trouble.DISRUPTED, id="evicted by request"),
+        case(
+            ended(1, **condition("TerminationTarget", "True", "Preempted")),
+            ENDED,
+            Trouble.DISRUPTED,
+            id="taken back by its queue",
+        ),
         case({"phase": "Failed", "reason": "Evicted"}, ENDED, Trouble.DISRUPTED, id="evicted by its node"),
         case({"phase": "Failed", "reason": "OutOfcpu"}, ENDED, Trouble.DISRUPTED, id="not admitted"),
         case({"phase": "Failed"}, ENDED, Trouble.DISRUPTED, id="failed without a word"),
@@ -98,6 +107,14 @@ def test_phase_and_trouble(status: dict[str, Any], phase: DriverPhase, trouble: 
     assert bool(state.message) == (trouble is not None or phase is ENDED)
     assert (state.name, state.uid, state.owner_uid) == ("orders-1-x7k2p-driver", "pod-uid", ORDER.uid)
     assert (state.attempt, state.released, state.terminating) == (1, False, False)
+
+
+def test_held_back_by_a_queue() -> None:
+    gated = pod({"phase": "Pending", **condition("PodScheduled", "False", "SchedulingGated")}, node=None)
+    gated["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+    state = state_of(gated, NOW)
+    assert (state.phase, state.trouble) == (STARTING, Trouble.GATED)
+    assert "kueue.x-k8s.io/admission" in state.message
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.controller.launching.sizing import (
@@ -56,6 +56,7 @@ def test_as_many_executors_as_the_time_aimed_at_calls_for(
     assert executor_count(sizing(**changes), planned, tasks) == count
 
 
+@settings(deadline=None)
 @given(
     planned=st.integers(0, 1 << 60),
     more=st.integers(0, 1 << 50),
@@ -123,6 +124,7 @@ def test_policy_says_what_to_aim_at() -> None:
     assert (expected.bytes_per_second, sizing_of(spark, 5.0).bytes_per_second) == (BYTES_PER_SECOND, 5.0)
 
 
+@settings(deadline=None)
 @given(st.integers(LEAST_DRIVER, 1 << 45))
 def test_drivers_keep_room_for_python(memory: int) -> None:
     assert 512 * MIB <= driver_heap(memory) <= memory - 256 * MIB

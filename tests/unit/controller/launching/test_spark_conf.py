@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launching.orders import KEY, order
@@ -169,6 +169,7 @@ def test_lost_executors_end_a_run_later_than_a_task_that_always_fails(most: int,
     assert conf_of(order(spark=spark))["spark.executor.maxNumFailures"] == losses
 
 
+@settings(deadline=None)
 @given(
     cores=st.integers(1, 64),
     memory=st.integers(1, 512),
@@ -186,6 +187,7 @@ def test_executors_have_room_for_a_task_in_each_slot(
     assert overhead + EXECUTOR_HEAP >= int(quantity_bytes(executor.memory) * factor)
 
 
+@settings(deadline=None)
 @given(
     name=st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", fullmatch=True),
     attempt=st.integers(1, 60),

@@ -34,6 +34,7 @@ from unit.controller.running.runs import (
 COMPACTED = outcome_of(Reason.COMPACTED, result=RESULT, committed_snapshot_id="8")
 COMMITTING = driver_of(progress=progress_of(Stage.COMMITTING))
 FOREIGN = driver_of(owner_uid="another-run")
+GATED = driver_of(DriverPhase.STARTING, trouble=Trouble.GATED, started=None)
 
 
 def test_an_attempt_is_written_down_before_its_driver_is_started() -> None:
@@ -100,6 +101,7 @@ def test_progress_is_told() -> None:
             Reason.SCHEDULING_TIMED_OUT,
             id="no room",
         ),
+        case(GATED, DEADLINES.queued_seconds, Reason.SCHEDULING_TIMED_OUT, id="in a queue of the cluster's"),
         case(driver_of(DriverPhase.STARTING, trouble=Trouble.IMAGE), 60, Reason.IMAGE_ERROR, id="no image"),
         case(
             driver_of(DriverPhase.STARTING, trouble=Trouble.CONFIGURATION),
@@ -129,6 +131,18 @@ def test_each_stage_has_its_deadline(driver: DriverState, limit: int, reason: Re
     assert way.ask(driver=replace(driver, terminating=True)).last.acts == ()
     way.ask(driver=ended(exit_code=143, terminating=True)).ask().ask(found=None)
     assert way.run.status.attempt_history[-1].reason == reason.value
+
+
+def test_time_to_start_begins_when_a_queue_lets_the_driver_go() -> None:
+    way = Way().ask().ask(driver=GATED).ask(after=DEADLINES.scheduling_seconds + 10)
+    assert way.last.acts == ()
+    assert way.run.status.driver is not None
+    assert way.run.status.driver.gated
+    let_go = way.now + timedelta(seconds=5)
+    way.ask(driver=driver_of(DriverPhase.STARTING, started=None), after=5)
+    assert (way.run.status.stage_time, way.run.status.driver.gated) == (let_go, None)
+    assert way.ask(after=DEADLINES.scheduling_seconds - 1).last.acts == ()
+    assert way.ask(after=1).last.acts == (Act.STOP_DRIVER,)
 
 
 def test_a_result_that_comes_after_the_deadline_counts() -> None:
