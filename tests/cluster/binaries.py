@@ -1,6 +1,6 @@
 """The programs of the test cluster: built once per machine from the Go module proxy, and cached.
 
-Used by the control plane and by `make cluster`. How that works is in `building.go_programs`.
+Used by the control plane, the node and `make cluster`. How that works is in `building.go_programs`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from building.go_programs import GoPrograms, NotBuilt
 __all__ = ["PROGRAMS", "NotBuilt", "build", "built", "cache_home", "folder"]
 
 SOURCES = Path(__file__).resolve().parent / "go"
-KUBE_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+KUBE_PROGRAMS = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-proxy",
+    "kube-scheduler",
+    "kubectl",
+    "kubelet",
+)
 
 
 def cache_home() -> Path:
@@ -64,7 +71,7 @@ def _linker_flags() -> str:
 PROGRAMS = GoPrograms(
     name="cluster",
     sources=SOURCES,
-    packages=("./kube", "./etcd"),
+    packages=("./kube", "./etcd", "./coredns", "./pause"),
     target="cluster",
     takes="about 7 minutes",
     linker_flags=_linker_flags,
