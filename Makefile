@@ -52,8 +52,11 @@ helm: $(READY) ## Build Helm and what else checks the chart, once per machine (n
 objectstore: $(READY) ## Build the S3 server that the tests use, once per machine (needs Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m objectstore build
 
+images: $(READY) ## Build the images without Docker, for the tests (needs root on Debian 12)
+	cd tests && $(CURDIR)/$(BIN)/python -m images build
+
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
-	$(MAKE) oracle cluster objectstore
+	$(MAKE) oracle cluster objectstore images
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
 	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit tests
 
@@ -76,4 +79,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster helm objectstore test bench bench-operator docs chart crds lock
+.PHONY: help demo setup check format oracle cluster images helm objectstore test bench bench-operator docs chart crds lock

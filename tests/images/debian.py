@@ -1,0 +1,54 @@
+"""The base image, put together from Debian's packages: what a registry would give as `debian:bookworm-slim`.
+
+Used by `build`. mmdebstrap does it; its package is unpacked rather than installed, so this machine stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+RELEASE = "bookworm"
+SOURCES = (
+    "deb http://deb.debian.org/debian bookworm main",
+    "deb http://deb.debian.org/debian bookworm-updates main",
+    "deb http://deb.debian.org/debian-security bookworm-security main",
+)
+OPTIONS = (
+    "--quiet",
+    "--mode=root",
+    "--variant=apt",
+    "--format=directory",
+    "--dpkgopt=force-unsafe-io",
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/info/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+    '--aptopt=Acquire::Languages "none"',
+)
+
+
+def make_base(folder: Path, moment: int) -> None:
+    """Makes the root file system of a small Debian in a new folder; no file in it is later than a moment.
+
+    Raises:
+        RuntimeError: packages cannot be fetched, or this is no Debian.
+    """
+    with TemporaryDirectory(prefix="lithify-debian-") as name:
+        scratch = Path(name)
+        scratch.chmod(0o755)
+        _run(["apt-get", "download", "-q", "mmdebstrap"], scratch, {})
+        package = next(scratch.glob("mmdebstrap_*.deb"))
+        _run(["dpkg", "-x", package.name, "unpacked"], scratch, {})
+        programs = scratch / "unpacked" / "usr" / "bin"
+        environment = {"PATH": f"{programs}:{os.environ['PATH']}", "SOURCE_DATE_EPOCH": str(moment)}
+        _run(["mmdebstrap", *OPTIONS, RELEASE, str(folder), *SOURCES], scratch, environment)
+
+
+def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    merged = {**os.environ, **environment}
+    done = subprocess.run(command, cwd=folder, env=merged, check=False, stdout=subprocess.PIPE)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed, see above: {' '.join(command)}")
