@@ -161,7 +161,7 @@ def cut_manifest_list(table: Table) -> Path:
 
 def cut_snapshot(table: Table) -> Path:
     newest = max(table.folder.glob("snapshot/snapshot-*"), key=lambda path: int(path.name.split("-")[1]))
-    return cut(newest).parent
+    return cut(newest)
 
 
 def lose_data_file(table: Table) -> Path:

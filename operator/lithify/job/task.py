@@ -12,6 +12,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from lithify import errors
 from lithify.clock import Clock, wall_millis
-from lithify.errors import CorruptTable, LithifyError, MissingFile, OutOfMemory, StorageError
+from lithify.errors import CorruptTable, LithifyError, MissingFile, NotAllowed, OutOfMemory, StorageError
 from lithify.faults import reach
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.passes import merge_section
@@ -129,6 +130,9 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()
         failure = TaskFailure(type(error).__name__, error.path, error.problem)
+    except NotAllowed as error:
+        merge.delete_files()
+        failure = TaskFailure(type(error).__name__, error.catalog, error.problem)
     except MemoryError as error:
         merge.delete_files()
         folder, problem = task.target.folder, f"merging takes more memory than there is ({error})"
@@ -167,7 +171,16 @@ class _Merge:
     def _open_runs(self) -> list[list[ParquetRun]]:
         task = self._task
         compared = [*task.spec.key, *(field.name for field in task.spec.sequence_fields)]
-        reading = Reading(task.inputs, task.schemas, task.target.schema, compared, task.storage, task.keys)
+        most = max((len(section) for section in task.sections), default=1)
+        reading = Reading(
+            task.inputs,
+            task.schemas,
+            task.target.schema,
+            compared,
+            task.storage,
+            task.keys,
+            share=task.budget.reading // 2 // max(1, most),
+        )
         return [[ParquetRun(run, reading) for run in section] for section in task.sections]
 
     def _rows(self, sections: list[list[ParquetRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
@@ -181,6 +194,7 @@ class _Merge:
         return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
 
     def delete_files(self) -> None:
-        """Deletes whatever was written."""
+        """Deletes whatever was written; an error in here would hide the one that it is done for."""
         for name in self._written:
-            self._task.storage.delete(f"{self._target.folder}/{name}")
+            with suppress(LithifyError):  # the driver looks for what is left, by the attempt's prefix
+                self._task.storage.delete(f"{self._target.folder}/{name}")

@@ -18,10 +18,13 @@ import pyarrow.parquet as pq
 from lithify.errors import CorruptTable, MissingFile, OutOfMemory, StorageError
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.schema import VALUE_KIND
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.storage import Fetching, Storage
 
 FETCH_BYTES = 256 << 10
 """Bytes of each column chunk that are fetched at a time; whole chunks would not fit for many runs."""
+
+MOST_FETCHED = 4 << 20
+"""Where every fetch is a request, so many bytes are fetched at a time if the memory is there."""
 
 _KEPT = 128
 _JAVA_PAGE_ROWS = 20_000
@@ -40,10 +43,16 @@ _SHORT_CODES = 0.75
 
 
 class Footers:
-    """The footers of data files, by path."""
+    """The footers of data files, by path.
 
-    def __init__(self, storage: Storage) -> None:
+    Args:
+        storage: access to the files.
+        fetched: bytes of each column chunk that are fetched at a time.
+    """
+
+    def __init__(self, storage: Storage, fetched: int = FETCH_BYTES) -> None:
         self._storage = storage
+        self._fetched = fetched
         self._kept = lru_cache(_KEPT)(self._read)
 
     def of(self, path: str) -> pq.FileMetaData:
@@ -65,7 +74,15 @@ class Footers:
     def overhead(self, path: str) -> int:
         """Bytes that decoding the file holds besides the rows handed out."""
         footer = self.of(path)
-        return max((_group_overhead(footer, group) for group in range(footer.num_row_groups)), default=0)
+        groups = range(footer.num_row_groups)
+        return max((_group_overhead(footer, group, self._fetched) for group in groups), default=0)
+
+    def fetching(self, path: str) -> Fetching:
+        """How the file is fetched from where every fetch is a request: at most as `overhead` says."""
+        footer = self.of(path)
+        groups = range(footer.num_row_groups)
+        kept = max((_group_fetched(footer, group, self._fetched) for group in groups), default=0)
+        return Fetching(self._fetched, kept)
 
     def bytes_per_row(self, path: str) -> float:
         """Uncompressed bytes a row, as far as the footer tells (dictionaries hide some)."""
@@ -138,9 +155,15 @@ def _chunks(footer: pq.FileMetaData, number: int) -> list[pq.ColumnChunkMetaData
     return [group.column(index) for index in range(group.num_columns)]
 
 
-def _group_overhead(footer: pq.FileMetaData, number: int) -> int:
+def _group_overhead(footer: pq.FileMetaData, number: int, fetched: int) -> int:
     rows = footer.row_group(number).num_rows
-    return sum(_column_overhead(chunk, rows) for chunk in _chunks(footer, number))
+    decoded = sum(_column_overhead(chunk, rows) for chunk in _chunks(footer, number))
+    return decoded + _group_fetched(footer, number, fetched)
+
+
+def _group_fetched(footer: pq.FileMetaData, number: int, fetched: int) -> int:
+    """What was fetched and not decoded yet, of every column chunk."""
+    return sum(min(int(chunk.total_compressed_size), fetched) for chunk in _chunks(footer, number))
 
 
 def _hidden_bytes(footer: pq.FileMetaData, number: int, columns: Collection[str]) -> int:
@@ -149,12 +172,12 @@ def _hidden_bytes(footer: pq.FileMetaData, number: int, columns: Collection[str]
 
 
 def _column_overhead(chunk: pq.ColumnChunkMetaData, rows: int) -> int:
-    """Estimates what decoding one column chunk holds: a page, the dictionary, and what was fetched."""
+    """Estimates what decoding one column chunk holds: a page and the dictionary."""
     plain, compressed = int(chunk.total_uncompressed_size), int(chunk.total_compressed_size)
     width = plain / max(1, rows)
     page = max(min(_JAVA_PAGE_BYTES, width * _JAVA_PAGE_ROWS), width * _MIN_PAGE_ROWS)
     dictionary = _dictionary_bytes(chunk) * plain // max(1, compressed)
-    return min(plain, int(page)) + 2 * dictionary + min(compressed, FETCH_BYTES)
+    return min(plain, int(page)) + 2 * dictionary
 
 
 def _dictionary_bytes(chunk: pq.ColumnChunkMetaData) -> int:

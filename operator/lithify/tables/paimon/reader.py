@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from lithify.errors import CorruptTable
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
-from lithify.tables.paimon.footers import FETCH_BYTES, Footers, reading
+from lithify.tables.paimon.footers import FETCH_BYTES, MOST_FETCHED, Footers, reading
 from lithify.tables.paimon.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
 from lithify.tables.paimon.statistics import raw_bounds
 from lithify.tables.paimon.storage import Storage
@@ -24,6 +24,9 @@ from lithify.tables.paimon.types import ColumnType, order_parts
 _MAX_FILES_FOR_DICTIONARIES = 64
 """Footers are only searched for dictionaries where there are few of them."""
 
+
+_SIP_BYTES = 64 << 10
+"""Bytes that PyArrow asks for at a time where what was fetched is kept elsewhere."""
 
 _FEW_ROWS = 1024
 """So many rows are decoded at a time where they may be of any width."""
@@ -60,6 +63,7 @@ class Reading:
         plain: columns that the merge compares, which are never read as dictionaries.
         storage: access to the files.
         keys: row groups outside this range are left out.
+        share: bytes that may be fetched in advance for one run, where every fetch is a request.
     """
 
     def __init__(
@@ -70,10 +74,11 @@ class Reading:
         plain: Sequence[str],
         storage: Storage,
         keys: KeyRange = EVERYTHING,
+        share: int = 0,
     ) -> None:
         self.storage = storage
         self._keys = keys
-        self.footers = Footers(storage)
+        self.footers = Footers(storage, _fetched(storage, share, len(newest.columns)))
         self._newest = newest
         self._mappings = {number: _column_mapping(schema, newest) for number, schema in schemas.items()}
         self.schema = newest.rows_schema(self._dictionaries(files) - set(plain))
@@ -158,12 +163,13 @@ class ParquetRun:
             raise CorruptTable(file.path, problem)
         names = [name for name in columns if name is not None]
         dictionaries = self._reading.dictionaries_of(file)
-        with reading(file.path), self._reading.storage.open(file.path) as source:
+        how = self._reading.footers.fetching(file.path)
+        with reading(file.path), self._reading.storage.open(file.path, file.size, how) as source:
             parquet = pq.ParquetFile(
                 source,
                 metadata=footer,
                 read_dictionary=dictionaries,
-                buffer_size=FETCH_BYTES,
+                buffer_size=FETCH_BYTES if self._reading.storage.is_local else _SIP_BYTES,
                 pre_buffer=False,
             )
             groups = self._reading.row_groups_of(file)
@@ -184,6 +190,13 @@ class ParquetRun:
         rows = max(1, int(piece_bytes / max(1.0, footers.bytes_per_row(file.path))))
         hidden = footers.bytes_behind_dictionaries(file.path, plain)
         return min(rows, max(_FEW_ROWS, piece_bytes // hidden)) if hidden else rows
+
+
+def _fetched(storage: Storage, share: int, columns: int) -> int:
+    """Bytes of a column chunk to fetch at a time."""
+    if storage.is_local:
+        return FETCH_BYTES
+    return max(FETCH_BYTES, min(MOST_FETCHED, share // max(1, columns)))
 
 
 def _gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.RecordBatch]:

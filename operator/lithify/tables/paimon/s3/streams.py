@@ -1,13 +1,14 @@
 """Objects as files: read by ranges, few and large ones; written in parts, and given up without a trace.
 
-Made by `file_io`. Readers ask for many small pieces of a data file, here and there; a request for each would
-take a round trip each. So a reader fetches a block at a time, and keeps as many blocks as it may.
+Made by `file_io`. PyArrow asks for many small pieces of a data file, in each column on its own; a request for
+each would take a round trip each. So a reader fetches a block at a time, and keeps it until it was read.
 """
 
 from __future__ import annotations
 
 import io
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.tables.paimon.s3.answers import answering
@@ -30,7 +31,7 @@ class BlockReader(io.RawIOBase):
         key: its key.
         size: bytes that it has, None to ask.
         block: bytes to fetch at a time; files that are not larger are fetched at once.
-        kept: how many bytes to keep at least.
+        kept: how many bytes to keep, besides a block.
     """
 
     def __init__(self, bucket: Bucket, key: str, size: int | None, block: int, kept: int) -> None:
@@ -38,9 +39,9 @@ class BlockReader(io.RawIOBase):
         self._bucket = bucket
         self._key = key
         self._block = block
-        self._most = max(block, kept)
+        self._most = block + kept
         self._held = 0
-        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._blocks: OrderedDict[int, _Block] = OrderedDict()
         self._position = 0
         if size is None:
             tail = bucket.read_tail(key, TAIL_BYTES)
@@ -98,23 +99,42 @@ class BlockReader(io.RawIOBase):
 
     def _piece(self, start: int, end: int) -> bytes:
         """As many of the bytes as one block has, which is fetched unless it is kept."""
-        for begin, block in reversed(self._blocks.items()):
-            if begin <= start < begin + len(block):
-                self._blocks.move_to_end(begin)
-                return block[start - begin : end - begin]
-        begin = 0 if self._size <= self._block else start
-        data = self._bucket.read_range(self._key, begin, min(self._size, max(end, begin + self._block)))
-        if len(data) <= start - begin:
-            raise EOFError(f"{self._key} ends before its {self._size} bytes")
-        self._keep(begin, data)
-        return data[start - begin : end - begin]
+        begin = next((at for at in reversed(self._blocks) if self._blocks[at].has(start - at)), None)
+        if begin is None:
+            begin = 0 if self._size <= self._block else start
+            data = self._bucket.read_range(self._key, begin, min(self._size, max(end, begin + self._block)))
+            if len(data) <= start - begin:
+                raise EOFError(f"{self._key} ends before its {self._size} bytes")
+            self._keep(begin, data)
+        block = self._blocks[begin]
+        self._blocks.move_to_end(begin)
+        piece = block.data[start - begin : end - begin]
+        block.unread -= len(piece)
+        if block.unread <= 0:
+            self._drop(begin)
+        return piece
 
     def _keep(self, begin: int, data: bytes) -> None:
-        self._held += len(data) - len(self._blocks.pop(begin, b""))
-        self._blocks[begin] = data
+        self._drop(begin)
+        self._blocks[begin] = _Block(data, len(data))
+        self._held += len(data)
         while self._held > self._most and len(self._blocks) > 1:
-            _, oldest = self._blocks.popitem(last=False)
-            self._held -= len(oldest)
+            self._drop(next(iter(self._blocks)))
+
+    def _drop(self, begin: int) -> None:
+        block = self._blocks.pop(begin, None)
+        self._held -= 0 if block is None else len(block.data)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Bytes of an object, and how many of them nobody has read yet."""
+
+    data: bytes
+    unread: int
+
+    def has(self, offset: int) -> bool:
+        return 0 <= offset < len(self.data)
 
 
 class SmallObject(io.BytesIO):
