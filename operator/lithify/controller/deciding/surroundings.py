@@ -13,9 +13,13 @@ from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
-from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
+from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus, QueueAdmission
 
 _ORDER = tuple(TableReason)
+_DRIVERS_ONLY = (
+    "(Kueue admits drivers only: executors count against no quota, so there may be more than it allows, "
+    "and admitted drivers may wait for room that never comes; with the admission Group all pods count)"
+)
 
 
 def policy_status(
@@ -31,7 +35,7 @@ def policy_status(
     """
     conditions = ConditionSetter(policy.status.conditions, policy.metadata.generation, now)
     if problem is None:
-        conditions.true(READY, "Valid", "the policy can be followed")
+        conditions.true(READY, "Valid", " ".join(["the policy can be followed", *_risks(policy)]))
         conditions.false(STALLED, "NotStalled")
     else:
         conditions.false(READY, "Invalid", problem)
@@ -42,6 +46,12 @@ def policy_status(
         conditions=conditions.conditions,
         tables=tables,
     )
+
+
+def _risks(policy: CompactionPolicy) -> list[str]:
+    """What somebody should know who is satisfied with a policy otherwise."""
+    kueue = policy.spec.spark.kueue
+    return [_DRIVERS_ONLY] if kueue is not None and kueue.admission is QueueAdmission.DRIVER else []
 
 
 def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None:

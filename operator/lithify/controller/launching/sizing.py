@@ -6,9 +6,10 @@ before executors are started. Sizes are in bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from lithify.resources.compaction import ResultSummary
+from lithify.resources.compaction import Compaction
 from lithify.resources.modelling import part
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
@@ -99,11 +100,20 @@ def executor_conf(sizing: ExecutorSizing, planned: int, tasks: int | None = None
     }
 
 
-def learned_speed(result: ResultSummary | None) -> float | None:
-    """The bytes a second that one task slot got done in a run; None if it says nothing about that."""
-    if result is None or result.slot_seconds < _LEAST_LEARNED or result.input_bytes <= 0:
+def learned_speed(runs: Iterable[Compaction]) -> float | None:
+    """The bytes a second that one task slot got done in the last run of a table; None if no run says that."""
+    known = {
+        run.status.completion_time: run.status.result
+        for run in runs
+        if run.status.completion_time is not None
+        and run.status.result is not None
+        and run.status.result.slot_seconds >= _LEAST_LEARNED
+        and run.status.result.input_bytes > 0
+    }
+    if not known:
         return None
-    return max(_SLOWEST, min(_FASTEST, result.input_bytes / result.slot_seconds))
+    last = known[max(known)]
+    return max(_SLOWEST, min(_FASTEST, last.input_bytes / last.slot_seconds))
 
 
 def executor_memory(spark: SparkTemplate, factor: float, task: int) -> int:

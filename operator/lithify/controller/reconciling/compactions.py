@@ -25,7 +25,7 @@ from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
 from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, NotFound
 from lithify.resources.catalog import Catalog
-from lithify.resources.compaction import Compaction, Reason, ResultSummary, Strategy
+from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.modelling import read
 from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
 from lithify.resources.objects import ConditionStatus
@@ -298,18 +298,9 @@ class Compactions:
             spark=rules.spark,
             memory_factor=memory_factor(run),
             planned_bytes=planned,
-            bytes_per_second=learned_speed(self._last_result(table)),
+            bytes_per_second=learned_speed(store.runs_of(table.metadata.key)),
             scheduling_seconds=rules.deadlines.scheduling_seconds,
         )
-
-    def _last_result(self, table: LakeTable) -> ResultSummary | None:
-        """What the last run of a table did that has a result."""
-        ended = [
-            (run.status.completion_time, run.status.result)
-            for run in self.world.store.runs_of(table.metadata.key)
-            if run.status.completion_time and run.status.result
-        ]
-        return max(ended, key=lambda pair: pair[0])[1] if ended else None
 
     def _search(self, run: Compaction, memory: _Memory) -> None:
         """Looks for what a run has committed, beside everything else: catalogs may be slow to answer."""

@@ -12,7 +12,7 @@ from lithify.controller.deciding.surroundings import catalog_problem, catalog_st
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.modelling import plain, read
 from lithify.resources.objects import condition_of
-from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
+from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec, CompactionPolicyStatus
 from support.cases import case
 from unit.controller.deciding.situations import DROPPED, NOON, UNREACHABLE
 
@@ -150,6 +150,20 @@ class TestPolicies:
         assert (status.observed_generation, status.tables) == (2, 4)
         again = replace(self.POLICY, status=read(CompactionPolicyStatus, plain(status)))
         assert policy_status(again, problem, 4, NOON) == status
+
+    @pytest.mark.parametrize(
+        ("spark", "warned"),
+        [
+            case({}, False, id="no queue"),
+            case({"kueue": {"queueName": "lake"}}, False, id="all pods are counted"),
+            case({"kueue": {"queueName": "lake", "admission": "Driver"}}, True, id="drivers only"),
+        ],
+    )
+    def test_a_queue_that_counts_drivers_only_is_warned_of(self, spark: dict[str, Any], warned: bool) -> None:
+        policy = replace(self.POLICY, spec=read(CompactionPolicySpec, {"spark": spark}))
+        ready = condition_of(policy_status(policy, None, 4, NOON).conditions, "Ready")
+        assert ready is not None
+        assert (ready.status, "Kueue" in ready.message) == ("True", warned)
 
     def test_the_problem_is_named(self) -> None:
         ready = condition_of(policy_status(self.POLICY, "no such zone", 4, NOON).conditions, "Ready")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from lithify.controller.launching.sizing import (
     learned_speed,
     sizing_of,
 )
-from lithify.resources.compaction import ResultSummary
+from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, ResultSummary
+from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import ExecutorPods, SparkTemplate
 from support.cases import case
 
@@ -97,20 +99,34 @@ def test_settings(dynamic: bool, tasks: int | None, conf: dict[str, str]) -> Non
     assert executor_conf(sizing(dynamic=dynamic), 4 * GIB, tasks) == expected
 
 
+def run(minute: int | None = None, read: int = GIB, seconds: int = 64) -> Compaction:
+    """A run that ended in some minute, or has not."""
+    ended = None if minute is None else datetime(2026, 5, 4, 12, minute, tzinfo=UTC)
+    result = ResultSummary(input_bytes=read, slot_seconds=seconds)
+    return Compaction(
+        metadata=Metadata(name=f"orders-{minute}", namespace="shop"),
+        spec=CompactionSpec(table_ref=Reference(name="orders")),
+        status=CompactionStatus(completion_time=ended, result=None if minute is None else result),
+    )
+
+
 @pytest.mark.parametrize(
-    ("result", "speed"),
+    ("runs", "speed"),
     [
-        case(None, None, id="no run"),
-        case(ResultSummary(), None, id="nothing done"),
-        case(ResultSummary(input_bytes=GIB, slot_seconds=9), None, id="too short to say"),
-        case(ResultSummary(slot_seconds=60, recovered=True), None, id="known from the table only"),
-        case(ResultSummary(input_bytes=GIB, slot_seconds=64), 16 * MIB, id="as it was"),
-        case(ResultSummary(input_bytes=1, slot_seconds=999), 1 * MIB, id="stuck for once"),
-        case(ResultSummary(input_bytes=1 << 50, slot_seconds=10), 256 * MIB, id="beyond belief"),
+        case([], None, id="no run"),
+        case([run()], None, id="not over"),
+        case([run(1, read=0)], None, id="nothing done"),
+        case([run(1, seconds=9)], None, id="too short to say"),
+        case([run(1, seconds=0)], None, id="known from the table only"),
+        case([run(1)], 16 * MIB, id="as it was"),
+        case([run(2, seconds=128), run(1)], 8 * MIB, id="the last one counts"),
+        case([run(2, seconds=1), run(1)], 16 * MIB, id="the last one that says something"),
+        case([run(1, read=1, seconds=999)], 1 * MIB, id="stuck for once"),
+        case([run(1, read=1 << 50, seconds=10)], 256 * MIB, id="beyond belief"),
     ],
 )
-def test_speed_is_learned_from_the_last_run(result: ResultSummary | None, speed: float | None) -> None:
-    assert learned_speed(result) == speed
+def test_speed_is_learned_from_the_last_run(runs: list[Compaction], speed: float | None) -> None:
+    assert learned_speed(runs) == speed
 
 
 def test_policy_says_what_to_aim_at() -> None:
