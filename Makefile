@@ -43,7 +43,7 @@ format: $(READY) ## Format and fix what can be fixed
 oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Maven)
 	cd tests && $(CURDIR)/$(BIN)/python -c "from oracle.client import build; build()"
 
-cluster: $(READY) ## Build the Kubernetes control plane that the tests use, once per machine (needs Go)
+cluster: $(READY) ## Build the Kubernetes that the tests use, with a node where there can be one (needs Go)
 	cd tests && $(CURDIR)/$(BIN)/python -m cluster build
 
 helm: $(READY) ## Build Helm and what else checks the chart, once per machine (needs Go)

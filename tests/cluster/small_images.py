@@ -30,6 +30,8 @@ def _write(out: Path, name: str, files: Mapping[str, Path], config: Mapping[str,
     """Writes an image of few programs: absolute paths are copied, others become links."""
     with tempfile.TemporaryDirectory() as scratch:
         layer = Path(scratch) / "layer"
+        (layer / "tmp").mkdir(parents=True)
+        (layer / "tmp").chmod(0o1777)
         for target, source in files.items():
             path = layer / target.lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
