@@ -25,12 +25,12 @@ _LEAST_LEARNED = 10
 
 EXECUTOR_HEAP = 512 * MIB
 """Data never passes through a JVM, so its heap is about the least that Spark accepts."""
-EXECUTOR_JVM = 640 * MIB
-"""The heap and all else of an executor's JVM."""
-WORKER = 340 * MIB
-"""What a Python worker takes beside its merge: interpreter, libraries, allocator; see docs/sizing.md."""
-LEAST_DRIVER = 768 * MIB
-"""Below this the driver's JVM and Python do not fit beside each other."""
+EXECUTOR_JVM = 512 * MIB
+"""What an executor's JVM takes in all: it never fills its heap."""
+_WORKER = 160 * MIB
+"""A Python worker before it has merged anything, with its share of the one that it was forked from."""
+_WORKER_SHARE = 1.5
+"""What a merge takes of its process for each byte that it may hold: allocators keep what was freed."""
 _LEAST_HEAP = 512 * MIB
 _HEAP_SHARE = 4
 """A driver's plan is held by Python; its JVM holds the tasks that it hands out."""
@@ -130,7 +130,12 @@ def executor_memory(spark: SparkTemplate, factor: float, task: int) -> int:
 
 def least_executor_memory(cores: int, task: int) -> int:
     """What the JVM and a Python worker in each slot take."""
-    return EXECUTOR_JVM + cores * (WORKER + task)
+    return EXECUTOR_JVM + cores * worker_memory(task)
+
+
+def worker_memory(task: int) -> int:
+    """What a Python worker takes whose merge may hold so many bytes; docs/sizing.md has the measurements."""
+    return _WORKER + int(_WORKER_SHARE * task)
 
 
 def driver_memory(spark: SparkTemplate, factor: float) -> int:

@@ -10,7 +10,6 @@ from lithify.controller.launching.instructions import task_memory
 from lithify.controller.launching.isolation import Bounds
 from lithify.controller.launching.sizing import (
     EXECUTOR_HEAP,
-    LEAST_DRIVER,
     ExecutorSizing,
     driver_heap,
     driver_memory,
@@ -59,10 +58,6 @@ def conf_problem(spec: SparkTemplate, *, host_access: bool = False) -> str | Non
 def _size_problem(spec: SparkTemplate) -> str | None:
     if spec.executor.min_instances > spec.executor.max_instances:
         return "spark.executor.minInstances is above maxInstances"
-    if quantity_bytes(spec.driver.memory) < LEAST_DRIVER:
-        return (
-            f"spark.driver.memory is {spec.driver.memory}, but it takes at least {mebibytes(LEAST_DRIVER)}Mi"
-        )
     needed = least_executor_memory(spec.executor.cores, quantity_bytes(spec.task_memory))
     if quantity_bytes(spec.executor.memory) < needed:
         return (

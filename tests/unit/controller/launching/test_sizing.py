@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from lithify.controller.launching.sizing import (
     BYTES_PER_SECOND,
-    LEAST_DRIVER,
     MIB,
     ExecutorSizing,
     driver_heap,
@@ -141,6 +140,6 @@ def test_policy_says_what_to_aim_at() -> None:
 
 
 @settings(deadline=None)
-@given(st.integers(LEAST_DRIVER, 1 << 45))
+@given(st.integers(768 * MIB, 1 << 45))
 def test_drivers_keep_room_for_python(memory: int) -> None:
     assert 512 * MIB <= driver_heap(memory) <= memory - 256 * MIB

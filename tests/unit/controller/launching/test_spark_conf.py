@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from launching.orders import KEY, order
 from lithify.controller.driver import DriverOrder
-from lithify.controller.launching.sizing import EXECUTOR_HEAP, WORKER, sizing_of
+from lithify.controller.launching.sizing import EXECUTOR_HEAP, sizing_of, worker_memory
 from lithify.controller.launching.spark_conf import (
     _amounts,
     _place,
@@ -43,8 +43,7 @@ def test_setting_that_is_not_a_policys_is_named(key: str) -> None:
     [
         case(SparkTemplate(), id="defaults"),
         case(SparkTemplate(conf={"spark.task.maxFailures": "8", "spark.eventLog.dir": "/l"}), id="tuning"),
-        case(SparkTemplate(executor=ExecutorPods(cores=4, memory="3536Mi")), id="just enough memory"),
-        case(SparkTemplate(driver=DriverPod(memory="768Mi")), id="a small driver"),
+        case(SparkTemplate(executor=ExecutorPods(cores=4, memory="3456Mi")), id="just enough memory"),
         case(SparkTemplate(driver=DriverPod(pod_template={"spec": {}})), id="a template"),
     ],
 )
@@ -56,9 +55,8 @@ def test_what_a_policy_may_say(spark: SparkTemplate) -> None:
     ("spark", "word"),
     [
         case(
-            SparkTemplate(executor=ExecutorPods(cores=4, memory="3535Mi")), "executor.memory", id="executors"
+            SparkTemplate(executor=ExecutorPods(cores=4, memory="3455Mi")), "executor.memory", id="executors"
         ),
-        case(SparkTemplate(driver=DriverPod(memory="767Mi")), "driver.memory", id="driver"),
         case(SparkTemplate(driver=DriverPod(pod_template={"spec": 7})), "driver.podTemplate", id="template"),
         case(
             SparkTemplate(executor=ExecutorPods(pod_template={"spec": {"containers": {}}})),
@@ -183,7 +181,7 @@ def test_executors_have_room_for_a_task_in_each_slot(
     spark = SparkTemplate(executor=executor, task_memory=f"{task}Mi")
     conf = conf_of(order(spark=spark, memory_factor=factor))
     overhead = int(conf["spark.executor.memoryOverhead"].removesuffix("m")) << 20
-    assert overhead >= cores * (WORKER + int((task << 20) * factor))
+    assert overhead >= cores * worker_memory(int((task << 20) * factor))
     assert overhead + EXECUTOR_HEAP >= int(quantity_bytes(executor.memory) * factor)
 
 
