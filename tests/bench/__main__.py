@@ -99,7 +99,7 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
     java.bytes, java.rows = result.output.bytes, result.output.rows
     ours.bytes, ours.rows = report.after.bytes, report.after.rows
     _scan(oracle, (java, theirs), (ours, mine))
-    return _figures(java, ours, result.input.rows, peak)
+    return _figures(java, ours, result.input.rows, report.before.bytes, peak)
 
 
 def _copy(table: Table, warehouse: Path) -> Table:
@@ -118,7 +118,7 @@ def _scan(oracle: Oracle, *sides: tuple[Side, Table]) -> None:
         side.scan_seconds = min(taken[side.name][SCANS:]) / 1e9
 
 
-def _figures(java: Side, ours: Side, rows: int, peak: int) -> str:
+def _figures(java: Side, ours: Side, rows: int, size: int, peak: int) -> str:
     lines = [
         ("", java.name, ours.name, "ratio"),
         ("---",) * 4,
@@ -135,6 +135,11 @@ def _figures(java: Side, ours: Side, rows: int, peak: int) -> str:
             f"{java.median / ours.median:.1f} by the medians",
         ),
         ("rows a second", f"{rows / java.best:,.0f}", f"{rows / ours.best:,.0f}", ""),
+        (
+            "bytes read a second",
+            *(f"{size / best / (1 << 20):,.0f} MiB" for best in (java.best, ours.best)),
+            "",
+        ),
         ("output", f"{java.bytes:,} bytes", f"{ours.bytes:,} bytes", f"{ours.bytes / java.bytes:.3f}"),
         (
             "Java scans the output in",
