@@ -1,0 +1,191 @@
+"""The chart and a real API server: all is accepted, upgrades disturb nobody, and nothing gets stuck."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chart.accounts import kubeconfig_of
+from chart.cases import CASES
+from chart.conftest import NARROW, TABLES, WIDE, Installed
+from chart.rendering import CHART, Object, render
+from cluster.kubectl import Kubectl
+from lithify.resources.crd import DEFINITIONS
+from lithify.resources.names import API_VERSION, FINALIZER_DRIVER, LABEL_COMPACTION
+from support.runs import LITHIFY
+
+OF_THE_CLUSTER = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
+
+
+@pytest.fixture(scope="module")
+def strict(installed: Installed) -> Kubectl:
+    """A namespace that only takes restricted pods."""
+    name = "restricted"
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    installed.kubectl.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    )
+    installed.kubectl("-n", name, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
+    return installed.kubectl.within(name)
+
+
+def trial(kubectl: Kubectl, *objects: Object) -> None:
+    """Has the API server check objects."""
+    items = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    arguments = ("--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict")
+    kubectl("apply", *arguments, "-f", "-", stdin=json.dumps(items))
+
+
+def moved(found: Object, namespace: str | None) -> Object:
+    """An object in another namespace."""
+    metadata = {name: value for name, value in found["metadata"].items() if name != "namespace"}
+    return {
+        **found,
+        "metadata": metadata if found["kind"] in OF_THE_CLUSTER else {**metadata, "namespace": namespace},
+    }
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_api_server_accepts_everything(strict: Kubectl, case: str) -> None:
+    of_kubernetes = [
+        found for found in render(CASES[case]).objects if not found["apiVersion"].startswith("monitoring.")
+    ]
+    trial(strict, *(moved(found, strict.namespace) for found in of_kubernetes))
+
+
+@pytest.mark.parametrize("case", ["defaults", "everything"])
+def test_pods_are_let_into_a_restricted_namespace(strict: Kubectl, case: str) -> None:
+    for number, found in enumerate(render(CASES[case]).of("Deployment", "Job")):
+        template = found["spec"]["template"]
+        spec = {**template["spec"], "serviceAccountName": "default"}
+        metadata = {**template["metadata"], "name": f"pod-{number}", "namespace": strict.namespace}
+        strict(
+            "create", "--dry-run=server", "-f", "-",
+            stdin=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}),
+        )  # fmt: skip
+
+
+def driver(kubectl: Kubectl, name: str) -> str:
+    """A Compaction with a driver's pod, as the operator makes it; the pod's uid."""
+    spec = {"tableRef": {"name": "orders"}, "suspend": True}
+    kubectl.apply({"apiVersion": API_VERSION, "kind": "Compaction", "metadata": {"name": name}, "spec": spec})
+    owner = {"apiVersion": API_VERSION, "kind": "Compaction", "name": name, "controller": True}
+    uid = kubectl("get", "compaction", name, "-o", "jsonpath={.metadata.uid}")
+    labels = {"app.kubernetes.io/managed-by": "lithify", "app.kubernetes.io/component": "driver"}
+    metadata = {
+        "name": f"{name}-driver",
+        "labels": {**labels, LABEL_COMPACTION: name},
+        "finalizers": [FINALIZER_DRIVER],
+        "ownerReferences": [{**owner, "uid": uid}],
+    }
+    container = {"name": "lithify", "image": "lithify:test"}
+    kubectl.apply(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    )
+    return kubectl("get", "pod", f"{name}-driver", "-o", "jsonpath={.metadata.uid}")
+
+
+def pod(kubectl: Kubectl, name: str) -> dict[str, Any] | None:
+    found = kubectl("get", "pod", name, "--ignore-not-found", "-o", "json").strip()
+    return json.loads(found)["metadata"] if found else None
+
+
+def test_an_upgrade_changes_definitions_and_disturbs_no_run(installed: Installed) -> None:
+    kubectl = installed.kubectl.within(TABLES)
+    uid = driver(kubectl, "upgraded")
+    name = f"{DEFINITIONS[0].kind.plural}.{DEFINITIONS[0].kind.group}"
+    # As an older release would have left it.
+    forget = [{"op": "remove", "path": "/spec/names/categories"}]
+    kubectl("patch", "crd", name, "--type=json", "-p", json.dumps(forget))
+    installed.helm(
+        *("upgrade", "lithify", str(CHART), "--namespace", WIDE, "--set", "replicaCount=3"),
+        values=installed.folder / f"{WIDE}.json",
+    )
+    found = kubectl.get("crd", name)
+    assert found["spec"]["names"]["categories"]
+    assert found["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    running = pod(kubectl, "upgraded-driver")
+    assert running is not None
+    assert (running["uid"], "deletionTimestamp" in running) == (uid, False)
+    kubectl("delete", "compaction", "upgraded")
+    kubectl("patch", "pod", "upgraded-driver", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def test_definitions_applied_by_hand_can_be_taken_over(installed: Installed) -> None:
+    """Whoever began with `kubectl apply -f crds/` can go on with Helm."""
+    strip = [
+        {"op": "remove", "path": "/metadata/labels"},
+        {"op": "remove", "path": "/metadata/annotations"},
+    ]
+    for definition in DEFINITIONS:
+        name = f"{definition.kind.plural}.{definition.kind.group}"
+        installed.kubectl("patch", "crd", name, "--type=json", "-p", json.dumps(strip))
+    values = installed.folder / f"{WIDE}.json"
+    installed.helm(
+        *("upgrade", "lithify", str(CHART), "--namespace", WIDE, "--take-ownership"), values=values
+    )
+    for definition in DEFINITIONS:
+        found = installed.kubectl.get("crd", f"{definition.kind.plural}.{definition.kind.group}")
+        assert found["metadata"]["annotations"]["meta.helm.sh/release-namespace"] == WIDE
+
+
+@pytest.mark.parametrize("release", [NARROW, WIDE])
+def test_uninstalling_lets_go_of_everything_but_what_was_declared(
+    installed: Installed, release: str, tmp_path: Path
+) -> None:
+    """The hook's own steps, with the hook's own rights; nothing runs pods here, so its pod is a process."""
+    kubectl = installed.kubectl.within(TABLES)
+    driver(kubectl, "in-flight")
+    home = installed.kubectl.within(release)
+    hook = [found for found in installed.rendered(release).objects if _is_hook(found)]
+    home.apply(*(found for found in hook if found["kind"] != "Job"))
+    account = _job(hook)["spec"]["template"]["spec"]["serviceAccountName"]
+    kubeconfig = kubeconfig_of(installed.kubectl, release, account, tmp_path)
+    released = subprocess.run(
+        [LITHIFY, *installed.container(release, "Job")["args"], "--kubeconfig", str(kubeconfig)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in os.environ.items() if name != "KUBECONFIG"},
+    )
+    assert released.returncode == 0, released.stderr
+    assert "orbidden" not in released.stderr
+    assert pod(kubectl, "in-flight-driver") is None
+    deployment = installed.rendered(release).one("Deployment")["metadata"]["name"]
+    assert home.get("deployment", deployment)["spec"]["replicas"] == 0
+    assert home("get", "leases", "-o", "name") == ""
+
+    installed.helm("uninstall", "lithify", "--namespace", release, "--no-hooks")
+    home(
+        "delete",
+        *(f"{found['kind']}/{found['metadata']['name']}" for found in hook if found["kind"] != "Job"),
+    )
+    left = home("get", "deployments,services,roles,rolebindings,networkpolicies", "-o", "name").split()
+    assert left == []
+    assert kubectl("get", "compaction", "in-flight", "-o", "name")
+    kubectl("delete", "compaction", "in-flight")
+    if release == WIDE:
+        # Last, as other tests use what is in there.
+        installed.kubectl("delete", "namespace", TABLES, WIDE, NARROW, "--timeout=120s")
+        assert len(installed.kubectl.get("crd")["items"]) == len(DEFINITIONS)
+
+
+def _is_hook(found: Object) -> bool:
+    return "helm.sh/hook" in found["metadata"].get("annotations", {})
+
+
+def _job(hook: list[Object]) -> Object:
+    return next(found for found in hook if found["kind"] == "Job")
+
+
+def test_the_examples_of_batch_schedulers_are_accepted(strict: Kubectl) -> None:
+    folder = CHART.parents[1] / "examples" / "batch-schedulers"
+    found = [one for path in sorted(folder.glob("*.yaml")) for one in yaml.safe_load_all(path.read_text())]
+    assert found
+    trial(strict, *(moved(one, strict.namespace) for one in found if one["apiVersion"] == API_VERSION))
