@@ -18,7 +18,7 @@ from cluster.processes import StartFailed, free_ports
 from objectstore.binaries import PROGRAMS
 
 ACCESS_KEY = "test-access-key"
-SECRET_KEY = "test-secret-key"  # noqa: S105  # of a server that only tests can reach
+SECRET_KEY = "test-secret-key"  # of a server that only tests can reach
 REGION = "us-east-1"
 
 _START_SECONDS = 20.0

@@ -17,6 +17,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
 from lithify.tables.paimon.s3.answers import Taken
 from lithify.tables.paimon.s3.file_io import S3FileIO
+from lithify.tables.paimon.storage import TEMPORARY
 
 _FIRST, _SECOND = "first", "second"
 
@@ -54,7 +55,8 @@ def check_heeded(table: str, root: str, s3: S3FileIO) -> None:
         NotAllowed: the credentials may not write there.
         StorageUnavailable: it does not answer.
     """
-    probe = f"{root}/lithify/probe-{uuid4()}"
+    # Should a crash leave it behind, it is cleaned up like other small files that were being written.
+    probe = f"{root}/lithify/attempts/{TEMPORARY}probe-{uuid4()}"
     try:
         s3.create(probe, _FIRST)
         heeded = not _is_created(s3, probe, _SECOND) and s3.read_file_utf8(probe) == _FIRST

@@ -9,14 +9,15 @@ Called by the job's driver before it plans. For every attempt in the journal:
 
 Before anything is deleted the attempt is condemned (it looks at its journal before it commits), and its files
 are looked up in all snapshots, tags and branches. Only the directories of the journal's buckets are listed.
-A condemned attempt is looked at again for a while, because its tasks may go on writing.
+A condemned attempt is looked at again for a while, because its tasks may go on writing. On S3 its files stay
+as long: a snapshot that it sent, and that nobody has answered, may still arrive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum, auto
 from functools import partial
 
@@ -30,7 +31,7 @@ from lithify.tables.paimon.storage import TEMPORARY
 from lithify.tables.paimon.table import PaimonTable
 
 _LINGERING = timedelta(hours=1)
-"""For so long tasks of an attempt that was condemned may go on writing."""
+"""For so long tasks of an attempt that was condemned may go on writing, and what it sent be under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +93,28 @@ def _clean_up(table: PaimonTable, path: str, clock: Clock) -> int:
     if condemned is None:
         return 0
     reach("condemned")
+    if not _is_settled(table, condemned, now):
+        return 0
     deleted = sweep(table, condemned)
     if not deleted and condemned.condemned_for(now) > _LINGERING:
         table.journal.close(condemned)
     return deleted
 
 
+def _is_settled(table: PaimonTable, condemned: Attempt, now: datetime) -> bool:
+    """Whether no snapshot of it can be under way any more."""
+    return (
+        not table.snapshots.may_arrive_late
+        or condemned.condemned_for(now) > _LINGERING
+        or condemned.age(now) > SAFE_AGE
+        or fate_of(table, condemned) is Fate.COMMITTED
+    )
+
+
 def sweep(table: PaimonTable, attempt: Attempt) -> int:
     """Deletes the files of an attempt that nothing refers to; returns how many there were.
 
-    Only to be called when the attempt has committed or never can.
+    Only to be called when the attempt has committed or never can, and nothing that it sent is under way.
 
     Raises:
         CorruptTable: what refers to files cannot be read, so nothing was deleted.
@@ -115,7 +128,8 @@ def sweep(table: PaimonTable, attempt: Attempt) -> int:
     for path in doomed:
         table.storage.delete(path)
     unused = [name for name in manifests if name not in referenced]
-    table.manifests.delete(unused)
+    for name in unused:
+        table.storage.delete(table.manifests.path(name))
     reach("orphans-deleted")
     return len(doomed) + len(unused)
 

@@ -100,9 +100,9 @@ class Snapshots:
         return self._server is not None
 
     @property
-    def can_be_late(self) -> bool:
-        """Whether a snapshot may get into its place after its write seems to have failed."""
-        return self._writer.can_be_late
+    def may_arrive_late(self) -> bool:
+        """Whether a snapshot may get into its place when nobody expects it any more; servers refuse such."""
+        return self._server is None and self._writer.can_be_late
 
     def can_write_again(self, unknown: CommitUnknown) -> bool:
         """Whether a snapshot of unknown outcome may be written again.
@@ -240,8 +240,7 @@ class Snapshots:
         A server will not have it any more. But an object may still arrive should its name get free again, so
         nothing that it names may be deleted yet.
         """
-        is_open = written is Written.LOST and self._server is None
-        return Written.REPLACED if is_open else written
+        return Written.REPLACED if written is Written.LOST and self.may_arrive_late else written
 
     def _is_in_place(self, snapshot: Snapshot) -> bool:
         found = self.get(snapshot.id)

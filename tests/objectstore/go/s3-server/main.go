@@ -7,10 +7,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/versity/versitygw/backend/meta"
@@ -21,7 +24,24 @@ import (
 const (
 	most      = 4096
 	mostParts = 10000
+	etag      = "etag"
 )
+
+// attributes gives an ETag to files that were put into the folder by others: without one the gateway takes them
+// for absent when a request says If-None-Match.
+type attributes struct{ meta.XattrMeta }
+
+func (a attributes) RetrieveAttribute(f *os.File, bucket, object, name string) ([]byte, error) {
+	value, err := a.XattrMeta.RetrieveAttribute(f, bucket, object, name)
+	if name != etag || !errors.Is(err, meta.ErrNoSuchKey) {
+		return value, err
+	}
+	found, statErr := os.Stat(filepath.Join(bucket, object))
+	if statErr != nil || !found.Mode().IsRegular() {
+		return value, err
+	}
+	return fmt.Appendf(nil, `"%x-%x"`, found.Size(), found.ModTime().UnixNano()), nil
+}
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:7070", "address and port")
@@ -30,9 +50,7 @@ func main() {
 	if flag.NArg() != 1 {
 		log.Fatal("name the folder that holds the buckets")
 	}
-	// The gateway makes the folder its working directory, so paths of our own come first.
-	folder := flag.Arg(0)
-	store, err := posix.New(folder, meta.XattrMeta{}, posix.PosixOpts{ValidateBucketNames: true})
+	store, err := posix.New(flag.Arg(0), attributes{}, posix.PosixOpts{ValidateBucketNames: true})
 	if err != nil {
 		log.Fatal(err)
 	}

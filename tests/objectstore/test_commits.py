@@ -1,0 +1,233 @@
+"""Snapshots on S3: whatever becomes of a PUT and its answer, a commit is there once and whole, or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+import pytest
+
+from lithify.errors import CommitConflict, CommitUnknown, StorageError
+from objectstore.fixtures import Bucket
+from objectstore.proxy import (
+    Answered,
+    Asked,
+    Forward,
+    Late,
+    S3Proxy,
+    Step,
+    fail_after,
+    fail_before,
+    is_snapshot_put,
+    lose_answer,
+    lose_request,
+    send_twice,
+)
+from objectstore.tables import IMPATIENT, java_table, run
+from oracle.client import Oracle, Table
+from support.cases import case
+from support.tables import append, journals, stray_files
+
+pytestmark = pytest.mark.oracle
+
+SETTLED = timedelta(minutes=61)
+
+
+@pytest.fixture
+def table(oracle: Oracle, s3: Bucket) -> Table:
+    return java_table(oracle, s3, commits=2)
+
+
+@pytest.fixture
+def proxy(s3: Bucket) -> Iterator[S3Proxy]:
+    with S3Proxy(s3.server) as started:
+        yield started
+
+
+def kinds(oracle: Oracle, table: Table) -> list[str]:
+    return [snapshot["commitKind"] for snapshot in oracle.snapshots(table)]
+
+
+LATE = Late()
+UNANSWERED: list[tuple[Sequence[Step], int]] = [
+    case([lose_answer], 1, id="the answer is lost"),
+    case([fail_after], 1, id="500 although it was written"),
+    case([send_twice], 1, id="a proxy sent it twice and tells the second answer"),
+    case([lose_request], 2, id="the request is lost"),
+    case([fail_before], 2, id="500 and not written"),
+    case([lose_request, fail_before, lose_answer], 3, id="one after the other"),
+    case([LATE.keep, LATE.arrive_before], 2, id="the first request arrives late"),
+]
+
+
+@pytest.mark.parametrize(("steps", "puts"), UNANSWERED)
+def test_what_became_of_a_put_is_found_out(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy, steps: list[Step], puts: int
+) -> None:
+    rows, before = oracle.read(table), kinds(oracle, table)
+    proxy.steps = list(steps)
+
+    report = run(s3, proxy.endpoint)
+
+    assert (report.status, report.commit_tries) == ("Compacted", 1)
+    sent = [asked for asked in proxy.asked if is_snapshot_put(asked)]
+    assert len(sent) == puts
+    assert all(asked.is_conditional for asked in sent)
+    assert len({asked.body for asked in sent}) == 1
+    assert kinds(oracle, table) == [*before, "COMPACT"]
+    assert oracle.read(table) == rows
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def overtaken(oracle: Oracle, table: Table, then: Step) -> Step:
+    """Somebody else commits first."""
+
+    def step(asked: Asked, forward: Forward) -> Answered | None:
+        append(oracle, table)
+        return then(asked, forward)
+
+    return step
+
+
+def just_forward(asked: Asked, forward: Forward) -> Answered | None:
+    return forward()
+
+
+def test_a_put_that_was_refused_is_built_again(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy
+) -> None:
+    proxy.steps = [overtaken(oracle, table, just_forward)]
+
+    report = run(s3, proxy.endpoint)
+
+    assert (report.status, report.commit_tries) == ("Compacted", 2)
+    assert kinds(oracle, table)[-2:] == ["APPEND", "COMPACT"]
+    assert len([row for row in oracle.read(table) if str(row[2]).startswith("late-")]) == 15
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def test_nothing_is_deleted_while_an_overtaken_put_may_still_arrive(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy
+) -> None:
+    """It would, after a roll-back of what overtook it: then it must be as good as any other snapshot."""
+    base = oracle.snapshots(table)[-1]["id"]
+    rows = oracle.read(table)
+    late = Late()
+    proxy.steps = [overtaken(oracle, table, late.keep)]
+
+    with pytest.raises(CommitConflict):
+        run(s3, proxy.endpoint, max_rounds=1)
+
+    for shift in (timedelta(), timedelta(minutes=30)):
+        run(s3, shift=shift)
+        assert stray_files(oracle, table) != set()
+    oracle.rollback_to(table, snapshot_id=base)
+    assert late.arrive() == [200]
+    assert kinds(oracle, table)[-1] == "COMPACT"
+    assert oracle.read(table) == rows
+    assert {file.level for file in oracle.files(table)} == {5}
+
+
+def test_files_of_an_overtaken_put_go_when_it_cannot_arrive_any_more(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy
+) -> None:
+    proxy.steps = [overtaken(oracle, table, lose_request)]
+    with pytest.raises(CommitConflict):
+        run(s3, proxy.endpoint, max_rounds=1)
+    rows = oracle.read(table)
+
+    for later in (SETTLED, 2 * SETTLED):
+        run(s3, shift=later)
+
+    assert oracle.read(table) == rows
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["it was written", "it was not"])
+def test_a_store_that_goes_away_leaves_it_open_and_the_same_run_finds_out(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy, written: bool
+) -> None:
+    rows, before = oracle.read(table), kinds(oracle, table)
+
+    def go_away(asked: Asked, forward: Forward) -> Answered | None:
+        if written:
+            forward()
+        s3.server.kill()
+        return None
+
+    proxy.steps = [go_away]
+    with pytest.raises(CommitUnknown):
+        run(s3, proxy.endpoint, run="run-a", options=IMPATIENT)
+    s3.server.start()
+    assert oracle.read(table) == rows
+
+    report = run(s3, run="run-a")
+
+    assert report.status == ("AlreadyCommitted" if written else "Compacted")
+    assert kinds(oracle, table) == [*before, "COMPACT"]
+    for later in (SETTLED, 2 * SETTLED, 3 * SETTLED):
+        run(s3, shift=later)
+    assert oracle.read(table) == rows
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def test_a_put_that_may_not_be_made_leaves_nothing_behind(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy
+) -> None:
+    before = oracle.snapshots(table)
+
+    def refuse(asked: Asked, forward: Forward) -> Answered | None:
+        return Answered(400, (), b"<Error><Code>EntityTooLarge</Code><Message>no</Message></Error>")
+
+    proxy.steps = [refuse]
+    with pytest.raises(StorageError) as caught:
+        run(s3, proxy.endpoint)
+
+    assert not isinstance(caught.value, CommitUnknown)
+    assert oracle.snapshots(table) == before
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def test_a_java_writer_that_renames_over_our_snapshot_is_noticed(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy
+) -> None:
+    """Java checks, we write, Java renames: its snapshot stands, ours is gone, and nobody's rows are lost."""
+    twin = table.copy_to(s3.folder.parent.parent / "twin" / s3.name)
+    append(oracle, twin)
+    rows = oracle.read(twin)
+    newest = oracle.snapshots(twin)[-1]["id"]
+
+    def rename_over(asked: Asked, forward: Forward) -> Answered | None:
+        answered = forward()
+        for path in twin.folder.rglob("*"):
+            target = table.folder / path.relative_to(twin.folder)
+            if path.is_file() and (not target.exists() or path.name in (f"snapshot-{newest}", "LATEST")):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                temporary = target.with_name(f"{target.name}.renaming")
+                temporary.write_bytes(path.read_bytes())
+                temporary.replace(target)
+        return answered
+
+    proxy.steps = [rename_over]
+    report = run(s3, proxy.endpoint)
+
+    assert report.status == "Compacted"
+    assert report.rounds == 2
+    assert oracle.read(table) == rows
+    assert (
+        json.loads((table.folder / "snapshot" / f"snapshot-{newest}").read_text())["commitKind"] == "APPEND"
+    )
+    for later in (SETTLED, 2 * SETTLED, 3 * SETTLED):
+        run(s3, shift=later)
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def test_runs_that_find_nothing_to_do_leave_the_probe_nowhere(
+    oracle: Oracle, s3: Bucket, table: Table
+) -> None:
+    run(s3)
+
+    run(s3)
+
+    assert [path.name for path in table.folder.rglob("*probe*")] == []
