@@ -17,8 +17,8 @@ from lithify.resources.quantities import quantity_bytes
 MIB = 1 << 20
 
 BYTES_PER_SECOND = 16 * MIB
-"""What one task slot reads, merges and writes as long as nothing better is known of a table: about a third of
-what docs/benchmarks.md shows for one core and a local disk."""
+"""What one task slot reads, merges and writes as long as nothing better is known of a table. In
+docs/benchmarks.md one core writes twice as much to a local disk; object stores and wide rows take longer."""
 _SLOWEST, _FASTEST = 1 * MIB, 256 * MIB
 _LEAST_LEARNED = 10
 """Seconds of work below which a run says little about the next one: files were opened, hardly read."""
