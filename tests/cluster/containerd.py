@@ -40,6 +40,7 @@ disabled_plugins = [
 """
 SOCKET = "/run/containerd/containerd.sock"
 PAUSE = "localhost/lithify/pause:test"
+UNNAMED = "sha256:"
 CHUNK = 1 << 20
 
 
@@ -78,6 +79,14 @@ class Images:
         if names:
             self._ctr("containers", "remove", *names)
         return bool(names)
+
+    def forget_replaced(self) -> None:
+        """Removes images whose name another one has by now; with no container left, nobody misses them."""
+        listed = self._listed()
+        named = {digest for name, digest in listed if not name.startswith(UNNAMED)}
+        # The part for pods gives every image a second name, which stays with it.
+        if replaced := [name for name, digest in listed if name.startswith(UNNAMED) and digest not in named]:
+            self._ctr("images", "remove", *replaced)
 
     def is_ready(self) -> bool:
         """Whether containerd answers."""

@@ -18,7 +18,7 @@ from cluster.control_plane import CONTROLLERS, READY_SECONDS, ControlPlane, Plac
 from cluster.kubectl import Kubectl, KubectlFailed
 from cluster.namespaces import Namespaces, run
 from cluster.processes import Program
-from cluster.slots import HeldSlot, Slot
+from cluster.slots import HeldSlot, Slot, unheld
 from cluster.small_images import write_pause
 
 NODE_CONTROLLERS = (
@@ -107,13 +107,14 @@ class NodeCluster:
 
     def _start(self, crds: Path | None) -> None:
         (self._state / "logs").mkdir(parents=True, exist_ok=True)
+        for left in unheld():
+            # Its supervisor may have been killed; the kernel removes everything else by itself.
+            cgroups.remove(left.name)
         self._held = HeldSlot()
         slot = self._held.slot
-        # What a supervisor has left that was killed.
-        cgroups.remove(slot.name)
         cgroups.make(slot.name)
         self._enter(slot)
-        images = self._start_containerd(slot)
+        containerd = self._start_containerd(slot)
         place = Place(
             address=str(slot.address),
             services=slot.services,
@@ -123,9 +124,7 @@ class NodeCluster:
         )
         self._plane = ControlPlane(self._programs, self._state, place)
         self._plane.start(crds)
-        pause = self._state / "pause.tar"
-        write_pause(pause, self._programs)
-        images.import_image(pause)
+        self._prepare_images(containerd)
         self._start_node(slot, self._plane)
         self._write_answer(slot)
 
@@ -140,19 +139,24 @@ class NodeCluster:
             folder.mkdir(exist_ok=True)
         run("mount", "--rbind", str(self._state / "kubelet"), kubelet.ROOT)
 
-    def _start_containerd(self, slot: Slot) -> Images:
+    def _start_containerd(self, slot: Slot) -> Program:
         config = self._state / "containerd.toml"
-        plugins, networks = packages.plugins(self._packages), self._state / "networks"
-        write_config(config, slot.images, plugins, networks)
+        write_config(config, slot.images, packages.plugins(self._packages), self._state / "networks")
+        return self._run("containerd", "containerd", f"--config={config}")
+
+    def _prepare_images(self, containerd: Program) -> None:
+        """Has containerd forget what earlier nodes had, and gives it the image that all pods begin with."""
         images = Images((), self._environment)
-        containerd = self._run("containerd", "containerd", f"--config={config}")
         containerd.wait_until(images.is_ready, READY_SECONDS)
         if images.forget_containers():
+            # Its part for pods has read the list when it started.
             containerd.kill()
             self._running.remove(containerd)
-            containerd = self._run("containerd", "containerd", f"--config={config}")
-            containerd.wait_until(images.is_ready, READY_SECONDS)
-        return images
+            self._run("containerd", *containerd.command).wait_until(images.is_ready, READY_SECONDS)
+        images.forget_replaced()
+        pause = self._state / "pause.tar"
+        write_pause(pause, self._programs)
+        images.import_image(pause)
 
     def _start_node(self, slot: Slot, plane: ControlPlane) -> None:
         options = kubelet.kubelet(self._state, slot, plane.kubeconfig, plane.credentials)

@@ -7,6 +7,7 @@ addresses are of 198.18.0.0/15, which are set aside for tests of networks and le
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -76,15 +77,28 @@ class HeldSlot:
         self._lock.close()
 
 
-def _take() -> tuple[Slot, IO[str]]:
-    LOCKS.mkdir(parents=True, exist_ok=True)
+def unheld() -> Iterator[Slot]:
+    """The slots that nobody has, each held while it is looked at; not for a process that holds one itself."""
     for number in range(SLOTS):
-        lock = (LOCKS / f"lithify-node-{number}").open("w")
-        try:
-            # lockf's locks belong to this process alone: no program that it starts can hold one for longer.
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-        else:
+        if (lock := _try(number)) is not None:
+            with lock:
+                yield Slot(number)
+
+
+def _take() -> tuple[Slot, IO[str]]:
+    for number in range(SLOTS):
+        if (lock := _try(number)) is not None:
             return Slot(number), lock
     raise NoSlot(f"{SLOTS} test nodes run on this machine already")
+
+
+def _try(number: int) -> IO[str] | None:
+    LOCKS.mkdir(parents=True, exist_ok=True)
+    lock = (LOCKS / f"lithify-node-{number}").open("w")
+    try:
+        # lockf's locks belong to this process alone: no program that it starts can hold one for longer.
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        return None
+    return lock
