@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from cluster.kubectl import Kubectl
 
 TABLES = "lake"
 WIDE, NARROW = "lithify-wide", "lithify-narrow"
-VALUES = {
+VALUES: Mapping[str, Mapping[str, Any]] = {
     # All namespaces, by a ClusterRole.
     WIDE: {"drivers": {"namespaces": [TABLES]}},
     # One namespace, by Roles; what is of the whole cluster is the other release's.
@@ -35,27 +36,36 @@ VALUES = {
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A control plane with the chart in it."""
+    """A control plane with the chart in it; the values of each release, by its namespace."""
 
     kubectl: Kubectl
     folder: Path
+    values: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def helm(self, *arguments: str, values: Path | None = None) -> str:
-        """Runs Helm on it."""
-        given = () if values is None else ("--values", str(values))
+    def install(self, release: str, values: Mapping[str, Any]) -> None:
+        """Installs a release into a namespace of this name; it may take definitions over from another one."""
+        self.values[release] = values
+        self.helm("install", release, str(CHART), "--create-namespace", "--take-ownership")
+
+    def helm(self, action: str, release: str, *arguments: str) -> str:
+        """Has Helm do something to a release, with its values."""
+        values = self.folder / f"{release}.json"
+        values.write_text(json.dumps(self.values[release]), encoding="utf-8")
+        given = () if action == "uninstall" else ("--values", str(values))
+        where = ("--namespace", release, "--kubeconfig", str(self.kubectl.kubeconfig))
         result = subprocess.run(
-            [str(helm()), *arguments, *given, "--kubeconfig", str(self.kubectl.kubeconfig)],
+            [str(helm()), action, "lithify", *arguments, *given, *where],
             capture_output=True,
             text=True,
             check=False,
             env={"HOME": str(self.folder), "PATH": os.environ["PATH"]},
         )
-        assert result.returncode == 0, f"helm {' '.join(arguments)}: {result.stderr}"
+        assert result.returncode == 0, f"helm {action} {release}: {result.stderr}"
         return result.stdout
 
     def rendered(self, release: str) -> Rendered:
         """What was installed."""
-        return render(VALUES[release], namespace=release)
+        return render(self.values[release], namespace=release)
 
     def container(self, release: str, kind: str = "Deployment") -> Object:
         """The container of the operator, or of the hook."""
@@ -79,12 +89,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     with supervisor.held(folder / "cluster") as kubeconfig:
         kubectl = Kubectl(built() / "kubectl", kubeconfig, folder / "kubectl-cache")
         kubectl("create", "namespace", TABLES)
+        kubectl("-n", TABLES, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
         found = Installed(kubectl, folder)
         for release, values in VALUES.items():
-            path = folder / f"{release}.json"
-            path.write_text(json.dumps(values), encoding="utf-8")
-            found.helm(
-                *("install", "lithify", str(CHART), "--create-namespace", "--namespace", release), values=path
-            )
+            found.install(release, values)
         kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         yield found

@@ -13,7 +13,7 @@ import yaml
 
 from chart.accounts import kubeconfig_of
 from chart.cases import CASES
-from chart.conftest import NARROW, TABLES, WIDE, Installed
+from chart.conftest import TABLES, WIDE, Installed
 from chart.rendering import CHART, Object, render
 from cluster.kubectl import Kubectl
 from lithify.resources.crd import DEFINITIONS
@@ -103,10 +103,7 @@ def test_an_upgrade_changes_definitions_and_disturbs_no_run(installed: Installed
     # As an older release would have left it.
     forget = [{"op": "remove", "path": "/spec/names/categories"}]
     kubectl("patch", "crd", name, "--type=json", "-p", json.dumps(forget))
-    installed.helm(
-        *("upgrade", "lithify", str(CHART), "--namespace", WIDE, "--set", "replicaCount=3"),
-        values=installed.folder / f"{WIDE}.json",
-    )
+    installed.helm("upgrade", WIDE, str(CHART), "--take-ownership", "--set", "replicaCount=3")
     found = kubectl.get("crd", name)
     assert found["spec"]["names"]["categories"]
     assert found["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
@@ -126,26 +123,39 @@ def test_definitions_applied_by_hand_can_be_taken_over(installed: Installed) -> 
     for definition in DEFINITIONS:
         name = f"{definition.kind.plural}.{definition.kind.group}"
         installed.kubectl("patch", "crd", name, "--type=json", "-p", json.dumps(strip))
-    values = installed.folder / f"{WIDE}.json"
-    installed.helm(
-        *("upgrade", "lithify", str(CHART), "--namespace", WIDE, "--take-ownership"), values=values
-    )
+    installed.helm("upgrade", WIDE, str(CHART), "--take-ownership")
     for definition in DEFINITIONS:
         found = installed.kubectl.get("crd", f"{definition.kind.plural}.{definition.kind.group}")
         assert found["metadata"]["annotations"]["meta.helm.sh/release-namespace"] == WIDE
 
 
-@pytest.mark.parametrize("release", [NARROW, WIDE])
+LEAVING: dict[str, dict[str, Any]] = {
+    "leaving-the-cluster": {"drivers": {"namespaces": ["leaving-the-cluster-tables"]}},
+    "leaving-a-namespace": {
+        "watchNamespaces": ["leaving-a-namespace-tables"],
+        "rbac": {"aggregatedRoles": False},
+        "crds": {"install": False},
+    },
+}
+
+
+@pytest.mark.parametrize("release", LEAVING)
 def test_uninstalling_lets_go_of_everything_but_what_was_declared(
     installed: Installed, release: str, tmp_path: Path
 ) -> None:
     """The hook's own steps, with the hook's own rights; nothing runs pods here, so its pod is a process."""
-    kubectl = installed.kubectl.within(TABLES)
+    tables = f"{release}-tables"
+    installed.kubectl("create", "namespace", tables)
+    installed.kubectl("-n", tables, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
+    installed.install(release, {**LEAVING[release], "fullnameOverride": release})
+    kubectl, home = installed.kubectl.within(tables), installed.kubectl.within(release)
     driver(kubectl, "in-flight")
-    home = installed.kubectl.within(release)
+
     hook = [found for found in installed.rendered(release).objects if _is_hook(found)]
-    home.apply(*(found for found in hook if found["kind"] != "Job"))
-    account = _job(hook)["spec"]["template"]["spec"]["serviceAccountName"]
+    rights = [found for found in hook if found["kind"] != "Job"]
+    home.apply(*rights)
+    (job,) = (found for found in hook if found["kind"] == "Job")
+    account = job["spec"]["template"]["spec"]["serviceAccountName"]
     kubeconfig = kubeconfig_of(installed.kubectl, release, account, tmp_path)
     released = subprocess.run(
         [LITHIFY, *installed.container(release, "Job")["args"], "--kubeconfig", str(kubeconfig)],
@@ -160,28 +170,18 @@ def test_uninstalling_lets_go_of_everything_but_what_was_declared(
     deployment = installed.rendered(release).one("Deployment")["metadata"]["name"]
     assert home.get("deployment", deployment)["spec"]["replicas"] == 0
     assert home("get", "leases", "-o", "name") == ""
+    home("delete", *(f"{found['kind']}/{found['metadata']['name']}" for found in rights))
 
-    installed.helm("uninstall", "lithify", "--namespace", release, "--no-hooks")
-    home(
-        "delete",
-        *(f"{found['kind']}/{found['metadata']['name']}" for found in hook if found["kind"] != "Job"),
-    )
-    left = home("get", "deployments,services,roles,rolebindings,networkpolicies", "-o", "name").split()
-    assert left == []
+    installed.helm("uninstall", release, "--no-hooks")
+    left = home("get", "deployments,services,roles,rolebindings,networkpolicies,pods", "-o", "name")
+    assert left == ""
     assert kubectl("get", "compaction", "in-flight", "-o", "name")
-    kubectl("delete", "compaction", "in-flight")
-    if release == WIDE:
-        # Last, as other tests use what is in there.
-        installed.kubectl("delete", "namespace", TABLES, WIDE, NARROW, "--timeout=120s")
-        assert len(installed.kubectl.get("crd")["items"]) == len(DEFINITIONS)
+    installed.kubectl("delete", "namespace", tables, release, "--timeout=120s")
+    assert len(installed.kubectl.get("crd")["items"]) == len(DEFINITIONS)
 
 
 def _is_hook(found: Object) -> bool:
     return "helm.sh/hook" in found["metadata"].get("annotations", {})
-
-
-def _job(hook: list[Object]) -> Object:
-    return next(found for found in hook if found["kind"] == "Job")
 
 
 def test_the_examples_of_batch_schedulers_are_accepted(strict: Kubectl) -> None:
