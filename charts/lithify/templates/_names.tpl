@@ -22,9 +22,15 @@
 {{- .Values.serviceAccount.name | default (include "lithify.operator" .) -}}
 {{- end -}}
 
-{{- define "lithify.selector" -}}
+{{/* Selects the pods of this release: the operator's and the hook's. */}}
+{{- define "lithify.release" -}}
 app.kubernetes.io/name: {{ include "lithify.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* Selects the operator's pods. */}}
+{{- define "lithify.selector" -}}
+{{ include "lithify.release" . }}
 app.kubernetes.io/component: operator
 {{- end -}}
 

@@ -215,16 +215,36 @@ def test_selectors_select_the_operators_pods_alone(case: str, rendered: Render) 
     selectors = [one["spec"]["selector"]["matchLabels"] for one in found.of("PodDisruptionBudget")]
     selectors += [one["spec"]["selector"] for one in found.of("Service")]
     selectors += [
-        one["spec"]["podSelector"]["matchLabels"]
-        for one in found.of("NetworkPolicy")
-        if one["metadata"]["name"].endswith("-operator")
-    ]
-    selectors += [
         one["labelSelector"]["matchLabels"] for one in template["spec"].get("topologySpreadConstraints", [])
     ]
     assert all(selector == wanted for selector in selectors)
     assert wanted.items() <= template["metadata"]["labels"].items()
     assert not any(wanted.items() <= one["spec"]["template"]["metadata"]["labels"].items() for one in job)
+
+
+def shown() -> dict[str, dict[str, Any]]:
+    """Values that the pages show, by page and place."""
+    fence = "```yaml values\n"
+    return {
+        f"{page.name} {number}": yaml.safe_load(block.split("```")[0])
+        for page in sorted((CHART.parents[1] / "docs").glob("*.md"))
+        for number, block in enumerate(page.read_text(encoding="utf-8").split(fence)[1:], 1)
+    }
+
+
+@pytest.mark.parametrize("values", shown().values(), ids=shown())
+def test_values_that_the_pages_show_are_accepted(values: dict[str, Any]) -> None:
+    assert render(values).objects
+
+
+@pytest.mark.parametrize("case", ["defaults", "openshift"])
+def test_the_network_policy_is_for_the_hook_as_well(case: str, rendered: Render) -> None:
+    """Or a namespace that lets nothing out would not let go of the release."""
+    found = rendered(case)
+    wanted = found.one("NetworkPolicy", "lithify-operator")["spec"]["podSelector"]["matchLabels"]
+    labels = [template["metadata"]["labels"] for template in pods(found)]
+    assert len(labels) == 2
+    assert all(wanted.items() <= one.items() for one in labels)
 
 
 REFUSED: dict[str, dict[str, Any]] = {

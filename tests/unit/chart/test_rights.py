@@ -130,4 +130,5 @@ def test_owners_of_tables_cannot_say_what_pods_are_like(rendered: Render) -> Non
 def test_the_hook_may_do_one_thing_more_than_the_operator(rendered: Render) -> None:
     (role,) = named(rendered("defaults"), "lithify-release")
     assert grants([role]) == {(DEPLOYMENT.group, f"{DEPLOYMENT.plural}/scale", "patch")}
+    assert grants([role]) == explained("lithify-release")
     assert [rule["resourceNames"] for rule in role["rules"]] == [["lithify-operator"]]
