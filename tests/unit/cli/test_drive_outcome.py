@@ -35,6 +35,7 @@ REASONS = {
     errors.CorruptTable: Reason.CORRUPT_TABLE,
     errors.MissingFile: Reason.CORRUPT_TABLE,
     errors.StorageError: Reason.STORAGE_UNAVAILABLE,
+    errors.StorageUnavailable: Reason.STORAGE_UNAVAILABLE,
     errors.CatalogUnavailable: Reason.STORAGE_UNAVAILABLE,
     errors.CommitUnknown: Reason.STORAGE_UNAVAILABLE,
     errors.CommitConflict: Reason.COMMIT_CONFLICT,
