@@ -42,6 +42,7 @@ def dependencies(source: Path, target: Path) -> None:
     """Installs what the package needs without its extras."""
     install(locked(source), target)
     prune(target, lines_of(HERE / "prune.txt"))
+    strip(target)
     compile_all(target)
 
 
@@ -88,20 +89,39 @@ def install(entries: Sequence[str], target: Path) -> None:
 
 
 def prune(folder: Path, patterns: Sequence[str]) -> None:
-    """Takes files and folders out.
+    """Takes files and folders out, but leaves what a pattern with `!` matches.
 
     Raises:
         SystemExit: a pattern matches nothing.
     """
+    kept = {path for pattern in patterns if pattern[0] == "!" for path in matching(folder, pattern[1:])}
     for pattern in patterns:
-        found = [path for path in folder.glob(pattern) if path.exists() or path.is_symlink()]
-        if not found:
-            sys.exit(f"{pattern} matches nothing in {folder}: the list of what to take out is out of date")
-        for path in found:
+        for path in matching(folder, pattern) if pattern[0] != "!" else ():
+            if path in kept:
+                continue
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
+                shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
+
+
+def matching(folder: Path, pattern: str) -> list[Path]:
+    """The files and folders that a pattern matches, deepest first."""
+    found = sorted(folder.glob(pattern), reverse=True)
+    if not found:
+        sys.exit(f"{pattern} matches nothing in {folder}: the list of what to take out is out of date")
+    return found
+
+
+def strip(folder: Path) -> None:
+    """Takes symbols for debuggers out of compiled modules. Libraries that were patched to be moved stay whole."""
+    for path in sorted(folder.rglob("*.so*")):
+        if path.is_symlink() or path.parent.name.endswith(".libs"):
+            continue
+        stripped = path.with_name(path.name + ".stripped")
+        subprocess.run(["strip", "--strip-unneeded", "-o", str(stripped), str(path)], check=True)
+        stripped.chmod(path.stat().st_mode & 0o777)
+        stripped.replace(path)
 
 
 def keep_jars(folder: Path, names: Sequence[str]) -> None:

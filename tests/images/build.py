@@ -1,36 +1,29 @@
-"""Builds images from Dockerfiles: each instruction that changes files makes a layer, and is run once per machine.
+"""Builds images from Dockerfiles: each instruction that changes files makes a layer, once per machine.
 
-Called by `python -m images build`, which says where the archives are. A layer's key is a hash of everything that
-goes into it: the layers below, the instruction, what it copies. Another key is another folder, so nothing has to
-be invalidated.
+Called by `python -m images build`, which says where the archives are, and by tests, which look into images. A
+layer's key is a hash of the layers below, the instruction, and what it reads of the repository.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
 import shutil
 import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from building.go_programs import cache_home
 from cluster.archive import write_archive
-from images import debian, layers
+from images import cache, debian
+from images.cache import MOMENT, content_of, key_of, made
 from images.dockerfile import Instruction, Stage, configuration, read_file
 from images.root import Root
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 IMAGES = ("operator", "spark")
-MOMENT = 1_767_225_600
-"""The start of 2026, in seconds: no file of an image is later."""
-KEPT = 3
+KEPT = 2
 """Sets of archives that stay on the machine."""
 TRUSTED = Path("/etc/ssl/certs/ca-certificates.crt")
 """Whom this machine trusts: packages may come through a proxy with a certificate of its own."""
@@ -46,18 +39,17 @@ class Image:
 
     name: str
     layers: tuple[Path, ...]
-    config: Mapping[str, object]
+    config: Mapping[str, Any]
 
     @property
     def environment(self) -> dict[str, str]:
         """Its environment variables."""
-        return dict(pair.split("=", 1) for pair in self.config["Env"])  # type: ignore[attr-defined]
+        return dict(pair.split("=", 1) for pair in self.config["Env"])
 
     @property
     def root(self) -> Root:
         """Its root file system, read-only, for its user, with names of hosts as a pod has them."""
-        hosts = {"/etc/hosts": Path("/etc/hosts")}
-        return Root(self.layers, shared=hosts, user=str(self.config["User"]))
+        return Root(self.layers, shared={"/etc/hosts": Path("/etc/hosts")}, user=self.config["User"])
 
 
 def build_archives() -> Path:
@@ -68,23 +60,23 @@ def build_archives() -> Path:
         RuntimeError: the base cannot be made.
     """
     images = [build(name) for name in IMAGES]
-    digest = hashlib.sha256()
-    for image in images:
-        digest.update(json.dumps([[path.name for path in image.layers], image.config]).encode())
-    folder = _home() / "archives" / digest.hexdigest()[:16]
-    with _locked(_home() / "archives.lock"):
+    key = key_of(*(json.dumps([[path.name for path in image.layers], image.config]) for image in images))
+    folder = cache.home() / "archives" / key
+    with cache.locked(cache.home() / "archives.lock"):
         if not folder.is_dir():
             _write_archives(images, folder)
         os.utime(folder)
-        _forget_old(folder.parent)
+        newest = sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in newest[KEPT:]:
+            shutil.rmtree(path)
+    cache.forget_unused()
     return folder
 
 
 def build(name: str) -> Image:
     """Builds one image; raises like `build_archives`."""
     stages = read_file(REPOSITORY / "spark-images" / name / "Dockerfile")
-    built = _Builder(stages).stage(name)
-    return Image(name, built, configuration(stages, name))
+    return Image(name, _Builder(stages).stage(name), configuration(stages, name))
 
 
 def _write_archives(images: Sequence[Image], folder: Path) -> None:
@@ -92,26 +84,11 @@ def _write_archives(images: Sequence[Image], folder: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     for image in images:
-        tars = [_tar(layer) for layer in image.layers]
+        tars = [cache.tar_of(layer) for layer in image.layers]
         write_archive(
             scratch / f"{image.name}.tar", f"localhost/lithify/{image.name}:test", image.config, tars
         )
     scratch.rename(folder)
-
-
-def _forget_old(folder: Path) -> None:
-    newest = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in newest[KEPT:]:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _tar(layer: Path) -> Path:
-    tar = layer.with_name(layer.name + ".tar")
-    if not tar.exists():
-        scratch = tar.with_suffix(".new")
-        layers.write_tar(layer, scratch)
-        scratch.rename(tar)
-    return tar
 
 
 class _Builder:
@@ -119,49 +96,42 @@ class _Builder:
 
     def __init__(self, stages: Mapping[str, Stage]) -> None:
         self._stages = stages
+        self._made: dict[str, tuple[Path, ...]] = {}
 
     def stage(self, name: str) -> tuple[Path, ...]:
-        """The layers of a stage, the lowest first."""
-        stage = self._stages[name]
-        below = self.stage(stage.base) if stage.base in self._stages else (_base(stage.base),)
-        for instruction in stage.instructions:
-            if instruction.word == "RUN":
-                below = (*below, self._run(below, instruction))
-            elif instruction.word == "COPY":
-                below = (*below, self._copy(below, instruction))
-        return below
+        """The layers of a stage, the lowest first; instructions that change nothing have none."""
+        if name not in self._made:
+            stage = self._stages[name]
+            below = self.stage(stage.base) if stage.base in self._stages else (_base(stage.base),)
+            given: dict[str, str] = {}
+            for instruction in stage.instructions:
+                if instruction.word == "ENV":
+                    given |= instruction.pairs
+                elif (layer := self._layer(below, instruction, given)) is not None and any(layer.iterdir()):
+                    below = (*below, layer)
+            self._made[name] = below
+        return self._made[name]
 
-    def _run(self, below: tuple[Path, ...], instruction: Instruction) -> Path:
-        key = _key(below[-1].name, instruction.rest, json.dumps(dict(instruction.options)))
-
-        def make(folder: Path) -> None:
-            work = folder.with_name(folder.name + ".work")
-            work.mkdir()
-            root = Root(below, written=folder, shared=_shared(instruction))
-            done = root.run(["/bin/sh", "-c", instruction.rest], _environment(), stdout=subprocess.DEVNULL)
-            shutil.rmtree(work)
-            if done.returncode != 0:
-                raise BuildFailed(f"failed: RUN {instruction.rest}")
-
-        return _made(key, f"RUN {instruction.rest}", make)
+    def _layer(
+        self, below: tuple[Path, ...], instruction: Instruction, given: Mapping[str, str]
+    ) -> Path | None:
+        if instruction.word == "RUN":
+            return _run(below, instruction, given)
+        return self._copy(below, instruction) if instruction.word == "COPY" else None
 
     def _copy(self, below: tuple[Path, ...], instruction: Instruction) -> Path:
         *sources, target = instruction.words
         origin = instruction.options.get("from")
-        found = (
-            [REPOSITORY / source for source in sources]
-            if origin is None
-            else [self._in_stage(origin, source) for source in sources]
-        )
-        # By content, not by where it comes from: what a stage made anew and alike is the same layer.
-        content = [_digest(path) for path in found]
-        key = _key(below[-1].name, instruction.rest, instruction.options.get("chmod", ""), *content)
+        found = [self._in_stage(origin, source) if origin else REPOSITORY / source for source in sources]
+        mode = instruction.options.get("chmod", "")
+        # By content, not by where it comes from: what a stage has made anew and alike is the same layer.
+        key = key_of(below[-1].name, instruction.rest, mode, *map(content_of, found))
 
         def make(folder: Path) -> None:
             for source in found:
-                _copy_into(folder, source, target, instruction.options.get("chmod"))
+                _copy_into(folder, source, target, mode)
 
-        return _made(key, f"COPY {instruction.rest}", make)
+        return made(key, f"COPY {instruction.rest}", make)
 
     def _in_stage(self, stage: str, source: str) -> Path:
         """Where a file or folder of a stage is: in the last layer that has it."""
@@ -171,11 +141,31 @@ class _Builder:
         raise BuildFailed(f"there is no {source} in the stage {stage}")
 
 
-def _copy_into(folder: Path, source: Path, target: str, mode: str | None) -> None:
+def _run(below: tuple[Path, ...], instruction: Instruction, given: Mapping[str, str]) -> Path:
+    source = _mount(instruction).get("source")
+    read = [content_of(REPOSITORY / source)] if source else []
+    settings = json.dumps([dict(instruction.options), dict(given)])
+
+    def make(folder: Path) -> None:
+        work = folder.with_name(folder.name + ".work")
+        work.mkdir()
+        root = Root(below, written=folder, shared=_shared(instruction))
+        words = ["/bin/sh", "-c", instruction.rest]
+        done = root.run(words, _environment() | given, stdout=subprocess.DEVNULL)
+        shutil.rmtree(work)
+        shutil.rmtree(folder / "root" / ".cache", ignore_errors=True)  # the place of uv's cache
+        if done.returncode != 0:
+            raise BuildFailed(f"failed: RUN {instruction.rest}")
+
+    return made(key_of(below[-1].name, instruction.rest, settings, *read), f"RUN {instruction.rest}", make)
+
+
+def _copy_into(folder: Path, source: Path, target: str, mode: str) -> None:
     """Copies a file or the content of a folder to where it belongs in a layer, as Docker does."""
     place = folder / target.strip("/")
     if source.is_dir():
-        shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True, copy_function=_link)
+        without = shutil.ignore_patterns() if _is_kept(source) else shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True, copy_function=_link, ignore=without)
         return
     place = place / source.name if target.endswith("/") else place
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -184,11 +174,15 @@ def _copy_into(folder: Path, source: Path, target: str, mode: str | None) -> Non
 
 
 def _link(source: str, target: str) -> None:
-    """A second name for a file of another layer: layers are never changed."""
-    if Path(source).is_relative_to(_home()):
+    """A second name for a file of another layer, because layers do not change; else a copy."""
+    if _is_kept(Path(source)):
         os.link(source, target, follow_symlinks=False)
     else:
         shutil.copyfile(source, target)
+
+
+def _is_kept(path: Path) -> bool:
+    return path.is_relative_to(cache.home())
 
 
 def _environment() -> dict[str, str]:
@@ -201,93 +195,39 @@ def _environment() -> dict[str, str]:
     }
     if TRUSTED.exists():
         environment |= dict.fromkeys(("SSL_CERT_FILE", "PIP_CERT"), "/tmp/certificates.crt")
-    ways = {name for name in os.environ if name.lower() in {"http_proxy", "https_proxy", "no_proxy"}}
-    return environment | {
-        name: os.environ[name] for name in ways | {"PIP_INDEX_URL", "UV_DEFAULT_INDEX"} & os.environ.keys()
-    }
+    ways = {"http_proxy", "https_proxy", "no_proxy", "pip_index_url", "uv_default_index"}
+    return environment | {name: value for name, value in os.environ.items() if name.lower() in ways}
 
 
 def _shared(instruction: Instruction) -> dict[str, Path]:
-    """What instructions see of this machine: names of hosts, and uv's cache, where the wheels already are."""
+    """What instructions see of this machine: names of hosts, whom to trust, and what they ask for."""
     shared = {path: Path(path) for path in ("/etc/resolv.conf", "/etc/hosts")}
     if TRUSTED.exists():
         shared["/tmp/certificates.crt"] = TRUSTED
-    if mount := instruction.options.get("mount"):
-        options = dict(option.split("=", 1) for option in mount.split(","))
-        if options["type"] != "cache" or options["target"] != "/root/.cache/uv":
-            raise BuildFailed(f"RUN --mount={mount} is not known to tests/images")
-        cache = Path(os.environ.get("UV_CACHE_DIR") or Path.home() / ".cache" / "uv")
-        cache.mkdir(parents=True, exist_ok=True)
-        shared["/root/.cache/uv"] = cache
+    match _mount(instruction):
+        case {"type": "cache", "target": "/root/.cache/uv" as target}:
+            # The cache of this machine, where the wheels already are.
+            shared[target] = Path(os.environ.get("UV_CACHE_DIR") or Path.home() / ".cache" / "uv")
+            shared[target].mkdir(parents=True, exist_ok=True)
+        case {"type": "bind", "source": source, "target": target} if target.startswith("/tmp/"):
+            shared[target] = REPOSITORY / source
+        case other if other:
+            raise BuildFailed(f"RUN --mount={instruction.options['mount']} is not known to tests/images")
     return shared
+
+
+def _mount(instruction: Instruction) -> dict[str, str]:
+    mount = instruction.options.get("mount", "")
+    return dict(option.split("=", 1) for option in mount.split(",") if option)
 
 
 def _base(reference: str) -> Path:
     """The layer that stands for an image of a registry."""
     if not reference.startswith(f"debian:{debian.RELEASE}-"):
         raise BuildFailed(f"{reference} cannot be made of packages; the base is debian:{debian.RELEASE}-...")
-    key = _key(*debian.OPTIONS, *debian.SOURCES)
 
     def make(folder: Path) -> None:
         folder.rmdir()
         debian.make_base(folder, MOMENT)
-        shutil.rmtree(folder / "dev")
-        (folder / "dev").mkdir()
-        for name in ("resolv.conf", "hosts"):
-            (folder / "etc" / name).write_text("")
 
-    return _made(key, f"FROM {reference}", make)
-
-
-def _made(key: str, what: str, make: object) -> Path:
-    """The layer with a key, made unless it is there."""
-    folder = _home() / "layers" / key
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if folder.is_dir():
-        return folder
-    with _locked(folder.with_name(key + ".lock")):
-        if not folder.is_dir():
-            began = time.monotonic()
-            scratch = folder.with_name(f".{key}")
-            for leftover in (scratch, scratch.with_name(scratch.name + ".work")):
-                shutil.rmtree(leftover, ignore_errors=True)
-            scratch.mkdir()
-            make(scratch)  # type: ignore[operator]
-            shutil.rmtree(scratch / "root" / ".cache", ignore_errors=True)
-            layers.fix_times(scratch, MOMENT)
-            scratch.rename(folder)
-            print(f"{time.monotonic() - began:6.1f} s  {what[:100]}", file=sys.stderr)
-    return folder
-
-
-def _key(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _digest(path: Path) -> str:
-    """A hash of a file, or of all files in a folder with their names; bytecode that lies about is no part of it."""
-    if path.is_relative_to(_home()):
-        return _digest_of_layer(path)
-    digest = hashlib.sha256()
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    for file in files:
-        if "__pycache__" not in file.parts:
-            digest.update(f"{file.relative_to(path.parent)}\0".encode() + file.read_bytes())
-    return digest.hexdigest()
-
-
-def _digest_of_layer(path: Path) -> str:
-    """A hash of part of a layer: layers are known by their keys."""
-    relative = path.relative_to(_home() / "layers")
-    return relative.as_posix()
-
-
-def _home() -> Path:
-    return cache_home("images")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return made(key_of(*debian.OPTIONS, *debian.SOURCES), f"FROM {reference}", make)

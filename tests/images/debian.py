@@ -1,11 +1,12 @@
 """The base image, put together from Debian's packages: what a registry would give as `debian:bookworm-slim`.
 
-Used by `build`. mmdebstrap does it; its package is unpacked rather than installed, so this machine stays as it is.
+Used by `build`. mmdebstrap does it. Its package is unpacked, not installed: this machine stays as it is.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,6 +46,10 @@ def make_base(folder: Path, moment: int) -> None:
         programs = scratch / "unpacked" / "usr" / "bin"
         environment = {"PATH": f"{programs}:{os.environ['PATH']}", "SOURCE_DATE_EPOCH": str(moment)}
         _run(["mmdebstrap", *OPTIONS, RELEASE, str(folder), *SOURCES], scratch, environment)
+    shutil.rmtree(folder / "dev")
+    (folder / "dev").mkdir()
+    for name in ("resolv.conf", "hosts"):  # places to mount this machine's own on
+        (folder / "etc" / name).write_text("")
 
 
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:

@@ -1,7 +1,7 @@
 """Runs commands in the root file system of an image: layers laid over each other, in namespaces of their own.
 
-Used by `build` with a folder for what is written, and by tests without: then the root is read-only, as in a pod
-of ours, and /tmp is an empty folder. Needs root. Mounts are private to the command and go with it.
+Used by `build` with a folder for what is written, and by tests without: then the root is read-only, as in our
+pods, and /tmp is an empty folder. Needs root. Mounts are private to the command and go with it.
 """
 
 from __future__ import annotations
