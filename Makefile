@@ -30,15 +30,15 @@ $(READY): pyproject.toml uv.lock
 ##@ Develop
 
 check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once warm)
-	$(BIN)/ruff check operator tests
-	$(BIN)/ruff format --check --quiet operator tests
+	$(BIN)/ruff check operator spark-images tests
+	$(BIN)/ruff format --check --quiet operator spark-images tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "not oracle and not thorough" tests/unit
 
 format: $(READY) ## Format and fix what can be fixed
-	$(BIN)/ruff check --fix operator tests
-	$(BIN)/ruff format operator tests
+	$(BIN)/ruff check --fix operator spark-images tests
+	$(BIN)/ruff format operator spark-images tests
 
 oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Maven)
 	cd tests && $(CURDIR)/$(BIN)/python -c "from oracle.client import build; build()"

@@ -1,7 +1,7 @@
 """Puts the Python side of the images together: the same for the Dockerfiles and for tests/images.
 
-Run by a Python 3.11 with uv beside it. Knows nothing of images: it fills folders. What it makes depends on its
-input alone: bytecode is compiled without times, and files of the JVM get one fixed time.
+Run by a Python 3.11 with uv beside it. Knows nothing of images: it fills folders. What it makes depends on
+its input alone: bytecode is compiled without times, and jars get one fixed time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = "/usr/local/lib/python3.11/dist-packages"
 """Where the folders end up in the images; tracebacks show it. Debian's Python looks there by itself."""
 MODIFIED = 1_577_836_800
-"""The time that jars get, in seconds: the JVM's archive of loaded classes holds only for jars of the same time."""
+"""The time that jars get, in seconds: an archive of their classes holds only for jars of the same time."""
 
 
 def main() -> None:
@@ -114,7 +114,7 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def strip(folder: Path) -> None:
-    """Takes symbols for debuggers out of compiled modules. Libraries that were patched to be moved stay whole."""
+    """Takes symbols for debuggers out of compiled modules; libraries that were patched are left alone."""
     for path in sorted(folder.rglob("*.so*")):
         if path.is_symlink() or path.parent.name.endswith(".libs"):
             continue

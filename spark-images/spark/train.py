@@ -2,7 +2,7 @@
 
 Run when the image is built, inside of it. A driver and an executor run a small job here as they would in a
 cluster: what stands in for the API server answers the driver's requests and, where a kubelet would start a
-container, starts the image's entrypoint. The JVMs write down which classes they load, and a last one archives them.
+container, starts the image's entrypoint. The JVMs write down which classes they load, a last one archives them.
 """
 
 from __future__ import annotations
@@ -152,9 +152,10 @@ def train(folder: Path) -> list[Path]:
     cluster = Cluster()
     threading.Thread(target=cluster.serve_forever, daemon=True).start()
     lists = {who: folder / f"{who}.classes" for who in ("driver", "executor")}
+    java = {who: f"{OPTIONS} -Djava.io.tmpdir={folder} -XX:DumpLoadedClassList={lists[who]}" for who in lists}
     settings = {
-        "spark.driver.extraJavaOptions": f"{OPTIONS} -Djava.io.tmpdir={folder} -XX:DumpLoadedClassList={lists['driver']}",
-        "spark.executor.extraJavaOptions": f"{OPTIONS} -Djava.io.tmpdir={folder} -XX:DumpLoadedClassList={lists['executor']}",
+        "spark.driver.extraJavaOptions": java["driver"],
+        "spark.executor.extraJavaOptions": java["executor"],
         "spark.driver.host": HOST,
         "spark.executor.instances": "1",
         "spark.executor.memory": "512m",

@@ -74,7 +74,7 @@ def tar_of(layer: Path) -> Path:
 def content_of(path: Path) -> str:
     """A hash of a file, or of what is in a folder: names, modes and content.
 
-    Bytecode that lies about in the repository is left out. What is in a layer is hashed once: it does not change.
+    Bytecode in the repository is left out. What is in a layer is hashed once, because it does not change.
     """
     if not path.is_relative_to(home()):
         return _hashed(path, without="__pycache__")
