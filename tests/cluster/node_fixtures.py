@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,9 @@ from cluster.node import Node
 from cluster.requirements import node_problem
 
 __all__ = ["Node", "node", "node_namespace"]
+
+GIVEN = "LITHIFY_TEST_NODE"
+"""The folder of a node that runs already, as `python -m cluster start --node --state FOLDER` starts one."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -29,8 +33,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     if (problem := node_problem()) is not None:
         pytest.skip(problem)
     base = tmp_path_factory.getbasetemp()
-    state = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "node"
-    with Node(state) as started:
+    own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "node"
+    with Node(Path(os.environ.get(GIVEN, own))) as started:
         yield started
 
 

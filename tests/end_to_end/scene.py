@@ -107,8 +107,13 @@ class Scene:
             ]
             return [run["metadata"]["name"] for run in runs]
 
-        assert self.story.wait(lambda: bool(names()), seconds), self.story.now(TABLES, care.lake)
+        assert self.story.wait(lambda: bool(names()), seconds), self.told(care)
         return names()[0]
+
+    def told(self, care: Care) -> list[str]:
+        """What the conditions of a LakeTable say, for messages."""
+        found = (self.story.now(TABLES, care.lake) or {}).get("status", {}).get("conditions", [])
+        return [f"{one['type']} {one['status']} {one['reason']}: {one['message']}" for one in found]
 
     def ready(self, care: Care, *, seconds: float = PATIENCE) -> Object:
         """A LakeTable as soon as it has been looked at with success."""

@@ -1,0 +1,48 @@
+"""A bucket of a real S3 server, in which Java has made tables; Java reads them in the server's own folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from end_to_end.objects import Object, secret
+from objectstore.server import S3Server
+from oracle.client import Table
+from support.tables import copy_of
+
+CREDENTIALS = "lake-credentials"
+_IN_SECRET = {"s3.access-key": "access-key", "s3.secret-key": "secret-key"}
+"""Catalog options that are secret, and what their keys in the Secret are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """One bucket.
+
+    Attributes:
+        server: who serves it.
+        bucket: its name.
+    """
+
+    server: S3Server
+    bucket: str
+
+    def copied(self, model: Table, word: str) -> Table:
+        """A copy of a table in a warehouse of its own, as Java sees it."""
+        return copy_of(model, self.server.buckets / self.bucket / word)
+
+    def catalog_of(self, table: Table) -> dict[str, Any]:
+        """The spec of the Catalog of a table's warehouse."""
+        options = self.server.options()
+        return {
+            "warehouse": f"s3://{self.bucket}/{Path(table.warehouse).name}",
+            "options": {name: value for name, value in options.items() if name not in _IN_SECRET},
+            "secretRef": {"name": CREDENTIALS, "options": dict(_IN_SECRET)},
+        }
+
+    def credentials(self) -> Object:
+        """The Secret that its Catalogs name."""
+        options: Mapping[str, str] = self.server.options()
+        return secret(CREDENTIALS, **{key: options[name] for name, key in _IN_SECRET.items()})
