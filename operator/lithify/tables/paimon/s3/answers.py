@@ -89,7 +89,7 @@ def _missing(path: str, answer: Answer) -> Exception:
     if answer.code == "NoSuchBucket":
         return StorageError(path, "the bucket does not exist")
     said = answer.text or "404"
-    return StorageUnavailable(path, f"what answers there ({said}) is no S3: look at s3.endpoint")
+    return StorageUnavailable(path, f"what answers there ({said}) seems to be no S3: look at s3.endpoint")
 
 
 def _translated(path: str, error: Exception) -> Exception:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from obstore.store import BackoffConfig, S3Credential
 
 _CONNECT_SECONDS = 5
-_SILENCE_SECONDS = 30
+SILENCE_SECONDS = 30
 """So long an answer, or the next piece of one, may take; an upload's part must be through by then, too."""
 _LONGEST_SECONDS = 300
 _RETRIES = 30
@@ -164,7 +164,7 @@ def _store(name: str, settings: Settings, keys: Callable[[], Keys] | None, retri
         config["region"] = settings.region
     client: dict[str, Any] = {
         "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
-        "read_timeout": timedelta(seconds=_SILENCE_SECONDS),
+        "read_timeout": timedelta(seconds=SILENCE_SECONDS),
         "timeout": timedelta(seconds=_LONGEST_SECONDS),
     }
     if endpoint is not None and endpoint.startswith("http://"):

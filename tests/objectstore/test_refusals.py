@@ -1,0 +1,155 @@
+"""Stores and catalogs that could lose a commit are refused before any work, and each says why."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import obstore
+import pytest
+from obstore.store import S3Store
+from pypaimon import CatalogFactory
+
+from lithify.errors import InvalidOption, NotAllowed, StorageUnavailable, UnsupportedTable
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from objectstore.fixtures import Bucket
+from objectstore.proxy import Answered, Asked, Forward, S3Proxy
+from objectstore.server import ACCESS_KEY, REGION, SECRET_KEY
+from objectstore.tables import IMPATIENT, address, run, small_table
+from support.cases import case
+
+
+def is_conditional(asked: Asked) -> bool:
+    return asked.is_conditional
+
+
+@pytest.fixture
+def proxy(s3: Bucket) -> Iterator[S3Proxy]:
+    with S3Proxy(s3.server, is_conditional) as started:
+        yield started
+
+
+def files(s3: Bucket) -> set[Path]:
+    return {path for path in s3.folder.rglob("lake/**/*") if path.is_file()}
+
+
+def overwrites(s3: Bucket) -> S3Store:
+    return S3Store(
+        s3.name,
+        endpoint=s3.server.endpoint,
+        region=REGION,
+        access_key_id=ACCESS_KEY,
+        secret_access_key=SECRET_KEY,
+        client_options={"allow_http": True},
+    )
+
+
+def test_a_store_that_ignores_the_condition(s3: Bucket, proxy: S3Proxy) -> None:
+    small_table(s3)
+    before = files(s3)
+    store = overwrites(s3)
+
+    def ignore(asked: Asked, forward: Forward) -> Answered | None:
+        obstore.put(store, asked.key, asked.body, mode="overwrite")
+        return Answered(200, (("ETag", '"0"'),), b"")
+
+    proxy.always = ignore
+    with pytest.raises(UnsupportedTable) as caught:
+        run(s3, proxy.endpoint)
+
+    assert "If-None-Match" in caught.value.reasons[0]
+    assert files(s3) == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        case((501, "NotImplemented"), UnsupportedTable, id="does not know it"),
+        case((400, "InvalidArgument"), UnsupportedTable, id="takes it for an error"),
+        case((403, "AccessDenied"), NotAllowed, id="does not let us write"),
+        case((503, "SlowDown"), StorageUnavailable, id="is overloaded"),
+    ],
+)
+def test_a_store_that_answers_the_probe_otherwise(
+    s3: Bucket, proxy: S3Proxy, answer: tuple[int, str], error: type[Exception]
+) -> None:
+    small_table(s3)
+    before = files(s3)
+    status, code = answer
+
+    def say(asked: Asked, forward: Forward) -> Answered | None:
+        return Answered(status, (), f"<Error><Code>{code}</Code></Error>".encode())
+
+    proxy.always = say
+    with pytest.raises(error):
+        run(s3, proxy.endpoint, options=IMPATIENT)
+
+    assert files(s3) == before
+
+
+def test_looking_at_a_table_does_not_probe(s3: Bucket, proxy: S3Proxy) -> None:
+    small_table(s3)
+
+    open_table(address(s3, proxy.endpoint)).check_supported()
+
+    assert set(proxy.counted()) == {"GET", "LIST"}
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        case({"lock.enabled": "true"}, "lock.enabled", id="a catalog's lock is configured"),
+        case({"lock.enabled": "true", "lock.type": "hive"}, "lock.enabled", id="Hive's lock"),
+    ],
+)
+def test_catalogs_with_a_lock(s3: Bucket, options: Mapping[str, str], option: str) -> None:
+    small_table(s3)
+
+    with pytest.raises(UnsupportedTable) as caught:
+        run(s3, options=options)
+
+    assert [reason for reason in caught.value.reasons if option in reason]
+
+
+@pytest.mark.parametrize(
+    ("lock", "refused"),
+    [
+        case({}, True, id="Java takes its lock there unless told otherwise"),
+        case({"lock.enabled": "false"}, False, id="told otherwise"),
+    ],
+)
+def test_jdbc_catalogs_on_s3(s3: Bucket, tmp_path: Path, lock: Mapping[str, str], refused: bool) -> None:
+    small_table(s3)
+    database = f"jdbc:sqlite:{tmp_path}/catalog.db"
+    options = {**s3.options(), "metastore": "jdbc", "uri": database, **lock}
+    (tmp_path / "catalog.db").touch()
+    with CatalogFactory.create({"warehouse": str(s3.folder / "lake"), **options}) as catalog:
+        catalog.create_database("db", ignore_if_exists=True)
+    register(tmp_path / "catalog.db")
+
+    refusals = open_table(TableAddress(f"{s3.url}/lake", "db.t", options)).refusals
+
+    assert bool([reason for reason in refusals if "lock" in reason]) is refused
+
+
+def register(database: Path) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("INSERT INTO paimon_tables VALUES ('jdbc', 'db', 't')")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        case({"s3.secret-key": ""}, "s3.secret-key", id="half of the credentials"),
+        case({"s3.endpoint": "ftp://there"}, "s3.endpoint", id="an endpoint that is none"),
+        case({"s3.path.style.access": "maybe"}, "s3.path.style.access", id="neither true nor false"),
+        case({"lithify.s3.patience-seconds": "long"}, "lithify.s3.patience-seconds", id="no number"),
+    ],
+)
+def test_settings_that_make_no_sense(s3: Bucket, options: Mapping[str, str], option: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        open_table(address(s3, **options))
+
+    assert caught.value.option == option
