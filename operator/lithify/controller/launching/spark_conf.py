@@ -91,8 +91,7 @@ def _defaults(sizing: ExecutorSizing) -> dict[str, str]:
     return {
         # No task waits for others' executors: the largest go first to whoever is there.
         "spark.scheduler.minRegisteredResourcesRatio": "0.0",
-        # Spark asks for ten pods, and for the next ones a second later.
-        "spark.kubernetes.allocation.batch.size": "20",
+        # Spark asks for twenty pods, and waits before it asks for more: else a second.
         "spark.kubernetes.allocation.batch.delay": "250ms",
         "spark.decommission.enabled": "true",
         "spark.storage.decommission.enabled": "false",
