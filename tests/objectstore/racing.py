@@ -1,0 +1,85 @@
+"""Committers that do nothing but write snapshots, each in a process of its own, as fast as they can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.context import SpawnProcess
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+from pypaimon.snapshot.snapshot import Snapshot
+
+from lithify.errors import CommitUnknown, StorageError
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.snapshots import Snapshots, Written
+
+CONTEXT = get_context("spawn")
+DEADLINE = 240.0
+
+Outcomes = dict[int, str]
+"""By number of a snapshot what its committer believes: a name of `Written`, or UNKNOWN or FAILED."""
+
+
+def mark(who: str, number: int) -> str:
+    """What tells a committer's snapshot from others."""
+    return f"manifest-list-{who}-{number}"
+
+
+def started(
+    target: Callable[..., None], address: TableAddress, who: str, *arguments: Any
+) -> tuple[SpawnProcess, Queue[Outcomes]]:
+    """A committer, and where it says what came of it all."""
+    told: Queue[Outcomes] = CONTEXT.Queue()
+    process = CONTEXT.Process(target=target, args=(address, who, told, *arguments), daemon=True)
+    process.start()
+    return process, told
+
+
+def race(address: TableAddress, who: str, told: Queue[Outcomes], barrier: Barrier, rounds: int) -> None:
+    """Writes the next snapshot at the same moment as the others, and goes on from whichever won."""
+    snapshots = open_table(address).snapshots
+    base = snapshots.latest()
+    outcomes: Outcomes = {}
+    for _ in range(rounds):
+        assert base is not None
+        mine = _next(base, who)
+        barrier.wait(DEADLINE)
+        outcomes[mine.id] = snapshots.write(mine, base, []).name
+        base = mine if outcomes[mine.id] == Written.OURS.name else snapshots.get(mine.id)
+    told.put(outcomes)
+
+
+def commit_on(address: TableAddress, who: str, told: Queue[Outcomes], stop: Any) -> None:
+    """Writes snapshots until told to stop, whatever the store does meanwhile."""
+    snapshots = open_table(address).snapshots
+    outcomes: Outcomes = {}
+    while not stop.is_set():
+        base = _newest(snapshots)
+        if base is not None:
+            mine = _next(base, who)
+            outcomes[mine.id] = _written(snapshots, mine, base)
+    told.put(outcomes)
+
+
+def _newest(snapshots: Snapshots) -> Snapshot | None:
+    try:
+        return snapshots.latest()
+    except StorageError:
+        return None
+
+
+def _written(snapshots: Snapshots, mine: Snapshot, base: Snapshot) -> str:
+    try:
+        return snapshots.write(mine, base, []).name
+    except CommitUnknown:
+        return "UNKNOWN"
+    except StorageError:
+        return "FAILED"
+
+
+def _next(base: Snapshot, who: str) -> Snapshot:
+    number = base.id + 1
+    return replace(base, id=number, delta_manifest_list=mark(who, number))
