@@ -147,7 +147,7 @@ def jar_of(name: str, jars: Collection[str]) -> str:
     """The jar with a name, whatever its version."""
     artifact, _, classifier = name.partition(":")
     ending = f"-{re.escape(classifier)}" if classifier else ""
-    pattern = re.compile(rf"{re.escape(artifact)}(_2\.\d+)?-\d[\w.]*(-jre|-\d+)?{ending}\.jar")
+    pattern = re.compile(rf"{re.escape(artifact)}(_2\.\d+)?-\d[\w.]*(-jre|-GA|-\d+)?{ending}\.jar")
     found = [jar for jar in jars if pattern.fullmatch(jar)]
     if len(found) != 1:
         sys.exit(f"{len(found)} jars are named {name}: spark/jars.txt is out of date")

@@ -8,14 +8,15 @@ set -eu
 set --
 count=0
 while eval "[ -n \"\${SPARK_JAVA_OPT_${count}+given}\" ]"; do
-  eval "set -- \"\$@\" \"\${SPARK_JAVA_OPT_${count}}\""
+  eval "option=\$SPARK_JAVA_OPT_${count}"
+  # Vectors are for MLlib; a module more takes time and a warning.
+  [ "$option" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$option"
   count=$((count + 1))
 done
 
 # The jars come first and in a fixed order: that is what the archive of loaded classes is valid for.
 jars=$(printf '%s:' "$SPARK_HOME"/jars/*.jar)
-exec "$JAVA_HOME/bin/java" -XX:SharedArchiveFile="$SPARK_HOME/classes.jsa" -Xshare:auto \
-  "$@" -Xms"$SPARK_EXECUTOR_MEMORY" -Xmx"$SPARK_EXECUTOR_MEMORY" \
+exec "$JAVA_HOME/bin/java" @/opt/java.options "$@" -Xms"$SPARK_EXECUTOR_MEMORY" -Xmx"$SPARK_EXECUTOR_MEMORY" \
   -cp "${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}$jars${SPARK_CONF_DIR:-$SPARK_HOME/conf}" \
   org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
   --driver-url "$SPARK_DRIVER_URL" \

@@ -2,7 +2,8 @@
 
 Run when the image is built, inside of it. A driver and an executor run a small job here as they would in a
 cluster: what stands in for the API server answers the driver's requests and, where a kubelet would start a
-container, starts the image's entrypoint. The JVMs write down which classes they load, a last one archives them.
+container, starts the image's entrypoint. The JVMs write down which classes they load; a last one archives
+them. The benchmark of starts uses the same stand-in.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,29 @@ ENTRYPOINT = "/opt/entrypoint.sh"
 SPARK = Path(os.environ["SPARK_HOME"])
 ARCHIVE = SPARK / "classes.jsa"
 HOST = "127.0.0.1"
-OPTIONS = "-XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 TASKS = 4
+SETTINGS = {
+    "spark.log.level": "ERROR",
+    "spark.driver.host": HOST,
+    "spark.executor.instances": "1",
+    "spark.executor.memory": "512m",
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.io.encryption.enabled": "true",
+    "spark.decommission.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.kubernetes.namespace": "training",
+    "spark.kubernetes.container.image": "image",
+    "spark.kubernetes.driver.pod.name": "driver",
+    "spark.kubernetes.executor.disableConfigMap": "true",
+    "spark.kubernetes.executor.podNamePrefix": "training",
+    "spark.kubernetes.driver.service.deleteOnTermination": "false",
+    "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+    "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
+}
+"""What drivers of ours set, as far as it has the JVMs load classes."""
 WEB_SOCKET = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 """What a server shows that it speaks the protocol with (RFC 6455)."""
 
@@ -145,36 +168,22 @@ def wanted(pod: dict[str, Any], path: str) -> bool:
     return ("fieldSelector" in path) == (pod["metadata"]["name"] == "driver")
 
 
-def train(folder: Path) -> list[Path]:
-    """Runs a job, and returns the lists of classes of its JVMs."""
+def start(cluster: Cluster, java: Mapping[str, str], settings: Mapping[str, str]) -> Any:
+    """A Spark context whose executors run in the cluster; `java` has the options of its JVMs."""
     from pyspark import SparkConf, SparkContext
 
-    cluster = Cluster()
     threading.Thread(target=cluster.serve_forever, daemon=True).start()
+    conf = SparkConf().setMaster(f"k8s://http://{HOST}:{cluster.server_address[1]}").setAppName("training")
+    conf.setAll([(f"spark.{who}.extraJavaOptions", options) for who, options in java.items()])
+    return SparkContext(conf=conf.setAll([*SETTINGS.items(), *settings.items()]))
+
+
+def train(folder: Path) -> list[Path]:
+    """Runs a job, and returns the lists of classes of its JVMs."""
     lists = {who: folder / f"{who}.classes" for who in ("driver", "executor")}
     java = {who: f"{OPTIONS} -Djava.io.tmpdir={folder} -XX:DumpLoadedClassList={lists[who]}" for who in lists}
-    settings = {
-        "spark.driver.extraJavaOptions": java["driver"],
-        "spark.executor.extraJavaOptions": java["executor"],
-        "spark.driver.host": HOST,
-        "spark.executor.instances": "1",
-        "spark.executor.memory": "512m",
-        "spark.authenticate": "true",
-        "spark.network.crypto.enabled": "true",
-        "spark.io.encryption.enabled": "true",
-        "spark.decommission.enabled": "true",
-        "spark.ui.enabled": "false",
-        "spark.kubernetes.namespace": "training",
-        "spark.kubernetes.container.image": "image",
-        "spark.kubernetes.driver.pod.name": "driver",
-        "spark.kubernetes.executor.disableConfigMap": "true",
-        "spark.kubernetes.executor.podNamePrefix": "training",
-        "spark.kubernetes.driver.service.deleteOnTermination": "false",
-        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
-        "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
-    }
-    conf = SparkConf().setMaster(f"k8s://http://{HOST}:{cluster.server_address[1]}").setAppName("training")
-    context = SparkContext(conf=conf.setAll(list(settings.items())))
+    cluster = Cluster()
+    context = start(cluster, java, {})
     work = context.parallelize(range(TASKS), TASKS)
     assert sorted(work.map(lambda number: number + 1).collect()) == list(range(1, TASKS + 1))
     gateway = context._gateway

@@ -151,11 +151,11 @@ def _run(below: tuple[Path, ...], instruction: Instruction, given: Mapping[str, 
         work.mkdir()
         root = Root(below, written=folder, shared=_shared(instruction))
         words = ["/bin/sh", "-c", instruction.rest]
-        done = root.run(words, _environment() | given, stdout=subprocess.DEVNULL)
+        done = root.run(words, _environment() | given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         shutil.rmtree(work)
         shutil.rmtree(folder / "root" / ".cache", ignore_errors=True)  # the place of uv's cache
         if done.returncode != 0:
-            raise BuildFailed(f"failed: RUN {instruction.rest}")
+            raise BuildFailed(f"{done.stdout}\nfailed: RUN {instruction.rest}")
 
     return made(key_of(below[-1].name, instruction.rest, settings, *read), f"RUN {instruction.rest}", make)
 
