@@ -186,9 +186,9 @@ class Committer:
     def _settle(self, snapshot: Snapshot) -> Written:
         """Whether the snapshot is there to stay, OURS or REPLACED.
 
-        A Java writer on a local file system checks and then renames, and so it does on S3 without a lock: one
-        that had checked just before us may still have put its own snapshot over ours. Somebody may have built on
-        ours meanwhile, so its files may only be deleted after a look at all snapshots (`orphans.sweep`).
+        A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
+        checked just before us may still have put its own snapshot over ours. Somebody may have built on ours
+        meanwhile, so its files may only be deleted after a look at all snapshots (`orphans.sweep`).
         """
         path = self._table.snapshots.path(snapshot.id)
         try:

@@ -25,6 +25,7 @@ _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]+)</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
 _ADDRESS = re.compile(r"https?://\S+")
+_WHOLE = "non-partial response"
 _NOISE = "Generic S3 error: "
 _CREDENTIALS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"})
 _PASSING = frozenset({"RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "ThrottlingException"})
@@ -54,7 +55,7 @@ class Answer:
 
 
 class OutOfRange(Exception):
-    """Bytes were asked for that are beyond the end of the object."""
+    """Bytes were asked for that the object does not have; of an empty one there are none to ask for."""
 
 
 class Taken(Exception):
@@ -96,6 +97,8 @@ def _translated(path: str, error: Exception) -> Exception:
     answer = Answer.of(error)
     if isinstance(error, UnauthenticatedError) and answer.status is None:
         return StorageUnavailable(path, "no credentials can be had now")
+    if answer.status is None and _WHOLE in str(error):
+        return OutOfRange(path)  # S3 answers so for the end of an empty object
     if answer.status is None:
         return StorageUnavailable(path, f"S3 does not answer ({_shortly(error)})")
     if answer.status == 404:

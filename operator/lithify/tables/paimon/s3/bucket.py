@@ -75,8 +75,11 @@ class Bucket:
 
     def read_range(self, key: str, start: int, end: int) -> bytes:
         """The bytes of an object from one position up to another; one request."""
-        with self._answering(key):
-            return bytes(obstore.get_range(self._store, key, start=start, end=end))
+        try:
+            with self._answering(key):
+                return bytes(obstore.get_range(self._store, key, start=start, end=end))
+        except OutOfRange:
+            return b""
 
     def read_tail(self, key: str, most: int) -> Tail:
         """The last bytes of an object; one request."""
@@ -85,7 +88,8 @@ class Bucket:
                 found = obstore.get(self._store, key, options={"range": {"suffix": most}})
                 return Tail(int(found.meta["size"]), bytes(found.bytes()))
         except OutOfRange:
-            return Tail(0, b"")
+            data = self.read(key)  # it is empty, or the store does not know ranges
+            return Tail(len(data), data)
 
     def exists(self, key: str) -> bool:
         """Whether there is an object; one request.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -203,9 +204,11 @@ class Upload(io.RawIOBase):
         """Gives up an object that is not finished, with the parts that were sent."""
         if not self._is_over:
             self._is_over = True
-            given_up = RuntimeError("given up")
+            # A part that is still under way would outlive the upload.
+            with suppress(Exception):
+                self._writer.flush()
             with answering(self._where):
-                self._writer.__exit__(RuntimeError, given_up, None)
+                self._writer.__exit__(RuntimeError, RuntimeError("given up"), None)
         super().close()
 
     def __del__(self) -> None:
