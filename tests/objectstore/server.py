@@ -85,7 +85,7 @@ class S3Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self.kill()  # in order, it waits for every client to hang up
 
     def start(self) -> None:
         """Starts it and waits until it answers.

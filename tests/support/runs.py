@@ -52,10 +52,14 @@ class ShiftedClock(SystemClock):
 
 
 def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
-    """A request for the oracle's table; `options` are overrides, other changes the request's fields."""
+    """A request for the oracle's table; `options` are overrides, `catalog` its catalog's options.
+
+    Other changes are the request's fields.
+    """
     address = TableAddress(
         warehouse=str(table.warehouse),
         name=str(table.name),
+        catalog_options=changes.pop("catalog", {}),
         overrides=changes.pop("options", {}),
         rule=changes.pop("rule", Rule.V1_4),
     )
@@ -160,6 +164,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("table")
     parser.add_argument("--minor", action="store_true")
     parser.add_argument("--run")
+    parser.add_argument("--catalog", type=json.loads, default={}, help="options of the catalog, as JSON")
     parser.add_argument("--hours", type=float, default=0.0, help="by which the clock is ahead")
     parser.add_argument("--budget", type=int, default=Budget().total, help="bytes a merge may hold")
     parser.add_argument("--headroom", type=int, help="bytes by which the address space may grow")
@@ -176,6 +181,7 @@ def main(words: Sequence[str]) -> int:
             full=not given.minor,
             run=given.run,
             sizing=sizing,
+            catalog=given.catalog,
         )
     except LithifyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)

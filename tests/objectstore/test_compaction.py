@@ -1,0 +1,126 @@
+"""Compaction end to end on S3: real Spark, runs that are killed, and Java that reads the same rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from datetime import timedelta
+
+import pytest
+
+from lithify.tables.paimon.catalog import open_table
+from objectstore.fixtures import Bucket
+from objectstore.server import SECRET_KEY
+from objectstore.tables import address, java_table, run
+from oracle.client import Oracle, Table
+from support.runs import LITHIFY, Outcome, start
+from support.tables import journals, make_plain, stray_files
+
+pytestmark = pytest.mark.oracle
+
+SETTLED = timedelta(minutes=61)
+
+
+@pytest.mark.spark
+def test_spark_compacts_and_java_reads_the_same_rows(oracle: Oracle, s3: Bucket) -> None:
+    table = java_table(oracle, s3, buckets=2, keys=200)
+    rows = oracle.read(table)
+    options = [f"--catalog-option={key}={value}" for key, value in s3.options().items()]
+    where = [
+        "--warehouse",
+        f"{s3.url}/lake",
+        "--table",
+        "db.t",
+        "--strategy",
+        "full",
+        "--json",
+        "--master",
+        "local[2]",
+    ]
+
+    done = subprocess.run(
+        [LITHIFY, "compact", *where, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env=dict(os.environ),
+    )
+
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["status"], report["tasks"]) == ("Compacted", 2)
+    assert oracle.read(table) == rows
+    assert {file.level for file in oracle.files(table)} == {5}
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+    assert SECRET_KEY not in done.stdout + done.stderr
+
+
+def test_partitions_with_unusual_names(oracle: Oracle, s3: Bucket) -> None:
+    table = Table(s3.folder / "lake", "db.t")
+    names = ["plain", "a b", "ü/ö", "100%", "x=y", "a+b&c", "#1", "?", "~", "{[]}", "\\", "'", '"']
+    oracle.create_table(
+        table,
+        {"p": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"},
+        primary_key=["p", "id"],
+        partition_keys=["p"],
+        options={"bucket": "1"},
+    )
+    for mark in ("one", "two"):
+        oracle.write(table, [["+I", name, 1, mark] for name in names])
+    rows = oracle.read(table)
+
+    report = run(s3)
+
+    assert len(report.buckets) == len(names)
+    assert oracle.read(table) == rows
+    assert {file.level for file in oracle.files(table)} == {5}
+    assert stray_files(oracle, table) == set()
+
+
+def killed_at(s3: Bucket, point: str, run_id: str) -> Outcome:
+    """A run through S3 in a process of its own, killed at a point."""
+    where = Table(f"{s3.url}/lake", "db.t")
+    arguments = ("--run", run_id, "--catalog", json.dumps(s3.options()))
+    return start(where, *arguments, faults={point: "kill"}).wait()
+
+
+@pytest.mark.parametrize(
+    ("point", "status"),
+    [
+        ("file-written", "Compacted"),
+        ("manifests-written", "Compacted"),
+        ("snapshot-written", "AlreadyCommitted"),
+    ],
+)
+def test_a_killed_run_commits_once_and_leaves_nothing(
+    oracle: Oracle, s3: Bucket, point: str, status: str
+) -> None:
+    table = make_plain(oracle, s3.folder / "lake", commits=2)
+    rows, snapshots = oracle.read(table), len(oracle.snapshots(table))
+
+    assert killed_at(s3, point, "run-a").code == -signal.SIGKILL
+    assert oracle.read(table) == rows
+
+    assert run(s3, run="run-a").status == status
+    for later in range(1, 5):
+        run(s3, shift=later * SETTLED)
+    assert oracle.read(table) == rows
+    assert len(oracle.snapshots(table)) == snapshots + 1
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def test_files_of_a_killed_run_wait_until_what_it_sent_must_have_arrived(oracle: Oracle, s3: Bucket) -> None:
+    table = make_plain(oracle, s3.folder / "lake", commits=2)
+    killed_at(s3, "manifests-written", "run-a")
+    orphans = stray_files(oracle, table)
+    run(s3)
+
+    run(s3)
+    assert open_table(address(s3)).journal.paths() != []
+    assert stray_files(oracle, table) == orphans != set()
+
+    run(s3, shift=SETTLED)
+    assert stray_files(oracle, table) == set()
