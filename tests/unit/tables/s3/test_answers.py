@@ -1,0 +1,61 @@
+"""What S3's answers mean."""
+
+from __future__ import annotations
+
+import pytest
+from obstore.exceptions import AlreadyExistsError, GenericError, PermissionDeniedError, UnauthenticatedError
+
+from lithify.errors import NotAllowed, StorageError, StorageUnavailable
+from lithify.tables.paimon.s3.answers import OutOfRange, Taken, answering
+from support.cases import case
+
+URL = "http://store:9000/lake/key"
+
+
+def said(status: int, code: str = "", message: str = "") -> str:
+    """What obstore quotes of an answer."""
+    body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>" if code else ""
+    return (
+        f"Generic S3 error: Error performing GET {URL} in 2ms - Server returned non-2xx status code: "
+        f"{status} Something: {body}\n\nDebug source:\nGeneric {{ secret }}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        case(FileNotFoundError(said(404, "NoSuchKey")), FileNotFoundError, id="there is none, says S3"),
+        case(FileNotFoundError(said(404)), StorageUnavailable, id="there is none, says somebody"),
+        case(FileNotFoundError(said(404, "NoSuchBucket")), StorageError, id="no bucket"),
+        case(GenericError(said(404, "NoSuchBucket")), StorageError, id="no bucket to list"),
+        case(GenericError(said(404)), StorageUnavailable, id="nothing to list, says somebody"),
+        case(AlreadyExistsError(said(412, "PreconditionFailed")), Taken, id="the name is taken"),
+        case(AlreadyExistsError(said(409, "ConditionalRequestConflict")), Taken, id="another write"),
+        case(PermissionDeniedError(said(403, "AccessDenied")), NotAllowed, id="not allowed"),
+        case(GenericError(said(403, "SignatureDoesNotMatch")), NotAllowed, id="wrong secret"),
+        case(GenericError(said(400, "ExpiredToken")), NotAllowed, id="expired"),
+        case(PermissionDeniedError(said(403, "RequestTimeTooSkewed")), StorageUnavailable, id="clocks"),
+        case(UnauthenticatedError("External AWS credential provider"), StorageUnavailable, id="no token"),
+        case(GenericError(said(416, "InvalidRange")), OutOfRange, id="beyond the end"),
+        case(GenericError(said(400, "InvalidArgument")), StorageError, id="refused"),
+        case(GenericError(said(501, "NotImplemented")), StorageError, id="not implemented"),
+        case(GenericError(said(500, "InternalError")), StorageUnavailable, id="failed"),
+        case(GenericError(said(503, "SlowDown")), StorageUnavailable, id="overloaded"),
+        case(GenericError(said(429)), StorageUnavailable, id="too many requests"),
+        case(GenericError(f"Error performing PUT {URL} - HTTP error"), StorageUnavailable, id="no answer"),
+        case(OSError("connection reset"), StorageUnavailable, id="connection lost"),
+    ],
+)
+def test_meaning(error: Exception, meaning: type[Exception]) -> None:
+    with pytest.raises(meaning) as caught, answering("s3://lake/key"):
+        raise error
+
+    assert type(caught.value) is meaning
+    assert "secret" not in str(caught.value)
+    assert URL not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_what_is_ours_goes_through() -> None:
+    with pytest.raises(ValueError, match="ours"), answering("s3://lake/key"):
+        raise ValueError("ours")
