@@ -1,0 +1,57 @@
+"""REST catalogs whose tables are on S3: the server commits, and may hand out the keys to the files."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from lithify.clock import Clock
+from lithify.job.driver import Request, compact
+from lithify.job.runner import InlineRunner, Progress
+from lithify.job.task import MergeTask, TaskResult
+from lithify.planning.policy import Strategy
+from lithify.tables.paimon.catalog import TableAddress
+from objectstore.fixtures import Bucket
+from objectstore.server import ACCESS_KEY, SECRET_KEY
+from objectstore.tables import java_table
+from oracle.client import Oracle
+from support.rest_server import WAREHOUSE, RestServer
+from support.runs import ShiftedClock
+from support.tables import journals, stray_files
+
+pytestmark = pytest.mark.oracle
+
+KEYS = {"s3.access-key", "s3.secret-key"}
+
+
+class PicklingRunner(InlineRunner):
+    """Sends tasks to itself, as Spark sends them to executors."""
+
+    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
+        return super().run(pickle.loads(pickle.dumps(tasks)), clock, progress)
+
+
+@pytest.mark.parametrize("gives_tokens", [False, True], ids=["keys of the client", "keys of the server"])
+def test_the_server_commits_and_java_reads_the_same_rows(
+    oracle: Oracle, s3: Bucket, gives_tokens: bool
+) -> None:
+    table = java_table(oracle, s3)
+    rows = oracle.read(table)
+    reach = {key: value for key, value in s3.options().items() if not (gives_tokens and key in KEYS)}
+    where = {"path": f"{s3.url}/lake/db.db/t"}
+    token = {"fs.s3.accessKeyId": ACCESS_KEY, "fs.s3.accessKeySecret": SECRET_KEY}
+    expires = int(time.time() * 1000) + 2 * 3_600_000
+
+    with RestServer(s3.folder / "lake", gives_tokens=gives_tokens, table_fields=where) as server:
+        server.canned["token"] = 200, {"token": token, "expiresAtMillis": expires}
+        address = TableAddress(WAREHOUSE, "db.t", {**server.options, **reach})
+        report = compact(Request(address, Strategy.FULL), PicklingRunner(), ShiftedClock())
+
+    assert report.status == "Compacted"
+    assert len(server.received) == 1
+    assert oracle.read(table) == rows
+    assert {file.level for file in oracle.files(table)} == {5}
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
