@@ -67,7 +67,7 @@ class Cluster(ThreadingHTTPServer):
         """Starts an executor."""
         container = pod["spec"]["containers"][0]
         environment = {**os.environ, **dict(variable(entry, pod) for entry in container["env"])}
-        environment["SPARK_LOCAL_DIRS"] = os.environ["SPARK_LOCAL_DIRS"]
+        environment["SPARK_LOCAL_DIRS"] = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir())
         self.executors.append(subprocess.Popen([ENTRYPOINT, *container["args"]], env=environment))
         with self.changed:
             self.pods[pod["metadata"]["name"]] = running(pod)

@@ -76,7 +76,12 @@ def build_archives() -> Path:
 def build(name: str) -> Image:
     """Builds one image; raises like `build_archives`."""
     stages = read_file(REPOSITORY / "spark-images" / name / "Dockerfile")
-    return Image(name, _Builder(stages).stage(name), configuration(stages, name))
+    return Image(name, build_stage(stages, name, REPOSITORY), configuration(stages, name))
+
+
+def build_stage(stages: Mapping[str, Stage], name: str, context: Path) -> tuple[Path, ...]:
+    """The layers of a stage, the lowest first. `context` is the folder that it copies from."""
+    return _Builder(stages, context).stage(name)
 
 
 def _write_archives(images: Sequence[Image], folder: Path) -> None:
@@ -94,8 +99,9 @@ def _write_archives(images: Sequence[Image], folder: Path) -> None:
 class _Builder:
     """One Dockerfile on its way to layers."""
 
-    def __init__(self, stages: Mapping[str, Stage]) -> None:
+    def __init__(self, stages: Mapping[str, Stage], context: Path) -> None:
         self._stages = stages
+        self._context = context
         self._made: dict[str, tuple[Path, ...]] = {}
 
     def stage(self, name: str) -> tuple[Path, ...]:
@@ -116,13 +122,13 @@ class _Builder:
         self, below: tuple[Path, ...], instruction: Instruction, given: Mapping[str, str]
     ) -> Path | None:
         if instruction.word == "RUN":
-            return _run(below, instruction, given)
+            return _run(below, instruction, given, self._context)
         return self._copy(below, instruction) if instruction.word == "COPY" else None
 
     def _copy(self, below: tuple[Path, ...], instruction: Instruction) -> Path:
         *sources, target = instruction.words
         origin = instruction.options.get("from")
-        found = [self._in_stage(origin, source) if origin else REPOSITORY / source for source in sources]
+        found = [self._in_stage(origin, source) if origin else self._context / source for source in sources]
         mode = instruction.options.get("chmod", "")
         # By content, not by where it comes from: what a stage has made anew and alike is the same layer.
         key = key_of(below[-1].name, instruction.rest, mode, *map(content_of, found))
@@ -141,15 +147,15 @@ class _Builder:
         raise BuildFailed(f"there is no {source} in the stage {stage}")
 
 
-def _run(below: tuple[Path, ...], instruction: Instruction, given: Mapping[str, str]) -> Path:
+def _run(below: tuple[Path, ...], instruction: Instruction, given: Mapping[str, str], context: Path) -> Path:
     source = _mount(instruction).get("source")
-    read = [content_of(REPOSITORY / source)] if source else []
+    read = [content_of(context / source)] if source else []
     settings = json.dumps([dict(instruction.options), dict(given)])
 
     def make(folder: Path) -> None:
         work = folder.with_name(folder.name + ".work")
         work.mkdir()
-        root = Root(below, written=folder, shared=_shared(instruction))
+        root = Root(below, written=folder, shared=_shared(instruction, context))
         words = ["/bin/sh", "-c", instruction.rest]
         done = root.run(words, _environment() | given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         shutil.rmtree(work)
@@ -199,7 +205,7 @@ def _environment() -> dict[str, str]:
     return environment | {name: value for name, value in os.environ.items() if name.lower() in ways}
 
 
-def _shared(instruction: Instruction) -> dict[str, Path]:
+def _shared(instruction: Instruction, context: Path) -> dict[str, Path]:
     """What instructions see of this machine: names of hosts, whom to trust, and what they ask for."""
     shared = {path: Path(path) for path in ("/etc/resolv.conf", "/etc/hosts")}
     if TRUSTED.exists():
@@ -210,7 +216,7 @@ def _shared(instruction: Instruction) -> dict[str, Path]:
             shared[target] = Path(os.environ.get("UV_CACHE_DIR") or Path.home() / ".cache" / "uv")
             shared[target].mkdir(parents=True, exist_ok=True)
         case {"type": "bind", "source": source, "target": target} if target.startswith("/tmp/"):
-            shared[target] = REPOSITORY / source
+            shared[target] = context / source
         case other if other:
             raise BuildFailed(f"RUN --mount={instruction.options['mount']} is not known to tests/images")
     return shared

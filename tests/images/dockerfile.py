@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 KNOWN = frozenset({"RUN", "COPY", "ENV", "LABEL", "USER", "WORKDIR", "ENTRYPOINT", "CMD"})
-_OPTION = re.compile(r"--([a-z]+)=(\S+)\s+")
+_OPTION = re.compile(r"--([a-z]+)(?:=(\S+))?\s+")
 
 
 class NotUnderstood(Exception):
@@ -103,7 +103,7 @@ def configuration(stages: Mapping[str, Stage], last: str) -> dict[str, object]:
 def _instruction(word: str, rest: str) -> Instruction:
     options: dict[str, str] = {}
     while (match := _OPTION.match(rest)) is not None:
-        options[match[1]] = match[2]
+        options[match[1]] = match[2] or ""
         rest = rest[match.end() :]
     allowed = {"RUN": {"mount"}, "COPY": {"from", "chmod"}}.get(word, set())
     if unknown := options.keys() - allowed:

@@ -1,0 +1,102 @@
+"""The images themselves, run as pods run them: as user 185 on a read-only root. Built once per machine."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from images.build import REPOSITORY, Image
+from images.conftest import Run
+from lithify import __version__
+
+pytestmark = pytest.mark.timeout(1200)
+
+PROBE = REPOSITORY / "tests" / "images" / "probe.py"
+UNWANTED = ("pip", "pip3", "uv", "gcc", "cc", "make", "strip", "curl", "wget")
+TASKS = 8
+APT_USER = 42
+"""Debian has a user for downloads of packages."""
+
+
+@pytest.fixture(params=["operator", "spark"])
+def run(request: pytest.FixtureRequest) -> Run:
+    found: Run = request.getfixturevalue(f"in_{request.param}")
+    return found
+
+
+def test_commands_run_as_a_user_without_rights(run: Run) -> None:
+    assert run("sh", "-c", "id -u; id -g; lithify --version").split("\n")[:2] == ["185", "185"]
+    assert __version__ in run("lithify", "--version")
+    assert "--max-runs" in run("lithify", "operator", "--help")
+
+
+def test_nothing_can_be_written_but_in_tmp(run: Run) -> None:
+    run("sh", "-c", "touch /tmp/x && ! touch /x 2>/dev/null")
+
+
+@pytest.mark.parametrize("name", ["operator_image", "spark_image"])
+def test_files_are_roots_and_only_root_may_change_them(name: str, request: pytest.FixtureRequest) -> None:
+    image: Image = request.getfixturevalue(name)
+    for layer in image.layers:
+        for path in layer.rglob("*"):
+            status = path.lstat()
+            assert status.st_uid in {0, APT_USER}, path
+            if not stat.S_ISLNK(status.st_mode) and not status.st_mode & stat.S_ISVTX:
+                assert not status.st_mode & stat.S_IWOTH, path
+
+
+def test_nothing_is_there_that_installs_or_compiles(run: Run) -> None:
+    assert run("sh", "-c", f"command -v {' '.join(UNWANTED)}; true") == ""
+
+
+def test_bytecode_is_taken_as_it_is(run: Run) -> None:
+    script = (
+        "import sys, pathlib, pyarrow, asyncio, lithify.cli.main\n"
+        "modules = [m for m in sys.modules.values() if getattr(m, '__cached__', None)]\n"
+        "flags = {pathlib.Path(m.__cached__).read_bytes()[4] for m in modules}\n"
+        "print(len(modules) > 100, flags)"
+    )
+    assert (
+        run("python3.11", "-c", script).strip() == "True {1}"
+    )  # by hash of the source, which is not checked
+
+
+def test_the_operator_looks_at_tables_without_spark_or_java(in_operator: Run) -> None:
+    make = "lithify demo --only-make --folder /tmp/w >/dev/null"
+    look = "lithify inspect --warehouse /tmp/w --table shop.orders --json"
+    assert json.loads(in_operator("sh", "-c", f"{make} && {look}"))["buckets"]
+    in_operator("sh", "-c", "command -v java", expected=127)
+    in_operator("python3.11", "-c", "import pyspark", expected=1)
+
+
+def test_a_compaction_runs_on_the_jars_that_are_left(in_spark: Run) -> None:
+    assert "After" in in_spark("/opt/entrypoint.sh", "demo", "--master", "local[2]")
+
+
+def test_the_jars_are_those_that_are_listed(spark_image: Image, in_spark: Run) -> None:
+    listed = (REPOSITORY / "spark-images" / "spark" / "jars.txt").read_text().splitlines()
+    names = [line for line in listed if line and not line.startswith("#")]
+    jars = in_spark("sh", "-c", "ls $SPARK_HOME/jars").split()
+    assert len(jars) == len(names) == len(set(names))
+    assert not [jar for jar in jars if jar.startswith(("spark-sql", "spark-catalyst", "hive", "hadoop-aws"))]
+
+
+def test_a_driver_takes_its_classes_from_the_archive(in_spark: Run) -> None:
+    found = json.loads(in_spark("python3.11", "/tmp/probe.py", "local", probe=PROBE))
+    assert found["found"] == list(range(1 - TASKS, 1))
+    assert found["archived"] > 0.9
+    assert found["ui"]
+    own = (REPOSITORY / "spark-images" / "spark" / "java.options").read_text().split()
+    assert set(found["options"]) - set(own) == {"--add-modules=jdk.incubator.vector"}
+
+
+def test_an_executor_runs_tasks_and_leaves_when_asked_to(in_spark: Run, train: Path) -> None:
+    found = json.loads(in_spark("python3.11", "/tmp/probe.py", "cluster", probe=PROBE, train=train))
+    assert found["found"] == list(range(1 - TASKS, 1))
+    assert {who: part > 0.9 for who, part in found["archived"].items()} == {"driver": True, "executor": True}
+    assert "--add-modules=jdk.incubator.vector" not in found["executor"]
+    assert found["executor"][found["executor"].index("--podName") + 1] == "training-exec-1"
+    assert found["code"] == 0
