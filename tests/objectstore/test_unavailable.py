@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.errors import Failure, NotAllowed, NotFound, StorageError, StorageUnavailable
+from lithify.errors import Failure, NotAllowed, NotFound, StorageUnavailable
 from lithify.tables.paimon.catalog import open_table
 from lithify.tables.paimon.connecting import list_tables
 from objectstore.fixtures import Bucket
@@ -116,11 +116,10 @@ def test_what_does_not_exist(s3: Bucket) -> None:
 
     with pytest.raises(NotFound) as no_folder:
         list_tables(f"{s3.url}/sea", s3.options())
-    with pytest.raises(StorageError) as no_bucket:
+    with pytest.raises(NotFound) as no_bucket:
         list_tables("s3://no-such-bucket/lake", s3.options())
 
-    assert no_folder.value.what == "warehouse"
-    assert "no-such-bucket" in str(no_bucket.value)
+    assert (no_folder.value.what, no_bucket.value.what) == ("warehouse", "warehouse")
     assert list_tables(f"{s3.url}/lake", s3.options()) == ("db.t",)
 
 

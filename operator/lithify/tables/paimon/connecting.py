@@ -46,6 +46,7 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
+from lithify.tables.paimon.s3.answers import NO_BUCKET
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3, read_settings
 from lithify.tables.paimon.storage import Storage, reporting
@@ -238,7 +239,13 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str]) -> None:
 def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
     """An empty bucket is a warehouse without tables; a folder that nothing is in does not exist."""
     bucket, prefix = s3.bucket(warehouse)
-    if not bucket.has_any(prefix) and prefix:
+    try:
+        is_there = bucket.has_any(prefix) or not prefix
+    except StorageError as error:
+        if error.problem != NO_BUCKET:
+            raise
+        raise NotFound("warehouse", warehouse, error.problem) from error
+    if not is_there:
         raise NotFound("warehouse", warehouse, "nothing is in the bucket below it")
 
 

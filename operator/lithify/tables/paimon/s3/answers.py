@@ -21,6 +21,9 @@ from obstore.exceptions import (
 
 from lithify.errors import NotAllowed, StorageError, StorageUnavailable
 
+NO_BUCKET = "the bucket does not exist"
+"""The problem of a `StorageError` that says so."""
+
 _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]+)</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
@@ -88,7 +91,7 @@ def _missing(path: str, answer: Answer) -> Exception:
     if answer.code == "NoSuchKey":
         return FileNotFoundError(path)
     if answer.code == "NoSuchBucket":
-        return StorageError(path, "the bucket does not exist")
+        return StorageError(path, NO_BUCKET)
     said = answer.text or "404"
     return StorageUnavailable(path, f"what answers there ({said}) seems to be no S3: look at s3.endpoint")
 
