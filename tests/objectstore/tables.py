@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -48,9 +49,10 @@ def run(
     shift: timedelta = timedelta(),
     runner: TaskRunner | None = None,
     options: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] | None = None,
     **request: Any,
 ) -> Report:
     """Compacts the table fully."""
-    where = address(s3, endpoint, **(options or {}))
+    where = replace(address(s3, endpoint, **(options or {})), overrides=overrides or {})
     given = {"strategy": Strategy.FULL, **request}
     return compact(Request(where, **given), runner or InlineRunner(), ShiftedClock(shift))

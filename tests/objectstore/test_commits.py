@@ -158,7 +158,7 @@ def test_a_store_that_goes_away_leaves_it_open_and_the_same_run_finds_out(
 
     proxy.steps = [go_away]
     with pytest.raises(CommitUnknown):
-        run(s3, proxy.endpoint, run="run-a", options=IMPATIENT)
+        run(s3, proxy.endpoint, run="run-a", options=IMPATIENT, overrides={"commit.max-retries": "1"})
     s3.server.start()
     assert oracle.read(table) == rows
 

@@ -101,7 +101,7 @@ class Storage:
         with reporting(path):
             if self.s3 is not None:
                 upload = self.s3.upload(path)
-                return NewFile(pa.PythonFile(upload, mode="w"), lambda: self._give_up(path, upload.abort))
+                return NewFile(pa.PythonFile(upload, mode="w"), lambda: self._give_up(path, upload.give_up))
             if self.is_local:
                 local = self.local_path(path)
                 local.parent.mkdir(parents=True, exist_ok=True)

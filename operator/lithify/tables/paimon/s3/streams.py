@@ -164,7 +164,7 @@ class SmallObject(io.BytesIO):
 
 
 class Upload(io.RawIOBase):
-    """An object of any size being written. It exists once it is closed, and whole; `abort` leaves nothing."""
+    """An object of any size being written. It exists once it is closed."""
 
     def __init__(self, bucket: Bucket, key: str) -> None:
         super().__init__()
@@ -191,25 +191,33 @@ class Upload(io.RawIOBase):
 
     def close(self) -> None:
         """Finishes the object; gives it up if that fails."""
-        if not self._is_over:
-            try:
-                with answering(self._where):
-                    self._writer.close()
-                self._is_over = True
-            finally:
-                self.abort()
-        super().close()
+        try:
+            self._finish()
+        except BaseException:
+            self._abort()
+            raise
+        finally:
+            super().close()
 
-    def abort(self) -> None:
-        """Gives up an object that is not finished, with the parts that were sent."""
+    def give_up(self) -> None:
+        """Ends the upload; what has become of the object is the caller's to delete.
+
+        A part that is under way when an upload is aborted outlives it, in no listing and for good. So it is
+        finished rather than aborted, if that can be done.
+        """
+        with suppress(Exception):
+            self.close()
+
+    def _finish(self) -> None:
         if not self._is_over:
-            self._is_over = True
-            # A part that is still under way would outlive the upload.
-            with suppress(Exception):
-                self._writer.flush()
             with answering(self._where):
-                self._writer.__exit__(RuntimeError, RuntimeError("given up"), None)
-        super().close()
+                self._writer.close()
+            self._is_over = True
+
+    def _abort(self) -> None:
+        self._is_over = True
+        with suppress(Exception):
+            self._writer.__exit__(RuntimeError, RuntimeError("given up"), None)
 
     def __del__(self) -> None:
         """Nothing: who did not finish it did not mean to."""
