@@ -66,6 +66,9 @@ bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithi
 bench-operator: $(READY) cluster ## Run the operator with 10,000 tables and see how fast, how large and how quiet it is
 	cd tests && $(CURDIR)/$(BIN)/python -m bench_operator $(ARGS)
 
+bench-start: $(READY) images ## Start drivers, plain and as the Spark image has them, and see what that saves
+	cd tests && $(CURDIR)/$(BIN)/python -m bench_start $(ARGS)
+
 docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
@@ -79,4 +82,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster images helm objectstore test bench bench-operator docs chart crds lock
+.PHONY: help demo setup check format oracle cluster images helm objectstore test bench bench-operator bench-start docs chart crds lock
