@@ -28,6 +28,7 @@ from lithify.errors import (
     InvalidResource,
     LithifyError,
     MissingFile,
+    NoExecutors,
     NotAllowed,
     NotFound,
     OutOfMemory,
@@ -75,6 +76,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
         {"kind": "Catalog", "name": "lake", "fields": ("spec.uri", "spec"), "option": "Catalog lake"},
     ),
     (TimedOut("a look at db.t", 30), Failure.INFRASTRUCTURE, 1, {"what": "a look at db.t", "seconds": 30}),
+    (NoExecutors(120), Failure.SCHEDULING, 1, {"seconds": 120}),
     (ProcessLost("a look", "killed"), Failure.INFRASTRUCTURE, 1, {"what": "a look", "problem": "killed"}),
     (ClusterError("GET /api", "odd"), Failure.INFRASTRUCTURE, 1, {"request": "GET /api", "problem": "odd"}),
     (ClusterUnavailable("GET /api", "gone"), Failure.INFRASTRUCTURE, 1, {"request": "GET /api"}),
@@ -114,8 +116,7 @@ def test_exit_codes_are_those_of_the_documentation() -> None:
 
 
 def test_every_kind_of_failure_has_an_error() -> None:
-    # That there is no room for a run shows on its pods; nobody raises it.
-    assert {kind.failure for kind in classes()} == set(Failure) - {Failure.SCHEDULING}
+    assert {kind.failure for kind in classes()} == set(Failure)
 
 
 @pytest.mark.parametrize(
