@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.requirements import node_problem
 from images.build import REPOSITORY, Image, build
 
 Run = Callable[..., str]
@@ -16,12 +17,19 @@ Run = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def operator_image() -> Image:
+def can_build() -> None:
+    """Skips tests where no image can be built."""
+    if (problem := node_problem()) is not None:
+        pytest.skip(problem)
+
+
+@pytest.fixture(scope="session")
+def operator_image(can_build: None) -> Image:
     return build("operator")
 
 
 @pytest.fixture(scope="session")
-def spark_image() -> Image:
+def spark_image(can_build: None) -> Image:
     return build("spark")
 
 

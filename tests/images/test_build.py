@@ -12,6 +12,8 @@ from images.build import BuildFailed, build_stage
 from images.dockerfile import read_file, read_stages
 from images.test_dockerfile import FILES
 
+pytestmark = pytest.mark.timeout(1200)
+
 BASE = read_file(FILES["operator"])["base"].base
 
 
@@ -22,7 +24,7 @@ def build(folder: Path, *lines: str) -> tuple[Path, ...]:
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Path:
+def context(can_build: None, tmp_path: Path) -> Path:
     """A folder to build from; its content is like no other's, so nothing of it is there yet."""
     (tmp_path / "a").write_text(str(tmp_path))
     (tmp_path / "b").write_text("b")
