@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from socket import SHUT_RDWR
-from threading import Condition, Thread
+from threading import Condition, Event, Thread
 from time import monotonic
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -27,6 +27,7 @@ OWN = (COMPACTIONS, TABLES, POLICIES, CATALOGS)
 PODS, EVENTS, SECRETS, LEASES = "pods", "events", "secrets", "leases"
 PATIENCE = 240.0
 """Seconds that anything may take on a machine that does much else."""
+_AGAIN_SECONDS = 0.2
 
 
 class Refused(Exception):
@@ -129,6 +130,7 @@ class Story:
         self._gone: set[tuple[str, str]] = set()
         self._connections: list[HTTPConnection] = []
         self._threads: list[Thread] = []
+        self._over = Event()
         self.writes = 0
 
     def __enter__(self) -> Self:
@@ -137,10 +139,11 @@ class Story:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         for connection in self._connections:
-            with suppress(OSError):
-                assert connection.sock is not None
-                connection.sock.shutdown(SHUT_RDWR)
+            if connection.sock is not None:
+                with suppress(OSError):
+                    connection.sock.shutdown(SHUT_RDWR)
         for thread in self._threads:
             thread.join(10)
 
@@ -202,25 +205,33 @@ class Story:
         return self._versions[key][-1] if key in self._versions and key not in self._gone else None
 
     def _start(self, kind: str) -> bool:
-        started = Condition()
-        state: list[bool] = []
-
-        def run() -> None:
-            with self._server.watching(kind) as (connection, events, found), suppress(OSError, HTTPException):
-                with started:
-                    self._connections.append(connection)
-                    state.append(True)
-                    started.notify()
-                for item in found:
-                    self._take(kind, "FOUND", item)
-                for event in events:
-                    self._take(kind, event["type"], event["object"])
-
-        thread = Thread(target=run, name=f"story of {kind}", daemon=True)
+        listening = Event()
+        thread = Thread(target=self._follow, args=(kind, listening), name=f"story of {kind}", daemon=True)
         self._threads.append(thread)
         thread.start()
-        with started:
-            return started.wait_for(lambda: bool(state), PATIENCE)
+        return listening.wait(PATIENCE)
+
+    def _follow(self, kind: str, listening: Event) -> None:
+        """Watches objects of a kind; begins again when the API server is one that was restarted."""
+        while not self._over.is_set():
+            with (
+                suppress(OSError, HTTPException, ValueError, Refused),
+                self._server.watching(kind) as (connection, events, found),
+            ):
+                self._connections.append(connection)
+                self._take_all(kind, found)
+                listening.set()
+                for event in events:
+                    self._take(kind, event["type"], event["object"])
+            self._over.wait(_AGAIN_SECONDS)
+
+    def _take_all(self, kind: str, found: list[Object]) -> None:
+        names = {item["metadata"]["name"] for item in found}
+        for item in found:
+            self._take(kind, "FOUND", item)
+        for gone in self.all(kind):
+            if gone["metadata"]["name"] not in names:
+                self._take(kind, "DELETED", gone)
 
     def _take(self, kind: str, event: str, found: Object) -> None:
         key = (kind, found["metadata"]["name"])

@@ -114,18 +114,20 @@ def site_in(
     server, holds = Server(port, namespace), Holds(folder / "holds")
     kubectl = node.kubectl.within(namespace)
     kubectl.apply(lake.credentials(), *holds_volume(namespace, holds.folder))
-    with Story(server, (*OWN, PODS)) as story:
-        made = Site(
-            kubectl=kubectl,
-            server=server,
-            story=story,
-            holds=holds,
-            suffix=str(next(_NUMBERS)),
-            node=node,
-            installation=installation,
-            lake=lake,
-        )
-        yield made
-        made.clear()
-    kubectl("delete", "pvc", "--all", "--ignore-not-found")
-    kubectl("delete", "pv", f"holds-{namespace}")
+    try:
+        with Story(server, (*OWN, PODS)) as story:
+            made = Site(
+                kubectl=kubectl,
+                server=server,
+                story=story,
+                holds=holds,
+                suffix=str(next(_NUMBERS)),
+                node=node,
+                installation=installation,
+                lake=lake,
+            )
+            yield made
+            made.clear()
+    finally:
+        kubectl("delete", "pvc", "--all", "--ignore-not-found", "--wait=false")
+        kubectl("delete", "pv", f"holds-{namespace}", "--ignore-not-found", "--wait=false")

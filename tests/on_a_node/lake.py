@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from end_to_end.objects import Object, secret
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.orphans import reconcile
 from objectstore.server import S3Server
 from oracle.client import Table
+from support.runs import ShiftedClock
 from support.tables import copy_of
 
 CREDENTIALS = "lake-credentials"
@@ -41,6 +45,16 @@ class Lake:
             "options": {name: value for name, value in options.items() if name not in _IN_SECRET},
             "secretRef": {"name": CREDENTIALS, "options": dict(_IN_SECRET)},
         }
+
+    def clean_up(self, table: Table) -> None:
+        """Does what a run that comes in some days does first: it removes what dead attempts have left.
+
+        On S3 that has to wait, since what was sent and not answered may arrive late.
+        """
+        catalog = self.catalog_of(table)
+        address = TableAddress(catalog["warehouse"], str(table.name), self.server.options())
+        cleaned = reconcile(open_table(address), ShiftedClock(timedelta(days=3)))
+        assert cleaned.problems == ()
 
     def credentials(self) -> Object:
         """The Secret that its Catalogs name."""
