@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from chart.accounts import kubeconfig_of
 from cluster.fixtures import Cluster
 from cluster.kubectl import Kubectl
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
@@ -143,3 +146,20 @@ async def test_requests_are_measured(cluster: Cluster, namespace: str) -> None:
         await api.get(CATALOG, ObjectKey(namespace, "lake"))
         await api.create(CATALOG, namespace, CATALOG_BODY)
     assert seen == [("GET", "Catalog", 404), ("POST", "Catalog", 201)]
+
+
+@pytest.mark.asyncio
+async def test_a_namespace_that_refuses_hides_no_other(
+    kubectl: Kubectl, namespace: str, tmp_path: Path
+) -> None:
+    kubectl.apply(CATALOG_BODY)
+    kubectl("create", "serviceaccount", "narrow")
+    kubectl("create", "role", "narrow", "--verb=list", "--resource=catalogs.lithify.dev")
+    kubectl("create", "rolebinding", "narrow", "--role=narrow", f"--serviceaccount={namespace}:narrow")
+    configuration = await load_configuration(str(kubeconfig_of(kubectl, namespace, "narrow", tmp_path)), None)
+
+    async with connect(configuration, namespaces=(namespace, "nobody-made-this")) as api:
+        assert [item["metadata"]["name"] for item in await api.list(CATALOG)] == ["lake"]
+    async with connect(configuration, namespaces=("nobody-made-this",)) as api:
+        with pytest.raises(ClusterRefused):
+            await api.list(CATALOG)

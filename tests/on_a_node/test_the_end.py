@@ -23,6 +23,8 @@ def test_a_namespace_is_deleted_during_a_run(oracle: Oracle, wide: Table, doomed
 
     doomed.story.until_gone(PODS, f"{run}-driver")
     assert namespace not in doomed.kubectl("get", "namespaces", "-o", "name")
+    doomed.installation.kill_leader()
+    doomed.installation.until_led()
     assert oracle.read(table) == oracle.read(wide)
     assert compactions_of(oracle, table) == 0
 

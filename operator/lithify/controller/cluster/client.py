@@ -7,6 +7,7 @@ data: the typed models of the package cost memory and know nothing of our kinds.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -31,6 +32,7 @@ from lithify.errors import (
 )
 from lithify.resources.names import Kind, ObjectKey
 
+_log = logging.getLogger(__name__)
 _PAGE = 500
 _TIMEOUT = 30.0
 """Seconds; longer than the API server takes to give up on etcd, shorter than a lease."""
@@ -95,9 +97,25 @@ class ClusterClient:
             query["continue"] = proceed
 
     async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
-        """All pages of a list; of all namespaces that are watched, if none is given."""
-        scopes = self._scopes if namespace is None else [namespace]
-        return [item for scope in scopes for item in await self._pages(kind, scope, labels)]
+        """All pages of a list; of all namespaces that are watched, if none is given.
+
+        One of these that refuses is left out: with a namespace that was deleted its roles are gone, and the
+        others must not suffer from that.
+        """
+        if namespace is not None:
+            return await self._pages(kind, namespace, labels)
+        found: list[Object] = []
+        refusals: list[ClusterRefused] = []
+        for scope in self._scopes:
+            try:
+                found += await self._pages(kind, scope, labels)
+            except ClusterRefused as error:
+                refusals.append(error)
+        if len(refusals) == len(self._scopes):
+            raise refusals[0]
+        for refusal in refusals:
+            _log.warning("a namespace is left out: %s", refusal)
+        return found
 
     async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
         """Creates an object; one that exists is a `ClusterExists`."""

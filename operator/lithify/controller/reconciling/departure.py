@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.driver import DriverPhase, Launcher
-from lithify.errors import ClusterUnavailable
+from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.names import ObjectKey
 
 _log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Departure:
             harm that a later run would not notice, but their tables stay locked.
         """
         until = self.ticks() + grace_seconds
-        drivers = await self._answer(self.launcher.all)
+        drivers = await self._answer(self._drivers)
         alive = [driver for driver in drivers if not await self._has_ended(*driver)]
         while alive and self.ticks() < until:
             _log.info("waiting for drivers to end", extra={"drivers": len(alive)})
@@ -66,6 +66,14 @@ class Departure:
         left = tuple(key for key, _ in alive)
         await self._unlock(left)
         return left
+
+    async def _drivers(self) -> list[tuple[ObjectKey, str]]:
+        """All drivers; none, where the rights to see them went with the namespaces that were deleted."""
+        try:
+            return await self.launcher.all()
+        except ClusterRefused as error:
+            _log.warning("%s; so no driver is ended, and none can be", error)
+            return []
 
     async def _has_ended(self, key: ObjectKey, uid: str) -> bool:
         """Whether a driver has ended; it is asked to if nobody has yet."""

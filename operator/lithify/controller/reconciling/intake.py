@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from lithify.controller.api import Api, Object
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.store import Shelf, Store
+from lithify.errors import ClusterRefused
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
 from lithify.resources.modelling import read
@@ -92,7 +93,7 @@ class Intake:
                     await asyncio.sleep(0)  # there may be thousands, and others have to run meanwhile
             uids = {body["metadata"]["uid"] for body in listed}
             for known in shelf:
-                if known.metadata.uid not in uids and await api.get(kind, known.metadata.key) is None:
+                if known.metadata.uid not in uids and await _is_gone(api, kind, known.metadata.key):
                     shelf.drop(known.metadata.key, known.metadata.uid)
                     self._changed(kind, known, None)
 
@@ -142,6 +143,14 @@ def _counted_by(table: LakeTable | None) -> set[Item]:
         Item(POLICY.name, ObjectKey(namespace, table.spec.policy_ref.name)),
         Item(CATALOG.name, ObjectKey(namespace, table.spec.catalog_ref.name)),
     }
+
+
+async def _is_gone(api: Api, kind: Kind, key: ObjectKey) -> bool:
+    """Whether an object is not there any more, or in a namespace that we have no business in any more."""
+    try:
+        return await api.get(kind, key) is None
+    except ClusterRefused:
+        return True
 
 
 def _is_known(shelf: Shelf[Any], body: Object) -> bool:
