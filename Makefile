@@ -58,7 +58,12 @@ images: $(READY) ## Build the images without Docker, for the tests (needs root o
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) oracle cluster objectstore images
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
-	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit tests
+	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
+	$(BIN)/pytest --quiet tests/on_a_node
+
+e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and executors in pods, failures (needs root)
+	$(MAKE) oracle cluster objectstore helm images
+	$(BIN)/pytest --quiet tests/on_a_node
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
 	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
@@ -82,4 +87,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster images helm objectstore test bench bench-operator bench-start docs chart crds lock
+.PHONY: help demo setup check format oracle cluster images helm objectstore test e2e bench bench-operator bench-start docs chart crds lock

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from lithify.resources.crd import CHART_FOLDER, DEFINITIONS, FOLDER, Definition, files, manifest, schema_of, write
+from lithify.resources.crd import (
+    CHART_FOLDER,
+    DEFINITIONS,
+    FOLDER,
+    Definition,
+    files,
+    manifest,
+    schema_of,
+    write,
+)
 from lithify.resources.structural import structural
 from support.rule_cases import CASES, rules
 
