@@ -19,7 +19,7 @@ PARTS = (
     ("archive of loaded classes", ("usr/local/lib/python3.11/dist-packages/pyspark/classes.jsa",)),
     (
         "Lithify and scripts",
-        ("usr/local/lib/python3.11/dist-packages/lithify", "usr/local/bin/lithify", "opt"),
+        ("usr/local/lib/python3.11/dist-packages/lithify", "usr/local/bin/lithify", "opt/entrypoint.sh"),
     ),
 )
 """Parts of images, and a path by which the layer that brings one is known."""
