@@ -163,3 +163,16 @@ async def test_a_namespace_that_refuses_hides_no_other(
     async with connect(configuration, namespaces=("nobody-made-this",)) as api:
         with pytest.raises(ClusterRefused):
             await api.list(CATALOG)
+
+
+@pytest.mark.asyncio
+async def test_what_exceeds_a_quota_may_pass_later(
+    api: ClusterClient, kubectl: Kubectl, namespace: str
+) -> None:
+    kubectl("create", "quota", "none", "--hard=pods=0")
+    kubectl("wait", "quota/none", "--for=jsonpath={.status.hard.pods}=0", "--timeout=60s")
+    spec = {"containers": [{"name": "any", "image": "none"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one-too-many"}, "spec": spec}
+
+    with pytest.raises(ClusterUnavailable):
+        await api.create(POD, namespace, pod)

@@ -213,7 +213,7 @@ def _shared(instruction: Instruction, context: Path) -> dict[str, Path]:
     match _mount(instruction):
         case {"type": "cache", "target": "/root/.cache/uv" as target}:
             # The cache of this machine, where the wheels already are.
-            shared[target] = Path(os.environ.get("UV_CACHE_DIR") or Path.home() / ".cache" / "uv")
+            shared[target] = Path(os.environ.get("UV_CACHE_DIR") or cache.home().parents[1] / "uv")
             shared[target].mkdir(parents=True, exist_ok=True)
         case {"type": "bind", "source": source, "target": target} if target.startswith("/tmp/"):
             shared[target] = context / source

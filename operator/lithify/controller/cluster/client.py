@@ -34,6 +34,8 @@ from lithify.resources.names import Kind, ObjectKey
 
 _log = logging.getLogger(__name__)
 _PAGE = 500
+_EXCEEDED = "exceeded quota: "
+"""What the API server says of an object beyond a ResourceQuota; its status is the same as without rights."""
 _TIMEOUT = 30.0
 """Seconds; longer than the API server takes to give up on etcd, shorter than a lease."""
 
@@ -194,6 +196,8 @@ def _answer(verb: str, what: str, status: int, text: bytes) -> Any:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.UNAUTHORIZED:
         # 401 is what an API server answers while a token is being renewed; it heals or stays visible.
         raise ClusterUnavailable(what, problem[1])
+    if verb == "POST" and _EXCEEDED in problem[1]:
+        raise ClusterUnavailable(what, problem[1])  # there is room again when others have ended
     raise ClusterRefused(what, problem[1])
 
 
