@@ -145,6 +145,7 @@ class TestSpans:
         assert [task.is_last for task in tasks] == [False] * len(cuts) + [True]
 
 
+@pytest.mark.thorough
 @given(files=trees(), task_bytes=TASK_BYTES)
 @repeatable
 def test_a_task_reads_exactly_the_files_that_its_span_touches(files: Files, task_bytes: int) -> None:

@@ -193,6 +193,7 @@ class TestRows:
         naive = next((row for row in range(1, len(rows)) if rows[row] <= rows[row - 1]), None)
         assert first_disorder(parts) == naive
 
+    @pytest.mark.thorough
     @MANY
     @given(keyed_rows())
     def test_strictly_increasing_rows_have_no_disorder(self, drawn: Rows) -> None:

@@ -78,6 +78,7 @@ class TestAgainstTheModel:
         assert merged_rows(table, sources, budget, tmp_path) == naive_merge(table, runs)
         assert {source.reads for source in sources} == {1}
 
+    @pytest.mark.thorough
     @settings(PROPERTY, max_examples=40)
     @given(data=st.data(), table=tables(), budget=BUDGETS)
     def test_any_budget_in_every_key_range(

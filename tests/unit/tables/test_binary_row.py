@@ -83,6 +83,7 @@ class TestCodec:
         assert decode_row(written, [atomic.column]) == (raw,)
         assert encode_row([raw], [atomic.column]) == written or has_a_byte_too_many(atomic, raw)
 
+    @pytest.mark.thorough
     @MANY
     @given(any_rows())
     def test_what_is_written_is_read_back(self, drawn: Drawn) -> None:

@@ -116,6 +116,7 @@ def test_conflicts(case: Case) -> None:
         assert name in str(problem)
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(
     spans=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6), st.integers(0, 2)), max_size=6),

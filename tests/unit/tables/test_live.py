@@ -58,6 +58,7 @@ def random_history(rng: Random) -> list[list[Entry]]:
     return history
 
 
+@pytest.mark.thorough
 @repeatable
 @given(st.randoms(use_true_random=False), st.integers(0, 12))
 def test_step_by_step_is_the_same_as_all_at_once(rng: Random, seen: int) -> None:

@@ -445,6 +445,7 @@ class TestTime:
         assert found.observation is not None
         assert not found.observation.refusals
 
+    @pytest.mark.thorough
     @BRIEFLY
     @given(asked_at())
     def test_asking_at_each_wake_starts_what_a_table_is_owed(self, asked: tuple[Situation, datetime]) -> None:
