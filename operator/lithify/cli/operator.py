@@ -15,6 +15,7 @@ from kubernetes.aio.client.configuration import Configuration
 from lithify import __version__
 from lithify.cli.serving import (
     SPARE_PLACES,
+    cluster_options,
     identity,
     observer_pool,
     own_namespace,
@@ -51,15 +52,7 @@ class ClusterEvents:
 
 
 @click.command()
-@click.option(
-    "--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account."
-)
-@click.option("--context", help="Context in the kubeconfig file. Default: its current one.")
-@click.option(
-    "--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all."
-)
-@click.option("--home", help="Namespace of the operator's Leases. Default: the pod's, or `default`.")
-@click.option("--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by.")
+@cluster_options
 @click.option("--lease-seconds", default=15.0, show_default=True, type=click.FloatRange(1, 600))
 @click.option("--identity", "name", help="Tells it from other operators. Default: made up.")
 @click.option(

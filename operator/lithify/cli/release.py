@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from lithify.cli.serving import LEASE_LOST, identity, own_namespace
+from lithify.cli.serving import LEASE_LOST, cluster_options, identity, own_namespace
 from lithify.clock import SystemClock
 from lithify.controller.api import Api
 from lithify.controller.cluster.client import connect, load_configuration
@@ -27,15 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 @click.command()
-@click.option(
-    "--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account."
-)
-@click.option("--context", help="Context in the kubeconfig file. Default: its current one.")
-@click.option(
-    "--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all."
-)
-@click.option("--home", help="Namespace of the operator and its Leases. Default: the pod's, or `default`.")
-@click.option("--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by.")
+@cluster_options
 @click.option("--stop-deployment", help="The operator's Deployment, which is scaled to nothing first.")
 @click.option(
     "--grace-seconds",

@@ -8,7 +8,11 @@ import secrets
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
+
+import click
 
 from lithify.controller.launching.process import ProcessSettings
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
@@ -19,7 +23,30 @@ SPARE_PLACES = 4
 """Looks that may be asked for beyond the workers: those at a catalog that hangs wait without a worker."""
 LEASE_LOST = 4
 """Exit code of an operator that may not lead any more: whoever runs it starts it again."""
+Command = TypeVar("Command", bound=Callable[..., Any])
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+def cluster_options(command: Command) -> Command:
+    """The options by which commands find their cluster, and the operator in it."""
+    options = (
+        click.option(
+            "--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account."
+        ),
+        click.option("--context", help="Context in the kubeconfig file. Default: its current one."),
+        click.option(
+            "--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all."
+        ),
+        click.option(
+            "--home", help="Namespace of the operator and its Leases. Default: the pod's, or `default`."
+        ),
+        click.option(
+            "--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def identity() -> str:
