@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import cache
 
+from building.go_programs import cache_home
 from cluster import cgroups
 
 TOOLS = ("apt-get", "dpkg", "mount", "nsenter", "unshare")
-PROBE = "mount --make-rprivate / && mount -t tmpfs tmpfs /mnt && mount -t proc proc /proc"
+OVERLAY = "mkdir l u w m && mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m"
+PROBE = f"mount --make-rprivate / && {OVERLAY} && mount -t tmpfs tmpfs /mnt && mount -t proc proc /proc"
 
 
 @cache
@@ -28,7 +31,11 @@ def node_problem() -> str | None:
 
 def _namespaces_problem() -> str | None:
     command = ["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", PROBE]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    home = cache_home("node")
+    home.mkdir(parents=True, exist_ok=True)
+    # Where images are kept, because not every file system can be the upper one of an overlay.
+    with tempfile.TemporaryDirectory(dir=home, prefix=".probe-") as folder:
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         return f"a node needs its own network, processes and mounts: {result.stderr.strip()}"
     return None
