@@ -193,12 +193,17 @@ class TaskFailed(LithifyError):
 
 
 class OutOfMemory(TaskFailed):
-    """A rewriting task needed more memory than its process may have."""
+    """A rewriting task, or the driver, needed more memory than its process may have."""
 
     failure = Failure.OUT_OF_MEMORY
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}; give executors more memory, or tasks less (--task-memory)")
+    def __init__(
+        self,
+        path: str,
+        problem: str,
+        remedy: str = "give executors more memory, or tasks less (--task-memory)",
+    ) -> None:
+        super().__init__(f"{path}: {problem}; {remedy}")
         self.path = path
         self.problem = problem
 

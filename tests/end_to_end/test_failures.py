@@ -257,8 +257,8 @@ class TestDrivers:
         assert status_of(failed).failures.out_of_memory == 1
         assert compactions_of(oracle, table) == 0
 
-    @proves(Reason.DRIVER_FAILED)
-    def test_the_jvm_dies(self, stage: Stage, table: Table) -> None:
+    @proves(Reason.OUT_OF_MEMORY)
+    def test_the_jvm_is_killed_as_for_its_memory(self, stage: Stage, table: Table) -> None:
         care = stage.care_for(table, under=ONCE)
         with stage.holds.armed("file-written") as hold:
             run = stage.run(care)
@@ -266,7 +266,7 @@ class TestDrivers:
             for process in stage.operator.driver(run).processes("java"):
                 os.kill(process, signal.SIGKILL)
             stage.ended(run)
-        stage.stands(run, Reason.DRIVER_FAILED)
+        stage.stands(run, Reason.OUT_OF_MEMORY)
 
     @proves(Reason.DRIVER_LOST)
     def test_the_driver_is_killed(self, stage: Stage, table: Table) -> None:

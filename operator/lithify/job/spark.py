@@ -208,7 +208,7 @@ def _results(results: Future[list[TaskResult]]) -> list[TaskResult]:
 def _end_of_spark(code: int) -> LithifyError:
     """What an exit code of Spark's JVM, which should outlive all tasks, stands for."""
     if code == -signal.SIGKILL:
-        return OutOfMemory("Spark", "the driver's own JVM was killed")
+        return OutOfMemory("Spark", "the driver's own JVM was killed", "give the driver more memory")
     if code == _TOO_MANY_LOST:
         return ProcessLost(
             "Spark", "it gave up because too many executors failed; their pods' events say why"
