@@ -68,7 +68,7 @@ class Hold:
             AssertionError: none has come in time.
         """
         deadline = monotonic() + seconds
-        while not self._is_reached(deadline - monotonic()):
+        while not self._is_reached(max(0.0, deadline - monotonic())):
             assert monotonic() < deadline, f"no process has reached {self._reached.stem} in {seconds:g} s"
             sleep(_POLL_SECONDS)
 
