@@ -5,6 +5,7 @@ LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with these actio
 
     kill          SIGKILL to this process
     raise:ERRNO   an OSError with that number, in the first attempt of a task only
+    fill:MIB      take so much memory for a moment
     hold:PATH     write to the named pipe PATH.reached if there is one, then wait until PATH.go is written to
 
 The points are in `POINTS`; an unknown one in the environment is an error, so that no test waits in vain.
@@ -54,9 +55,17 @@ def _act(action: str, attempt: int) -> None:
     elif action.startswith("raise:") and attempt == 0:
         number = int(action.removeprefix("raise:"))
         raise OSError(number, f"{os.strerror(number)} ({errno.errorcode[number]}, asked for by {_VARIABLE})")
+    elif action.startswith("fill:"):
+        _fill(int(action.removeprefix("fill:")) << 20)
     elif action.startswith("hold:"):
         path = action.removeprefix("hold:")
         reached = Path(f"{path}.reached")
         if reached.is_fifo():
             reached.write_text("reached", encoding="utf-8")
             Path(f"{path}.go").read_text(encoding="utf-8")
+
+
+def _fill(size: int) -> None:
+    """Has the process own so many bytes, as only bytes do that are not zero."""
+    taken = b"x" * size
+    del taken
