@@ -15,7 +15,6 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
-from lithify.tables.paimon.s3.answers import Taken
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.storage import TEMPORARY
 
@@ -40,11 +39,7 @@ class ConditionalPut:
             LithifyError: the store refused; it was not written.
         """
         del base, statistics
-        try:
-            self.s3.create(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))
-        except Taken:
-            return False
-        return True
+        return self.s3.create(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))
 
 
 def check_heeded(table: str, root: str, s3: S3FileIO) -> None:
@@ -58,25 +53,18 @@ def check_heeded(table: str, root: str, s3: S3FileIO) -> None:
     # Should a crash leave it behind, it is cleaned up like other small files that were being written.
     probe = f"{root}/lithify/attempts/{TEMPORARY}probe-{uuid4()}"
     try:
-        s3.create(probe, _FIRST)
-        heeded = not _is_created(s3, probe, _SECOND) and s3.read_file_utf8(probe) == _FIRST
+        if not s3.create(probe, _FIRST):
+            raise _unsupported(table, root, "refuses If-None-Match where nothing is")
+        heeded = not s3.create(probe, _SECOND) and s3.read_file_utf8(probe) == _FIRST
     except (NotAllowed, StorageUnavailable):
         raise
-    except (StorageError, Taken, FileNotFoundError) as error:
+    except (StorageError, FileNotFoundError) as error:
         raise _unsupported(table, root, f"refuses If-None-Match ({error})") from error
     finally:
         with suppress(LithifyError):
             s3.delete(probe)
     if not heeded:
         raise _unsupported(table, root, "ignores If-None-Match, so that commits could overwrite each other")
-
-
-def _is_created(s3: S3FileIO, path: str, text: str) -> bool:
-    try:
-        s3.create(path, text)
-    except Taken:
-        return False
-    return True
 
 
 def _unsupported(table: str, root: str, problem: str) -> UnsupportedTable:

@@ -22,7 +22,6 @@ from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import LithifyError, StorageError
-from lithify.tables.paimon.s3.answers import Taken
 from lithify.tables.paimon.s3.file_io import S3FileIO
 
 TEMPORARY = ".lithify-"
@@ -141,7 +140,7 @@ class Storage:
         """
         with reporting(path):
             if self.s3 is not None:
-                return _create(self.s3, path, text)
+                return self.s3.create(path, text)
             if not self.is_local:
                 if self._file_io.exists(path):
                     return False
@@ -175,14 +174,6 @@ class Storage:
             )
             for status in statuses
         ]
-
-
-def _create(s3: S3FileIO, path: str, text: str) -> bool:
-    try:
-        s3.create(path, text)
-    except Taken:
-        return False
-    return True
 
 
 @contextmanager

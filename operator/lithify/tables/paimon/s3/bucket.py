@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import obstore
 from obstore.store import S3Store
 
-from lithify.tables.paimon.s3.answers import OutOfRange, answering
+from lithify.tables.paimon.s3.answers import OutOfRange, Taken, answering
 from lithify.tables.paimon.s3.settings import Keys, Settings
 
 if TYPE_CHECKING:
@@ -111,15 +111,21 @@ class Bucket:
         with self._answering(key):
             obstore.put(self._store, key, data, use_multipart=False)
 
-    def create(self, key: str, data: bytes) -> None:
+    def create(self, key: str, data: bytes) -> bool:
         """Writes an object unless the name is taken; exactly one request, which is not tried again.
 
+        Returns:
+            Whether it was written; False if the name is taken.
+
         Raises:
-            Taken: it is.
             StorageUnavailable: nobody knows whether it was written, or will be.
         """
-        with self._answering(key):
-            obstore.put(self._once, key, data, mode="create", use_multipart=False)
+        try:
+            with self._answering(key):
+                obstore.put(self._once, key, data, mode="create", use_multipart=False)
+        except Taken:
+            return False
+        return True
 
     def upload(self, key: str) -> WritableFile:
         """A new object of any size, written in parts once it is more than a few MiB."""

@@ -123,10 +123,10 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         bucket, key = self.bucket(path)
         return bucket.exists(key)
 
-    def create(self, path: str, content: str) -> None:
-        """Writes a small object unless there is one, for all the world at once; see `Bucket.create`."""
+    def create(self, path: str, content: str) -> bool:
+        """Writes a small object unless the name is taken, for all the world at once; see `Bucket.create`."""
         bucket, key = self.bucket(path)
-        bucket.create(key, content.encode())
+        return bucket.create(key, content.encode())
 
     def delete(self, path: str, recursive: bool = False) -> bool:
         """Deletes one file; it is fine if there is none."""
