@@ -9,6 +9,7 @@ import secrets
 import shutil
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,8 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """One control plane for all workers of the session, or the cluster that the environment points at."""
-    base = tmp_path_factory.getbasetemp()
-    state = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cluster"
+    state = session_folder(tmp_path_factory, "cluster")
     given = chosen()
     if given is None:
         with supervisor.held(state, CRDS) as kubeconfig:
@@ -60,15 +60,28 @@ def _any_kubectl() -> Path:
     return built() / "kubectl" if found is None else Path(found)
 
 
+@contextmanager
+def fresh_namespace(kubectl: Kubectl, test: str) -> Iterator[str]:
+    """A namespace called after a test, in which pods can be created at once; it is deleted in the end."""
+    words = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")
+    name = f"{words[:40].strip('-')}-{secrets.token_hex(4)}"
+    kubectl("create", "namespace", name)
+    kubectl("-n", name, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false")
+
+
+def session_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """A folder that all workers of the session share."""
+    base = factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+
+
 @pytest.fixture
 def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A fresh namespace, in which pods can be created at once; it is deleted after the test."""
-    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
-    name = f"{words[:40].strip('-')}-{secrets.token_hex(4)}"
-    cluster.kubectl("create", "namespace", name)
-    cluster.kubectl("-n", name, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
-    yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    with fresh_namespace(cluster.kubectl, request.node.name) as name:
+        yield name
 
 
 @pytest.fixture

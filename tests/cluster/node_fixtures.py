@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cluster.fixtures import fresh_namespace, session_folder
 from cluster.node import Node
 from cluster.requirements import node_problem
 
@@ -32,8 +31,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """One cluster with a node for all workers of the session, with nothing of ours in it."""
     if (problem := node_problem()) is not None:
         pytest.skip(problem)
-    base = tmp_path_factory.getbasetemp()
-    own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "node"
+    own = session_folder(tmp_path_factory, "node")
     with Node(Path(os.environ.get(GIVEN, own))) as started:
         yield started
 
@@ -41,9 +39,5 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 @pytest.fixture
 def node_namespace(node: Node, request: pytest.FixtureRequest) -> Iterator[str]:
     """A fresh namespace of the node's cluster, in which pods can be created; it is deleted after the test."""
-    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
-    name = f"{words[:40].strip('-')}-{secrets.token_hex(4)}"
-    node.kubectl("create", "namespace", name)
-    node.kubectl("-n", name, "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
-    yield name
-    node.kubectl("delete", "namespace", name, "--wait=false")
+    with fresh_namespace(node.kubectl, request.node.name) as name:
+        yield name
