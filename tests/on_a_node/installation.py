@@ -14,6 +14,7 @@ from typing import Any
 from chart.programs import helm
 from cluster.kubectl import Kubectl, KubectlFailed
 from end_to_end.server import PATIENCE, Object
+from lithify.resources.names import LABEL_LOCK
 
 CHART = Path(__file__).resolve().parents[2] / "charts" / "lithify"
 HOME = "lithify"
@@ -71,11 +72,19 @@ class Installation:
         self.kubectl("delete", "pod", leader, "--grace-period=0", "--force")
 
     def until_led(self) -> None:
-        """Returns when a pod that is there leads."""
+        """Returns when a pod that is there leads, and has seen all objects."""
         deadline = monotonic() + PATIENCE
-        while self.leader() is None:
+        while (leader := self.leader()) is None or '"synced"' not in self.kubectl("logs", leader):
             assert monotonic() < deadline, (self._lease(), self.log())
             sleep(_POLL_SECONDS)
+
+    def locks(self) -> list[Object]:
+        """The Leases of tables, as they would be applied again."""
+        found = self.kubectl.get("leases", "-l", f"{LABEL_LOCK}=true")["items"]
+        kept = ("name", "labels", "annotations")
+        for lease in found:
+            lease["metadata"] = {name: lease["metadata"][name] for name in kept if name in lease["metadata"]}
+        return found
 
     def log(self) -> str:
         """What the operator's pods have to say, for messages."""

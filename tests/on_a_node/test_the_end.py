@@ -18,11 +18,14 @@ def test_a_namespace_is_deleted_during_a_run(oracle: Oracle, wide: Table, doomed
     with doomed.holds.armed("file-written") as hold:
         run = doomed.run(doomed.care_for(table))
         hold.reached()
+        locks = doomed.installation.locks()
         namespace = doomed.server.namespace
         doomed.kubectl("delete", "namespace", namespace, "--timeout=180s")
 
     doomed.story.until_gone(PODS, f"{run}-driver")
     assert namespace not in doomed.kubectl("get", "namespaces", "-o", "name")
+    assert locks
+    doomed.installation.kubectl.apply(*locks)  # as if no operator had been there to drop them
     doomed.installation.kill_leader()
     doomed.installation.until_led()
     assert oracle.read(table) == oracle.read(wide)
