@@ -26,6 +26,7 @@ LAKE, DOOMED = "lake", "doomed"
 """Namespaces that the operator looks after; the second one is deleted by a test."""
 _HERE = Path(__file__).parent
 _TIMEOUT = 600.0
+_PATIENT = "--timeout=60s"
 _NUMBERS = count(1)
 
 
@@ -113,7 +114,12 @@ def site_in(
     """A site with pipes of its own; what was applied there is gone after it, and so are all pods."""
     server, holds = Server(port, namespace), Holds(folder / "holds")
     kubectl = node.kubectl.within(namespace)
-    kubectl.apply(lake.credentials(), *holds_volume(namespace, holds.folder))
+    volume, claim = holds_volume(namespace, holds.folder)
+    kubectl.apply(lake.credentials(), volume)
+    # One after the other: a claim that is seen before its volume is looked at again 15 s later only.
+    kubectl("wait", "pv", volume["metadata"]["name"], "--for=jsonpath={.status.phase}=Available", _PATIENT)
+    kubectl.apply(claim)
+    kubectl("wait", "pvc", claim["metadata"]["name"], "--for=jsonpath={.status.phase}=Bound", _PATIENT)
     try:
         with Story(server, (*OWN, PODS)) as story:
             made = Site(
@@ -129,5 +135,6 @@ def site_in(
             yield made
             made.clear()
     finally:
-        kubectl("delete", "pvc", "--all", "--ignore-not-found", "--wait=false")
-        kubectl("delete", "pv", f"holds-{namespace}", "--ignore-not-found", "--wait=false")
+        # What is on its way out must not be mistaken for the volume of the next test.
+        kubectl("delete", "pvc", claim["metadata"]["name"], "--ignore-not-found", _PATIENT)
+        kubectl("delete", "pv", volume["metadata"]["name"], "--ignore-not-found", _PATIENT)

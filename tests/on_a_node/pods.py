@@ -16,7 +16,7 @@ from end_to_end.objects import Object
 _VOLUME = "holds"
 
 
-def holds_volume(namespace: str, folder: Path) -> list[Object]:
+def holds_volume(namespace: str, folder: Path) -> tuple[Object, Object]:
     """The volume and the claim to it, bound to each other."""
     name = f"{_VOLUME}-{namespace}"
     size = {"storage": "1Mi"}
@@ -29,7 +29,7 @@ def holds_volume(namespace: str, folder: Path) -> list[Object]:
         "persistentVolumeReclaimPolicy": "Retain",
     }
     claim = {**shared, "volumeName": name, "resources": {"requests": size}}
-    return [
+    return (
         {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": volume},
         {
             "apiVersion": "v1",
@@ -37,7 +37,7 @@ def holds_volume(namespace: str, folder: Path) -> list[Object]:
             "metadata": {"name": _VOLUME, "namespace": namespace},
             "spec": claim,
         },
-    ]
+    )
 
 
 def spark(holds: Holds, **changes: Any) -> dict[str, Any]:
