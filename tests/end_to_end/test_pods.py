@@ -124,6 +124,19 @@ def test_no_room(pods: Stage, plain: Table) -> None:
     pods.stands(run, Reason.SCHEDULING_TIMED_OUT)
 
 
+@proves(Reason.SCHEDULING_TIMED_OUT)
+def test_no_quota(cluster: Cluster, pods: Stage, plain: Table) -> None:
+    kubectl = cluster.kubectl.within(pods.server.namespace)
+    kubectl("create", "quota", "none", "--hard=pods=0")
+    try:
+        kubectl("wait", "quota/none", "--for=jsonpath={.status.hard.pods}=0", "--timeout=60s")
+        run = pods.run(pods.care_for(pods.copied(plain), under=ONCE))
+        pods.ended(run)
+    finally:
+        kubectl("delete", "quota", "none")
+    assert "exceeded quota" in message(pods.stands(run, Reason.SCHEDULING_TIMED_OUT))
+
+
 @proves(Reason.OUT_OF_MEMORY)
 def test_the_driver_had_too_little_memory(pods: Stage, started: Started) -> None:
     kubelet = started()

@@ -50,7 +50,8 @@ class _Memory:
         found: what it has committed.
         search: the search for that.
         searches: counts the searches, so that the answer to an old one is known as such.
-        refusal: why its driver was refused.
+        refusal: why its driver was refused, and in which attempt.
+        delay: why its driver could not be started the last time, and in which attempt.
     """
 
     uid: str
@@ -61,6 +62,7 @@ class _Memory:
     search: asyncio.Future[None] | None = None
     searches: int = 0
     refusal: tuple[int, str] | None = None
+    delay: tuple[int, str] | None = None
 
     def forget_search(self) -> None:
         """What was found does not count any more, nor what a search that is under way will find."""
@@ -160,6 +162,7 @@ class Compactions:
             admitted=not hold,
             hold=hold,
             problem=problem,
+            delay=memory.delay[1] if memory.delay and memory.delay[0] == run.status.attempts else "",
             found=memory.found,
             deleted=run.metadata.deletion_timestamp is not None,
         )
@@ -266,7 +269,8 @@ class Compactions:
         except ClusterRefused as error:
             memory.refusal = (run.status.attempts, str(error))
             metrics.launched("refused")
-        except ClusterUnavailable:
+        except ClusterUnavailable as error:
+            memory.delay = (run.status.attempts, str(error))
             metrics.launched("unavailable")
             raise
         else:

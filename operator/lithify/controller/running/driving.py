@@ -106,7 +106,7 @@ def _start(case: Case) -> Step:
     if lock is Lock.OTHERS:
         message = f"The table's lock was lost to {case.facts.lock_holder}; waiting for its turn again."
         return case.answer(stand(case, Reason.QUEUED, message), clear_name(case))
-    message = f"Starting the driver of attempt {case.status.attempts}."
+    message = f"Starting the driver of attempt {case.status.attempts}{_delay(case)}"
     if case.facts.problem is not None:
         message, acts = case.facts.problem.message, clear_name(case)
     elif case.pod is not None:
@@ -134,5 +134,10 @@ def _given_up(case: Case) -> Step | None:
         return None
     if problem is not None:
         return fail(case, Verdict(problem.reason, Failure.SCHEDULING, problem.message))
-    message = f"No driver could be started within {case.deadlines.scheduling_seconds} s."
+    message = f"No driver could be started within {case.deadlines.scheduling_seconds} s{_delay(case)}"
     return fail(case, Verdict(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING, message))
+
+
+def _delay(case: Case) -> str:
+    """What the last try came to, as the end of a sentence."""
+    return f": {case.facts.delay}" if case.facts.delay else "."

@@ -62,6 +62,7 @@ class Facts:
         admitted: whether limits and priorities let it start now.
         hold: if not, why; for people.
         problem: why it cannot start at all.
+        delay: why the last try to start its driver came to nothing, though the next may succeed; for people.
         found: what it has committed, as the answer to the `Act.FIND_RUN` of the step before; None if nothing.
             Unknown while there is no answer, and again after any step that did not ask: a driver may have
             been alive since.
@@ -77,6 +78,7 @@ class Facts:
     admitted: bool = False
     hold: str = ""
     problem: Problem | None = None
+    delay: str = ""
     found: RunFound | Unknown | None = UNKNOWN
     deleted: bool = False
 

@@ -156,6 +156,15 @@ def test_no_driver_within_the_deadline_counts_as_no_room() -> None:
     assert (way.reason, way.run.status.failures.scheduling) == (Reason.BACKING_OFF, 1)
 
 
+def test_what_delays_the_driver_is_said_while_it_is_tried_and_in_the_end() -> None:
+    way = Way().ask().ask(delay="exceeded quota")
+    assert "exceeded quota" in way.run.status.conditions[0].message
+    assert way.last.acts == (Act.START_DRIVER,)
+    way.ask(after=DEADLINES.scheduling_seconds)
+    assert way.run.status.attempt_history[-1].reason == Reason.SCHEDULING_TIMED_OUT.value
+    assert "exceeded quota" in way.run.status.attempt_history[-1].message
+
+
 def test_a_refused_driver_ends_the_run_when_nothing_was_committed() -> None:
     way = Way().ask().ask(problem=Problem(Reason.INVALID_SPEC, "bad pod template", may_pass=False))
     assert way.ask().last.acts == (Act.FIND_RUN,)
