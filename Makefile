@@ -46,6 +46,9 @@ oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Mav
 cluster: $(READY) ## Build the Kubernetes that the tests use, with a node where there can be one (needs Go)
 	cd tests && $(CURDIR)/$(BIN)/python -m cluster build
 
+classes: $(READY) ## Archive the classes that Spark loads, once per machine, so that it starts faster in the tests
+	@cd tests && $(CURDIR)/$(BIN)/python -m building
+
 helm: $(READY) ## Build Helm and what else checks the chart, once per machine (needs Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m chart build
 
@@ -56,7 +59,7 @@ images: $(READY) ## Build the images without Docker, for the tests (needs root o
 	cd tests && $(CURDIR)/$(BIN)/python -m images build
 
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
-	$(MAKE) oracle cluster objectstore images
+	$(MAKE) oracle classes cluster objectstore images
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
 	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
 	$(BIN)/pytest --quiet tests/on_a_node
@@ -87,4 +90,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle cluster images helm objectstore test e2e bench bench-operator bench-start docs chart crds lock
+.PHONY: help demo setup check format oracle classes cluster images helm objectstore test e2e bench bench-operator bench-start docs chart crds lock

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
+from building import spark_classes
 from oracle.client import Oracle
 
 pytest_plugins = ["cluster.fixtures", "cluster.node_fixtures", "objectstore.fixtures"]
+
+
+def pytest_configure() -> None:
+    """Every Spark that tests start is to start fast, where `make test` has prepared that."""
+    os.environ.update(spark_classes.options())
 
 
 @pytest.fixture(scope="session")
