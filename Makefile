@@ -8,6 +8,8 @@ UV_VERSION := 0.13.9
 PYTHON ?= python3
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# Tests with processes of their own wait for them half of the time.
+WAITING_WORKERS ?= 3
 
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 
@@ -61,7 +63,7 @@ images: $(READY) ## Build the images without Docker, for the tests (needs root o
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) oracle classes cluster objectstore images
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
-	$(BIN)/pytest --quiet -n $(WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
+	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
 	$(BIN)/pytest --quiet tests/on_a_node
 
 e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and executors in pods, failures (needs root)

@@ -44,7 +44,7 @@ class GoPrograms:
         takes: how long that takes, for messages.
         linker_flags: the linker's flags.
         links: more names of programs, and the programs they stand for.
-        environment: settings of the build.
+        environment: settings of the build. The compiler has memory to spare, and less to do if it may use it.
     """
 
     name: str
@@ -54,7 +54,7 @@ class GoPrograms:
     takes: str
     linker_flags: Callable[[], str] = lambda: "-s -w"
     links: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=lambda: {"CGO_ENABLED": "0"})
+    environment: Mapping[str, str] = field(default_factory=lambda: {"CGO_ENABLED": "0", "GOGC": "400"})
 
     def folder(self) -> Path:
         """Where the programs are, or will be."""
