@@ -23,6 +23,7 @@ POINTS = (
     "journal-written",
     "file-written",
     "tasks-done",
+    "manifests-merged",
     "manifests-written",
     "snapshot-written",
     "hint-written",

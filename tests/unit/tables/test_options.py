@@ -13,6 +13,7 @@ from lithify.rewriting.spec import SequenceField
 from lithify.tables.paimon.options import (
     CommitOptions,
     FileOptions,
+    ManifestOptions,
     TableOptions,
     parse_size,
     read_options,
@@ -47,6 +48,13 @@ def test_defaults_are_paimons() -> None:
             stats=StatsModes("truncate(16)", {}, -1, dense=True),
         ),
         commit=CommitOptions(max_retries=10, min_wait=0.01, max_wait=10.0),
+        manifests=ManifestOptions(
+            compression="zstd",
+            target_size=8 * MIB,
+            merge_min_count=30,
+            full_threshold=16 * MIB,
+            drop_deleted_statistics=False,
+        ),
         sequence_fields=(),
         ignore_deletes=False,
     )

@@ -5,7 +5,8 @@ changed is left out (and reported, so that it can be planned anew), everything t
 taken from the newest one, and only then is the next snapshot written, which exactly one writer wins. What
 became of the write is read back. Files are deleted only when it is certain that no snapshot names them.
 
-The steps are Paimon's (`FileStoreCommitImpl`); merging manifests is left to the engines that write the table.
+The steps are Paimon's (`FileStoreCommitImpl`), and so is that manifests are merged when that is due. What was
+merged in a try that another commit outran is used again in the next, so that a long merge can come to an end.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
+from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
 from lithify.tables.paimon.snapshots import RUN_PROPERTY, Written, is_same
 from lithify.tables.paimon.table import PaimonTable
@@ -55,12 +57,13 @@ class CommitOutcome:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A snapshot whose manifests are on disk."""
+    """A snapshot whose manifests are on disk: `files` of this try, and those `merged` in it or before it."""
 
     snapshot: Snapshot
     base: Snapshot
     entries: list[Entry]
     files: list[str]
+    merged: tuple[str, ...]
 
 
 class Committer:
@@ -72,6 +75,8 @@ class Committer:
         self._clock = clock
         self._options = table.options.commit
         self._sender = Sender(table.snapshots, self._options, clock, self._check_fence)
+        self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
+        self._merged: Merged | None = None
 
     def commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits.
@@ -81,6 +86,19 @@ class Committer:
             CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
             StorageError: the file system refuses or is full; nothing was committed.
         """
+        try:
+            outcome = self._commit(changes)
+        except CommitUnknown:
+            raise  # a snapshot may name what was merged
+        except BaseException:
+            self._forget_merge()
+            raise
+        if outcome.snapshot is None and not outcome.overwritten:
+            self._forget_merge()
+        self._merged = None
+        return outcome
+
+    def _commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
         tries = self._options.max_retries + 1
         for number in range(tries):
             base = self._table.snapshots.latest()
@@ -144,6 +162,7 @@ class Committer:
             self._check_fence()
             self._check_files(changes, draft)
         except BaseException:
+            self._forget_merge()
             manifests.delete(manifests.names_with(writer))
             raise
         written = self._send(draft)
@@ -167,7 +186,7 @@ class Committer:
         added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
         paths = [
             *(f"{folder}/{file.name}" for folder, file in added),
-            *(self._table.manifests.path(name) for name in draft.files),
+            *(self._table.manifests.path(name) for name in (*draft.files, *draft.merged)),
         ]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
@@ -202,8 +221,10 @@ class Committer:
     def _draft(self, changes: Sequence[BucketChange], base: Snapshot, writer: str) -> _Draft:
         manifests = self._table.manifests
         entries = [entry for change in changes for entry in change.entries()]
-        base_list, base_size = manifests.write_list(manifests.list_files(base), f"manifest-list-{writer}-0")
-        delta: list[ManifestFileMeta] = manifests.write(entries, writer)
+        merged = self._merge(manifests.list_files(base), writer)
+        reach("manifests-merged")
+        base_list, base_size = manifests.write_list(merged.manifests, f"manifest-list-{writer}-0")
+        delta: list[ManifestFileMeta] = manifests.write(self._recorded(entries), writer, len(merged.written))
         delta_list, delta_size = manifests.write_list(delta, f"manifest-list-{writer}-1")
         delta_rows = sum(entry.file.rows if entry.kind == ADD else -entry.file.rows for entry in entries)
         schema_id = self._table.newest_schema().id
@@ -228,7 +249,29 @@ class Committer:
             properties=self._properties(base),
             writer_version=f"lithify-{__version__}",
         )
-        return _Draft(snapshot, base, entries, [base_list, delta_list, *(meta.file_name for meta in delta)])
+        files = [base_list, delta_list, *(meta.file_name for meta in delta)]
+        return _Draft(snapshot, base, entries, files, merged.written)
+
+    def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> Merged:
+        """The base's manifests, merged where that is due; as in the try before if that one's base goes on."""
+        again = self._merged and self._merged.rebased(listed)
+        if again is None:
+            self._forget_merge()
+            again = self._merger.merge(listed, writer)
+        self._merged = again if again.written else None
+        return again
+
+    def _forget_merge(self) -> None:
+        """Deletes what was merged for a snapshot that never came about."""
+        if self._merged is not None:
+            self._table.manifests.delete(self._merged.written)
+            self._merged = None
+
+    def _recorded(self, entries: Sequence[Entry]) -> list[Entry]:
+        """The entries as they are written: Paimon may want no statistics of files that are gone."""
+        if not self._table.options.manifests.drop_deleted_statistics:
+            return list(entries)
+        return [entry if entry.kind == ADD else entry.without_statistics() for entry in entries]
 
     def _properties(self, base: Snapshot) -> dict[str, str]:
         old = base.properties or {}

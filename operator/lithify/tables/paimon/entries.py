@@ -15,6 +15,7 @@ from lithify.tables.model import DataFile, OrderKey
 
 ADD, DELETE = 0, 1
 APPEND_SOURCE, COMPACT_SOURCE = 0, 1
+_VERSION = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -25,6 +26,10 @@ class Stats:
     min_values: bytes
     max_values: bytes
     null_counts: tuple[int | None, ...] | None
+
+
+_NO_STATS = Stats(bytes(12), bytes(12), ())
+"""Of no column: the BinaryRow without fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,25 @@ class Entry:
             file.external_path,
         )
 
+    def without_statistics(self) -> Entry:
+        """The same entry without statistics of value columns."""
+        file = replace(self.file, value_stats=_NO_STATS, value_stats_columns=())
+        return replace(self, file=file)
+
+
+def identity_of_record(record: dict[str, Any]) -> tuple[object, ...]:
+    """The `Entry.identity` of an Avro record, without making an entry of it."""
+    file = record["_FILE"]
+    return (
+        record["_PARTITION"],
+        record["_BUCKET"],
+        file["_LEVEL"],
+        file["_FILE_NAME"],
+        tuple(file["_EXTRA_FILES"]),
+        file["_EMBEDDED_FILE_INDEX"],
+        file.get("_EXTERNAL_PATH"),
+    )
+
 
 def entry_of_record(record: dict[str, Any]) -> Entry:
     """Reads an entry from its Avro record.
@@ -112,6 +136,52 @@ def entry_of_record(record: dict[str, Any]) -> Entry:
         total_buckets=record["_TOTAL_BUCKETS"],
         file=_file_meta(record["_FILE"]),
     )
+
+
+def record_of_entry(entry: Entry) -> dict[str, Any]:
+    """The Avro record of an entry."""
+    return {
+        "_VERSION": _VERSION,
+        "_KIND": entry.kind,
+        "_PARTITION": entry.partition,
+        "_BUCKET": entry.bucket,
+        "_TOTAL_BUCKETS": entry.total_buckets,
+        "_FILE": _file_record(entry.file),
+    }
+
+
+def _file_record(file: FileMeta) -> dict[str, Any]:
+    return {
+        "_FILE_NAME": file.name,
+        "_FILE_SIZE": file.size,
+        "_ROW_COUNT": file.rows,
+        "_MIN_KEY": file.min_key,
+        "_MAX_KEY": file.max_key,
+        "_KEY_STATS": _stats_record(file.key_stats),
+        "_VALUE_STATS": _stats_record(file.value_stats),
+        "_MIN_SEQUENCE_NUMBER": file.min_sequence,
+        "_MAX_SEQUENCE_NUMBER": file.max_sequence,
+        "_SCHEMA_ID": file.schema_id,
+        "_LEVEL": file.level,
+        "_EXTRA_FILES": list(file.extra_files),
+        "_CREATION_TIME": file.created_millis,
+        "_DELETE_ROW_COUNT": file.delete_rows,
+        "_EMBEDDED_FILE_INDEX": file.embedded_index,
+        "_FILE_SOURCE": file.source,
+        "_VALUE_STATS_COLS": _list(file.value_stats_columns),
+        "_EXTERNAL_PATH": file.external_path,
+        "_FIRST_ROW_ID": file.first_row_id,
+        "_WRITE_COLS": _list(file.write_columns),
+        "_WRITE_COLS_SEQUENCES": _list(file.write_columns_sequences),
+    }
+
+
+def _stats_record(stats: Stats) -> dict[str, Any]:
+    return {
+        "_MIN_VALUES": stats.min_values,
+        "_MAX_VALUES": stats.max_values,
+        "_NULL_COUNTS": _list(stats.null_counts),
+    }
 
 
 def _file_meta(record: dict[str, Any]) -> FileMeta:
@@ -148,6 +218,11 @@ def _millis(created: datetime | int | None) -> int:
     if isinstance(created, datetime):
         return (created - _EPOCH) // timedelta(milliseconds=1)
     return created or 0
+
+
+def _list(values: Iterable[Any] | None) -> list[Any] | None:
+    """Arrays of a record are lists: a tuple means something else to fastavro."""
+    return None if values is None else list(values)
 
 
 def _tuple(values: Iterable[Any] | None) -> tuple[Any, ...] | None:

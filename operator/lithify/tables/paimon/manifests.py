@@ -1,8 +1,7 @@
 """Manifest files: which data files a snapshot adds and removes, and what is live in it.
 
-Read with fastavro, written with pypaimon's writers. Reading goes around pypaimon's reader because that one
-turns keys, partitions and statistics into Python values and back, which loses nanoseconds and may change
-bytes.
+Lists go through pypaimon, manifests do not: its reader and writer turn keys, partitions and statistics into
+Python values and back, which loses nanoseconds and may change bytes.
 """
 
 from __future__ import annotations
@@ -14,21 +13,18 @@ from io import BytesIO
 from typing import Any, cast
 
 import fastavro
-from pypaimon.data.timestamp import Timestamp
-from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
-from pypaimon.manifest.schema.data_file_meta import DataFileMeta
-from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
-from pypaimon.manifest.schema.simple_stats import SimpleStats
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
-from pypaimon.table.row.binary_row import BinaryRow
-from pypaimon.table.row.generic_row import GenericRowDeserializer
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.entries import ADD, Entry, Stats, entry_of_record
+from lithify.tables.paimon.entries import ADD, Entry, entry_of_record, record_of_entry
+from lithify.tables.paimon.manifest_writer import ManifestWriter
+from lithify.tables.paimon.options import ManifestOptions
 from lithify.tables.paimon.storage import reporting
+from lithify.tables.paimon.types import ColumnType
 
 _READERS = 8
 """Manifests read at a time; they are small, so it is latency that is hidden."""
@@ -43,16 +39,40 @@ def everywhere(partition: bytes, bucket: int) -> bool:
     return True
 
 
-class Manifests:
-    """Reads and writes the manifests of one table."""
+class UnknownFields(Exception):
+    """A manifest is of a later format: it can be read, but not written again."""
 
-    def __init__(self, table: FileStoreTable) -> None:
+
+def _field_names(schema: object) -> set[str]:
+    """Names of all fields in an Avro schema, also of nested records."""
+    if isinstance(schema, list):
+        return set().union(*map(_field_names, schema))
+    if not isinstance(schema, dict):
+        return set()
+    fields = schema.get("fields", ())
+    nested = (schema.get("type"), schema.get("items"), *(each["type"] for each in fields))
+    return {str(each["name"]) for each in fields}.union(*map(_field_names, nested))
+
+
+_KNOWN_FIELDS = _field_names(MANIFEST_ENTRY_SCHEMA)
+
+
+class Manifests:
+    """Reads and writes the manifests of one table.
+
+    Args:
+        table: pypaimon's table.
+        partition_types: of its partition columns.
+        options: how manifests are written.
+    """
+
+    def __init__(
+        self, table: FileStoreTable, partition_types: Sequence[ColumnType], options: ManifestOptions
+    ) -> None:
         self._file_io = table.file_io
         self._lists = ManifestListManager(table)
-        self._files = ManifestFileManager(table)
-        self._partition_fields = table.partition_keys_fields
-        self._key_fields = table.trimmed_primary_keys_fields
-        self._target_size: int = table.options.manifest_target_size()
+        self._partition_types = partition_types
+        self._options = options
 
     def live(self, snapshot: Snapshot, wanted: PlaceFilter = everywhere) -> list[Entry]:
         """The files that are live in a snapshot, in the order in which they were added.
@@ -81,26 +101,39 @@ class Manifests:
 
     def index_types(self, snapshot: Snapshot) -> frozenset[str]:
         """The kinds of index files that a snapshot has, for example HASH."""
-        if snapshot.index_manifest is None:
+        name = snapshot.index_manifest
+        if name is None:
             return frozenset()
-        return frozenset(record["_INDEX_TYPE"] for record in self._read_avro(snapshot.index_manifest))
+        return frozenset(record["_INDEX_TYPE"] for record in self.records(name, self.content(name)))
 
     def entries_of(self, name: str) -> list[Entry]:
         """All entries of one manifest file."""
         return self._read_file(name, everywhere)
 
-    def write(self, entries: Sequence[Entry], prefix: str) -> list[ManifestFileMeta]:
-        """Writes entries as manifest files named `manifest-<prefix>-<n>`.
+    def write(self, entries: Sequence[Entry], prefix: str, first: int = 0) -> list[ManifestFileMeta]:
+        """Writes entries as manifest files named `manifest-<prefix>-<n>`, counted from `first`.
 
         Raises:
             StorageError: the file system refuses or is full.
         """
-        name = f"manifest-{prefix}"
-        with _writing(self.path(name)):
-            written: list[ManifestFileMeta] = self._files.rolling_write(
-                [self._to_pypaimon(entry) for entry in entries], self._target_size, name
-            )
-        return written
+        writer = self.writer(prefix, first)
+        for entry in entries:
+            writer.write(record_of_entry(entry))
+        return writer.roll()
+
+    def writer(self, prefix: str, first: int = 0) -> ManifestWriter:
+        """What writes entries as manifest files of that prefix, counted from `first`."""
+        return ManifestWriter(self._flush, prefix, self._partition_types, self._options, first)
+
+    def _flush(self, name: str, content: bytes) -> None:
+        path = self.path(name)
+        with reporting(path):
+            try:
+                with self._file_io.new_output_stream(path) as stream:
+                    stream.write(content)
+            except BaseException:
+                self._file_io.delete_quietly(path)
+                raise
 
     def write_list(self, metas: Sequence[ManifestFileMeta], name: str) -> tuple[str, int]:
         """Writes a manifest list; returns its file name and size.
@@ -131,15 +164,41 @@ class Manifests:
                 yield from entries
 
     def _read_file(self, name: str, wanted: PlaceFilter) -> list[Entry]:
-        records = self._read_avro(name)
-        return [
-            entry_of_record(record) for record in records if wanted(record["_PARTITION"], record["_BUCKET"])
-        ]
+        records = self.records(name, self.content(name))
+        with _reading(self.path(name), "manifest"):
+            return [
+                entry_of_record(record)
+                for record in records
+                if wanted(record["_PARTITION"], record["_BUCKET"])
+            ]
 
-    def _read_avro(self, name: str) -> list[dict[str, Any]]:
+    def content(self, name: str) -> bytes:
+        """The bytes of a manifest.
+
+        Raises:
+            MissingFile: it is gone.
+        """
         path = self.path(name)
         with _reading(path, "manifest"), self._file_io.new_input_stream(path) as stream:
-            return cast(list[dict[str, Any]], list(fastavro.reader(BytesIO(stream.read()))))
+            return cast(bytes, stream.read())
+
+    def records(self, name: str, content: bytes, *, complete: bool = False) -> Iterator[dict[str, Any]]:
+        """The entries in the bytes of a manifest as Avro records, one after the other.
+
+        Args:
+            name: of the manifest, for errors.
+            content: its bytes.
+            complete: whether records must be written again without loss.
+
+        Raises:
+            CorruptTable: it cannot be read.
+            UnknownFields: it is to be complete, and entries have fields that this release does not know.
+        """
+        with _reading(self.path(name), "manifest"):
+            reader = fastavro.reader(BytesIO(content))
+            if complete and not _field_names(reader.writer_schema) <= _KNOWN_FIELDS:
+                raise UnknownFields
+            yield from cast(Iterator[dict[str, Any]], reader)
 
     def _read_list(self, name: str, size: int | None) -> list[ManifestFileMeta]:
         with _reading(self.path(name), "manifest list"):
@@ -149,39 +208,6 @@ class Manifests:
     def path(self, name: str) -> str:
         """Where a manifest or manifest list is."""
         return f"{self._lists.manifest_path}/{name}"
-
-    def _to_pypaimon(self, entry: Entry) -> ManifestEntry:
-        file = entry.file
-        meta = DataFileMeta(
-            file_name=file.name,
-            file_size=file.size,
-            row_count=file.rows,
-            min_key=BinaryRow(file.min_key, self._key_fields),
-            max_key=BinaryRow(file.max_key, self._key_fields),
-            key_stats=_to_pypaimon_stats(file.key_stats),
-            value_stats=_to_pypaimon_stats(file.value_stats),
-            min_sequence_number=file.min_sequence,
-            max_sequence_number=file.max_sequence,
-            schema_id=file.schema_id,
-            level=file.level,
-            extra_files=list(file.extra_files),
-            creation_time=Timestamp.from_epoch_millis(file.created_millis),
-            delete_row_count=file.delete_rows,
-            embedded_index=file.embedded_index,
-            file_source=file.source,
-            value_stats_cols=_list(file.value_stats_columns),
-            external_path=file.external_path,
-            first_row_id=file.first_row_id,
-            write_cols=_list(file.write_columns),
-            write_cols_sequences=_list(file.write_columns_sequences),
-        )
-        return ManifestEntry(
-            kind=entry.kind,
-            partition=_Partition(entry.partition, self._partition_fields),
-            bucket=entry.bucket,
-            total_buckets=entry.total_buckets,
-            file=meta,
-        )
 
 
 @contextmanager
@@ -205,24 +231,3 @@ def _writing(path: str) -> Iterator[None]:
             if isinstance(error.__cause__, OSError):
                 raise error.__cause__ from error
             raise
-
-
-class _Partition(BinaryRow):  # type: ignore[misc]  # pypaimon is untyped
-    """A partition that is written as the bytes it came as, yet shows its values for statistics."""
-
-    @property
-    def values(self) -> list[Any]:
-        values: list[Any] = GenericRowDeserializer.from_bytes(self.data, self.fields).values
-        return values
-
-
-def _to_pypaimon_stats(stats: Stats) -> SimpleStats:
-    return SimpleStats(
-        min_values=BinaryRow(stats.min_values, []),
-        max_values=BinaryRow(stats.max_values, []),
-        null_counts=_list(stats.null_counts),
-    )
-
-
-def _list(values: Iterable[Any] | None) -> list[Any] | None:
-    return None if values is None else list(values)

@@ -69,12 +69,32 @@ class CommitOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestOptions:
+    """How manifests are written and merged. Sizes in bytes.
+
+    Attributes:
+        compression: Avro codec as Paimon calls it, lower case.
+        target_size: where manifests roll, and up to which neighbours are merged.
+        merge_min_count: from so many small ones on the newest are merged, whatever their size.
+        full_threshold: all are merged when those that are small or hold deletions come to this size.
+        drop_deleted_statistics: entries of removed files have no column statistics.
+    """
+
+    compression: str = "zstd"
+    target_size: int = 8 << 20
+    merge_min_count: int = 30
+    full_threshold: int = 16 << 20
+    drop_deleted_statistics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TableOptions:
     """All options that a compaction reads."""
 
     policy: CompactionPolicy
     files: FileOptions
     commit: CommitOptions
+    manifests: ManifestOptions
     sequence_fields: tuple[SequenceField, ...]
     ignore_deletes: bool
 
@@ -102,6 +122,7 @@ def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOpt
             min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
             max_wait=reader.duration("commit.max-retry-wait", 10_000) / 1000,
         ),
+        manifests=_manifest_options(reader),
         sequence_fields=_sequence_fields(reader),
         ignore_deletes=reader.boolean(
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
@@ -188,6 +209,17 @@ def _file_options(reader: _Reader, options: Mapping[str, str]) -> FileOptions:
             first_columns=reader.integer("metadata.stats-keep-first-n-columns", -1),
             dense=reader.boolean("metadata.stats-dense-store", default=True),
         ),
+    )
+
+
+def _manifest_options(reader: _Reader) -> ManifestOptions:
+    default = ManifestOptions()
+    return ManifestOptions(
+        compression=reader.text("manifest.compression", default.compression).lower(),
+        target_size=reader.size("manifest.target-file-size", default.target_size),
+        merge_min_count=reader.integer("manifest.merge-min-count", default.merge_min_count),
+        full_threshold=reader.size("manifest.full-compaction-threshold-size", default.full_threshold, low=1),
+        drop_deleted_statistics=reader.boolean("manifest.delete-file-drop-stats", default=False),
     )
 
 

@@ -98,7 +98,7 @@ class PaimonTable:
         self.storage = storage
         self.refusals = refusals
         self.stored_options = schema.options if stored_options is None else stored_options
-        self.manifests = Manifests(table)
+        self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
         self.journal = Journal(self.root, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
