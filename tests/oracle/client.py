@@ -215,6 +215,14 @@ class Oracle:
         """The changelog files that the snapshot added."""
         return _entries(self.call("files_of_changelog", **table.args(), snapshot_id=snapshot_id))
 
+    def manifests(self, table: Table, snapshot_id: int | None = None) -> dict[str, list[dict[str, Any]]]:
+        """What the lists of the snapshot, else of the newest, say of their manifests: `base` and `delta`."""
+        return dict(self.call("manifests", **table.args(), snapshot_id=snapshot_id))
+
+    def merge_manifests(self, table: Table, cases: Iterable[Case]) -> list[list[dict[str, Any]]]:
+        """What a commit would make of manifest lists in the table's folder."""
+        return list(self.call("merge_manifests", **table.args(), cases=list(cases)))
+
     def index_files(self, table: Table, snapshot_id: int | None = None) -> list[IndexFile]:
         """Deletion vectors and hash indexes of the snapshot, else of the newest."""
         reply = self.call("index_files", **table.args(), snapshot_id=snapshot_id)

@@ -12,6 +12,7 @@ import dev.lithify.oracle.table.GenerateOp;
 import dev.lithify.oracle.table.IndexOp;
 import dev.lithify.oracle.table.KeyValueOp;
 import dev.lithify.oracle.table.MaintenanceOps;
+import dev.lithify.oracle.table.ManifestOps;
 import dev.lithify.oracle.table.ReadOps;
 import dev.lithify.oracle.table.SchemaOps;
 import dev.lithify.oracle.table.Tables;
@@ -55,6 +56,7 @@ public final class Main {
         new ReadOps(tables).register(ops);
         ops.put("changelog", new ChangelogOp(tables));
         new FileOps(tables).register(ops);
+        new ManifestOps(tables).register(ops);
         ops.put("kv_rows", new KeyValueOp(tables));
         ops.put("index_files", new IndexOp(tables));
         new MaintenanceOps(tables).register(ops);

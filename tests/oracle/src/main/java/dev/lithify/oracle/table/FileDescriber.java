@@ -110,7 +110,7 @@ public final class FileDescriber {
                 : named.stream().map(name -> all.getField(name).type()).toList();
     }
 
-    private static Object stats(SimpleStats stats, List<DataType> types) {
+    static Object stats(SimpleStats stats, List<DataType> types) {
         return Json.object(
                 "min", row(stats.minValues(), types),
                 "max", row(stats.maxValues(), types),

@@ -1,0 +1,213 @@
+"""Commits of made-up compactions: what they do to the manifests, and what is left of tries that are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lithify.clock import SystemClock
+from lithify.errors import AttemptFenced
+from lithify.tables.paimon.catalog import open_table
+from lithify.tables.paimon.changes import BucketChange
+from lithify.tables.paimon.commit import CommitOutcome, Committer
+from lithify.tables.paimon.entries import Entry
+from lithify.tables.paimon.journal import Attempt
+from lithify.tables.paimon.table import PaimonTable, Selection
+from support.runs import ShiftedClock
+from support.small_tables import SmallTable
+
+OFTEN = {"manifest.merge-min-count": "3"}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> SmallTable:
+    return SmallTable(tmp_path, options=OFTEN).create()
+
+
+def begin(table: PaimonTable, run: str = "run") -> Attempt:
+    snapshot = table.snapshots.latest()
+    assert snapshot is not None
+    return table.journal.begin(run, (snapshot.id, snapshot.time_millis), [], SystemClock().now())
+
+
+def compaction(table: PaimonTable, attempt: Attempt) -> BucketChange:
+    """Puts one file in the place of all files of the table's first bucket."""
+    view = table.view(Selection())
+    assert view is not None
+    bucket = view.buckets[0].id
+    inputs = tuple(view.entries[bucket].values())
+    name = f"data-{attempt.prefix}{len(inputs):012x}-{attempt.number}.parquet"
+    Path(table.folder(bucket), name).touch()
+    return BucketChange(bucket, inputs, (), 5, (replace(inputs[0].file, name=name, level=5),))
+
+
+class Interrupted:
+    """Another writer that commits just before ours, so often; then it stays away."""
+
+    def __init__(self, times: int, commit: Callable[[], object]) -> None:
+        self._left = times
+        self._commit = commit
+
+    def __call__(self, *_: object) -> None:
+        if self._left:
+            self._left -= 1
+            self._commit()
+
+
+def commit(
+    table: PaimonTable, monkeypatch: pytest.MonkeyPatch, between: Callable[..., None] | None = None
+) -> CommitOutcome:
+    """Commits one compaction; `between` is called in each try when its manifests are written."""
+    attempt = begin(table)
+    change = compaction(table, attempt)
+    if between is not None:
+        monkeypatch.setattr(table.journal, "check", between)
+    return Committer(table, attempt, ShiftedClock()).commit([change])
+
+
+def manifests(small: SmallTable) -> set[str]:
+    return {path.name for path in (small.folder / "manifest").iterdir()}
+
+
+def reachable(table: PaimonTable, small: SmallTable) -> set[str]:
+    """Manifests and lists that the snapshots name."""
+    found = [snapshot for number in small.numbers if (snapshot := table.snapshots.get(number))]
+    lists = {name for each in found for name in (each.base_manifest_list, each.delta_manifest_list)}
+    return lists | {name for each in lists for name in table.manifests.names_in_list(each)}
+
+
+def test_manifests_are_merged_once_there_are_enough(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        small.append("a")
+    table = open_table(small.address)
+    before = live(table)
+
+    outcome = commit(table, monkeypatch)
+
+    newest = table.snapshots.latest()
+    assert newest is not None
+    assert outcome.snapshot == newest.id == 4
+    assert len(table.manifests.names_in_list(newest.base_manifest_list)) == 1
+    assert manifests(small) == reachable(table, small)
+    assert len(live(table)) == len(before) - 2
+
+
+def test_a_merge_outlives_a_lost_try(small: SmallTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a merge that takes longer than others take between two commits would never get through."""
+    for _ in range(3):
+        small.append("a")
+    table = open_table(small.address)
+
+    outcome = commit(table, monkeypatch, Interrupted(2, lambda: small.append("b")))
+
+    newest = table.snapshots.latest()
+    assert newest is not None
+    assert (outcome.snapshot, outcome.tries) == (6, 3)
+    base = table.manifests.names_in_list(newest.base_manifest_list)
+    assert len(base) == 3
+    assert base[0].split("-")[:5] != newest.delta_manifest_list.removeprefix("manifest-list-").split("-")[:5]
+    assert manifests(small) == reachable(table, small)
+
+
+def test_a_merge_that_others_have_overtaken_is_made_anew(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        small.append("a")
+    table = open_table(small.address)
+
+    def merge_too() -> None:
+        other = open_table(small.address)
+        attempt = begin(other, "other")
+        bucket = compaction(other, attempt).bucket
+        entries = [each for each in other.manifests.live(newest_of(other)) if each.bucket != bucket.bucket]
+        Committer(other, attempt, ShiftedClock()).commit([replaced(other, attempt, entries)])
+
+    outcome = commit(table, monkeypatch, Interrupted(1, merge_too))
+
+    assert (outcome.snapshot, outcome.tries) == (5, 2)
+    assert manifests(small) == reachable(table, small)
+
+
+def test_nothing_is_left_of_a_merge_when_all_tries_are_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = SmallTable(tmp_path, options={**OFTEN, "commit.max-retries": "2"}).create()
+    for _ in range(3):
+        small.append("a")
+    table = open_table(small.address)
+
+    outcome = commit(table, monkeypatch, Interrupted(9, lambda: small.append("b")))
+
+    assert (outcome.snapshot, outcome.tries) == (None, 3)
+    assert manifests(small) == reachable(table, small)
+
+
+def test_nothing_is_left_of_a_merge_that_is_fenced_off(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        small.append("a")
+    table = open_table(small.address)
+
+    def fence(*_: object) -> None:
+        raise AttemptFenced("journal", "condemned")
+
+    with pytest.raises(AttemptFenced):
+        commit(table, monkeypatch, fence)
+    assert manifests(small) == reachable(table, small)
+
+
+@pytest.mark.parametrize(("dropped", "columns"), [("true", ()), ("false", None)])
+def test_statistics_of_removed_files_are_dropped_if_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dropped: str, columns: object
+) -> None:
+    options = {"manifest.delete-file-drop-stats": dropped, "metadata.stats-mode": "full"}
+    small = SmallTable(tmp_path, options=options).create()
+    small.append("a")
+    table = open_table(small.address)
+
+    commit(table, monkeypatch)
+
+    gone = [entry for entry in table.manifests.delta(newest_of(table)) if entry.kind != 0]
+    assert {entry.file.value_stats_columns for entry in gone} == {columns}
+
+
+@pytest.mark.thorough
+def test_a_thousand_compactions_keep_the_list_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is one commit, and each look at the table reads a bounded number of manifests."""
+    small = SmallTable(tmp_path).create()
+    small.append("a")
+    table = open_table(small.address)
+    lengths = []
+    for _ in range(1000):
+        commit(table, monkeypatch)
+        lengths.append(len(table.manifests.list_files(newest_of(table))))
+
+    assert small.numbers[-1] == 1001
+    assert max(lengths) <= 31
+    assert max(lengths[-100:]) <= max(lengths[:100])
+    assert manifests(small) == reachable(table, small)
+
+
+def live(table: PaimonTable) -> list[Entry]:
+    return table.manifests.live(newest_of(table))
+
+
+def newest_of(table: PaimonTable):  # type: ignore[no-untyped-def]  # pypaimon's
+    newest = table.snapshots.latest()
+    assert newest is not None
+    return newest
+
+
+def replaced(table: PaimonTable, attempt: Attempt, entries: list[Entry]) -> BucketChange:
+    bucket = table.bucket_id(entries[0].partition, entries[0].bucket)
+    name = f"data-{attempt.prefix}{'f' * 12}-0.parquet"
+    Path(table.folder(bucket), name).touch()
+    added = replace(entries[0].file, name=name, level=5)
+    return BucketChange(bucket, tuple(entries), (), 5, (added,))
