@@ -65,7 +65,9 @@ def commit(
     change = compaction(table, attempt)
     if between is not None:
         monkeypatch.setattr(table.journal, "check", between)
-    return Committer(table, attempt, ShiftedClock()).commit([change])
+    outcome = Committer(table, attempt, ShiftedClock()).commit([change])
+    table.journal.close(attempt)
+    return outcome
 
 
 def manifests(small: SmallTable) -> set[str]:
