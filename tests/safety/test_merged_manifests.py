@@ -1,0 +1,86 @@
+"""Crashes and conflicts while manifests are merged: no manifest is lost, none is left behind."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from oracle.client import Oracle, Table
+from support.runs import Held, run_inline, start
+from support.tables import append, copy_of, expire, journals, make_plain, stray_files
+
+pytestmark = pytest.mark.oracle
+
+SETTLED = timedelta(minutes=61)
+
+
+@pytest.fixture(scope="module")
+def model(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Every commit to it merges manifests."""
+    warehouse = tmp_path_factory.mktemp("model")
+    return make_plain(oracle, warehouse, commits=3, keys=30, **{"manifest.merge-min-count": "2"})
+
+
+@pytest.mark.parametrize("point", ["manifests-merged", "snapshot-written"])
+def test_killed_run_leaves_rows_intact_and_the_next_runs_clean_up(
+    oracle: Oracle, table: Table, point: str
+) -> None:
+    rows = oracle.read(table)
+
+    killed = start(table, faults={point: "kill"}).wait()
+
+    assert killed.code == -signal.SIGKILL
+    assert oracle.read(table) == rows
+    for later in (timedelta(), SETTLED, 2 * SETTLED):
+        run_inline(table, shift=later)
+    assert oracle.read(table) == rows
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+@pytest.mark.parametrize("point", ["manifests-merged", "manifests-written"])
+def test_java_commit_in_the_middle_of_a_merge(
+    oracle: Oracle, table: Table, tmp_path: Path, point: str
+) -> None:
+    """Java's commit has merged the same manifests, so that ours have to be made anew."""
+    twin = copy_of(table, tmp_path / "twin")
+    append(oracle, twin)
+    held = Held(tmp_path)
+    run = start(table, faults={point: held.action})
+    held.reached()
+    append(oracle, table)
+    held.release()
+
+    outcome = run.wait()
+
+    assert outcome.code == 0, outcome.error
+    assert outcome.report["commit_tries"] == 2
+    assert oracle.read(table) == oracle.read(twin)
+    assert stray_files(oracle, table) == set()
+    assert len(oracle.manifests(table)["base"]) == 1
+
+
+def test_full_disk_in_the_middle_of_a_merge_leaves_nothing(oracle: Oracle, table: Table) -> None:
+    rows = oracle.read(table)
+
+    outcome = start(table, faults={"manifests-merged": "raise:28"}).wait()
+
+    assert outcome.code != 0
+    assert oracle.read(table) == rows
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def test_manifests_that_a_tag_names_stay(oracle: Oracle, table: Table) -> None:
+    tagged = oracle.read(table)
+    oracle.create_tag(table, "before")
+    append(oracle, table)
+    rows = oracle.read(table)
+
+    run_inline(table)
+    expire(oracle, table)
+
+    assert oracle.read(table, tag="before") == tagged
+    assert oracle.read(table) == rows
+    assert stray_files(oracle, table) == set()
