@@ -28,6 +28,7 @@ POINTS = (
     "snapshot-written",
     "hint-written",
     "leftovers-deleted",
+    "step-done",
     "condemned",
     "orphans-deleted",
 )

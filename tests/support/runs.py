@@ -24,6 +24,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.planner import Sizing
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
+from lithify.job.steps import Commits
 from lithify.planning.policy import Rule, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.catalog import TableAddress
@@ -107,6 +108,11 @@ class RunProcess:
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
+    def kill(self) -> Outcome:
+        """Ends it as a machine does that is switched off."""
+        self._process.kill()
+        return self.wait()
+
     def wait(self) -> Outcome:
         """Waits for its end."""
         output, errors = self._process.communicate(timeout=DEADLINE)
@@ -167,6 +173,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--catalog", type=json.loads, default={}, help="options of the catalog, as JSON")
     parser.add_argument("--hours", type=float, default=0.0, help="by which the clock is ahead")
     parser.add_argument("--budget", type=int, default=Budget().total, help="bytes a merge may hold")
+    parser.add_argument("--commit-every", type=int, help="bytes")
     parser.add_argument("--headroom", type=int, help="bytes by which the address space may grow")
     given = parser.parse_args(words)
     sizing = Sizing(budget=Budget(given.budget))
@@ -181,6 +188,7 @@ def main(words: Sequence[str]) -> int:
             full=not given.minor,
             run=given.run,
             sizing=sizing,
+            commits=Commits(given.commit_every),
             catalog=given.catalog,
         )
     except LithifyError as error:

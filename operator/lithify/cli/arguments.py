@@ -24,6 +24,8 @@ from lithify.tables.paimon.table import Selection
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _BUCKETS = re.compile(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", re.ASCII)
+_BINARY = re.compile(r"([kmgt])ib$", re.ASCII | re.IGNORECASE)
+"""Paimon's sizes are binary, whether they say so or not."""
 _MOST_BUCKETS = 1 << 20
 """More than a table can sensibly have; a range beyond it is a slip, and would take memory without end."""
 
@@ -130,9 +132,9 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def size(option: str, text: str) -> int:
-    """Reads a number of bytes such as 512mb."""
+    """Reads a number of bytes such as 512mb or 20GiB."""
     try:
-        found = parse_size(text)
+        found = parse_size(_BINARY.sub(r"\1b", text.strip()))
     except ValueError as error:
         raise InvalidOption(option, f"'{text}' is not a size such as 512mb ({error})") from error
     if found <= 0:

@@ -23,6 +23,7 @@ from lithify.job.driver import compact as run_compaction
 from lithify.job.planner import RunPlan, Sizing, total_bytes
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
+from lithify.job.steps import Commits
 from lithify.job.task import MergeTask
 from lithify.planning.policy import Strategy
 from lithify.rewriting.budget import Budget
@@ -36,15 +37,20 @@ from lithify.rewriting.budget import Budget
 @click.option("--task-memory", default="384mb", show_default=True, help="Memory of one task's merge.")
 @click.option("--task-size", help="About how much one task reads. Default: four target file sizes.")
 @click.option(
+    "--commit-every",
+    metavar="SIZE",
+    help="Commit when so much is read, for example 20GiB. Default: about every five minutes.",
+)
+@click.option(
     "--run-id",
-    help="Id of the run. Given again, it is found out whether that run has committed; none commits twice.",
+    help="Id of the run. Given again, the run goes on where it ended; it does nothing twice.",
 )
 @json_option
 @click.pass_obj
 def compact(verbose: bool, /, strategy: str, as_json: bool, **options: Any) -> None:
     """Compact a table: one run."""
     arguments = table_arguments(options)
-    task_size = options["task_size"]
+    task_size, commit_every = options["task_size"], options["commit_every"]
     request = Request(
         table=arguments.address,
         strategy=Strategy(strategy),
@@ -53,6 +59,7 @@ def compact(verbose: bool, /, strategy: str, as_json: bool, **options: Any) -> N
             task_bytes=None if task_size is None else size("--task-size", task_size),
             budget=Budget(size("--task-memory", options["task_memory"])),
         ),
+        commits=Commits(None if commit_every is None else size("--commit-every", commit_every)),
         run=options["run_id"],
     )
     settings = SparkSettings(
@@ -83,7 +90,8 @@ class ProgressBar:
             redirect_stdout=False,
             redirect_stderr=False,  # the runner does that, to hide what Spark prints
         )
-        self._bar = self._progress.add_task("planning", total=None)
+        self._what = "planning"
+        self._bar = self._progress.add_task(self._what, total=None)
 
     def __enter__(self) -> ProgressBar:
         self._progress.start()
@@ -95,6 +103,7 @@ class ProgressBar:
     def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
         """Starts the bar of a round."""
         what = f"merging {amount(total_bytes(plan.units))} in {number(len(plan.units), 'bucket')}"
+        self._what = what
         self._progress.update(self._bar, description=what, total=len(tasks), completed=0)
 
     def progressed(self, done: int) -> None:
@@ -102,8 +111,12 @@ class ProgressBar:
         self._progress.update(self._bar, completed=done)
 
     def committing(self) -> None:
-        """Says so; the bar stays full."""
+        """Says so; the bar stays where it is."""
         self._progress.update(self._bar, description="committing")
 
     def committed(self, report: Report) -> None:
         """Leaves it to the report."""
+
+    def continued(self) -> None:
+        """Says so; the bar goes on."""
+        self._progress.update(self._bar, description=self._what)

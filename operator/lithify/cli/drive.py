@@ -2,7 +2,8 @@
 
 The order comes through the environment or stdin, progress and outcome go where the environment says. Nothing
 here talks to the operator, so an attempt outlives it. What was committed is reported as such, whatever goes
-wrong afterwards; an attempt that is asked to stop before says nothing, and the operator looks at the table.
+wrong afterwards, unless another attempt may do the rest. One that is asked to stop before its last commit
+says nothing, and the operator looks at the table.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from lithify.cli.drive_outcome import (
+    failure_of,
     outcome_of_error,
     outcome_of_found,
     outcome_of_plan,
@@ -51,11 +53,12 @@ from lithify.controller.launching.instructions import (
     read_instructions,
 )
 from lithify.controller.launching.sizing import executor_conf
-from lithify.errors import InvalidOption, LithifyError, NotFound
+from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
 from lithify.job.driver import Request, compact, open_requested
 from lithify.job.planner import Sizing, plan_run, tasks_of
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
+from lithify.job.steps import Commits
 from lithify.planning.policy import Strategy
 from lithify.resources.outcome import Outcome, Progress, write_outcome
 from lithify.rewriting.budget import Budget
@@ -67,6 +70,9 @@ STOPPED = 128 + signal.SIGTERM
 DEFAULT_OUTCOME = "/dev/termination-log"
 _SHORTEST_SECRET = 4
 """Shorter values would be found everywhere, and protect nothing."""
+
+_PASSING = frozenset({Failure.INFRASTRUCTURE, Failure.SCHEDULING, Failure.OUT_OF_MEMORY})
+"""What may be different in the next attempt."""
 
 Compact = Callable[[Request, DriveObserver], Report]
 """Runs a request to its end."""
@@ -209,7 +215,7 @@ class Attempt:
         if not self._stop.requested:
             self._log.error(error)
         sentence = self._log.clean(" ".join(str(error).split()))
-        if report is not None:
+        if report is not None and not (report.to_come and self._goes_on_after(error)):
             why = "it was stopped" if self._stop.requested else sentence
             message = f"some buckets were compacted, then the run was given up: {why}"
             return outcome_of_report(report, told.attempt, self._observer.plan, message)
@@ -220,6 +226,10 @@ class Attempt:
         self.exit_code = error.exit_code if isinstance(error, LithifyError) else 1
         outcome = outcome_of_error(told.run, told.attempt, error, self._observer.plan)
         return replace(outcome, message=self._log.clean(outcome.message))
+
+    def _goes_on_after(self, error: BaseException) -> bool:
+        """Whether another attempt does what this one has left; it begins where this one ended."""
+        return self._stop.requested or failure_of(error) in _PASSING
 
     def _plan(self, request: Request) -> Outcome:
         """Plans as the run would, without Spark and without a trace in the table."""
@@ -314,6 +324,7 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
         selection=Selection(told.partitions, frozenset(told.buckets)),
         run=told.run,
         sizing=Sizing(told.task_size, Budget(told.task_memory), told.task_share),
+        commits=Commits(told.commit_every),
         table_uuid=told.table_uuid,
     )
 

@@ -35,7 +35,7 @@ class Stopped(BaseException):
 
 
 class StopSignal:
-    """The wish to stop. It ends an attempt at once, but lets a round that is being committed end."""
+    """The wish to stop. It ends an attempt at once, but lets a step that is being committed end."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -87,11 +87,16 @@ class DriveObserver:
     def committing(self) -> None:
         """From here on a wish to stop waits for the commit's end."""
         self._stop.shield()
-        self._show(replace(self._progress, stage=Stage.COMMITTING, done=self._progress.total))
+        self._show(replace(self._progress, stage=Stage.COMMITTING))
 
     def committed(self, report: Report) -> None:
-        """Whatever happens now, the run has succeeded; only another round would heed a wish to stop."""
+        """What is done is done, whatever happens now; only more work would heed a wish to stop."""
         self.committed_so_far = report
+
+    def continued(self) -> None:
+        """The next step begins."""
+        self._stop.unshield()
+        self._show(replace(self._progress, stage=Stage.RUNNING))
 
     def _show(self, progress: Progress) -> None:
         if progress != self._progress:

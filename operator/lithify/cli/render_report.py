@@ -74,8 +74,9 @@ def _reason(report: Report) -> str:
 def _effort(report: Report) -> str:
     retries = f" ({number(report.task_retries, 'retry', 'retries')})" if report.task_retries else ""
     rounds = f", {report.rounds} rounds" if report.rounds > 1 else ""
+    commits = f", {report.commits} commits" if report.commits > 1 else ""
     return (
-        f"{number(report.tasks, 'task')}{retries}{rounds}, {report.core_seconds:.1f} core-seconds, "
+        f"{number(report.tasks, 'task')}{retries}{rounds}{commits}, {report.core_seconds:.1f} core-seconds, "
         f"at most {amount(report.peak_task_bytes)} a worker, "
         f"{report.seconds.get('rewrite', 0):.1f} s rewriting, "
         f"{report.seconds.get('commit', 0):.1f} s committing"

@@ -1,8 +1,9 @@
 """One run: pins a snapshot, plans, has the tasks run, commits, reports.
 
 Called by the command line, also inside of drivers. Buckets that other commits changed meanwhile are
-planned anew on the newest snapshot, a bounded number of rounds; the work of the others is kept. Each round is
-an attempt with a journal of its own, written before its first file.
+planned anew on the newest snapshot, a bounded number of rounds; the work of the others is kept. A round goes
+in steps (`steps`), each with a commit of its own and an attempt with a journal, written before its first
+file. A run that ended between two steps goes on when it is started again.
 """
 
 from __future__ import annotations
@@ -28,17 +29,21 @@ from lithify.errors import (
 from lithify.faults import reach
 from lithify.job.joining import Work, joins_of, without_joined
 from lithify.job.outputs import Outputs, moved_on
-from lithify.job.planner import RunPlan, Sizing, plan_run, tasks_of
+from lithify.job.planner import RunPlan, Sizing, plan_run, tasks_of, total_bytes
 from lithify.job.report import Report, bucket_report, resting
 from lithify.job.runner import Progress, TaskRunner
+from lithify.job.steps import Commits, Pace
 from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.plan import Unit
 from lithify.planning.policy import Strategy
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.commit import CommitOutcome, Committer
+from lithify.tables.paimon.evolution import schema_conflict
+from lithify.tables.paimon.found_runs import buckets_of
 from lithify.tables.paimon.journal import Attempt, JournalUnit, check_run_id
 from lithify.tables.paimon.orphans import reconcile, sweep
+from lithify.tables.paimon.snapshots import is_last_step
 from lithify.tables.paimon.table import PaimonTable, Selection, View
 
 
@@ -52,6 +57,7 @@ class Request:
         selection: which partitions and buckets.
         run: its id, None for a new one; a run that is started again finds out whether it has committed.
         sizing: how work is cut.
+        commits: how often it commits.
         max_rounds: how often conflicting buckets are planned.
         table_uuid: the table that is meant, None for whatever has the name.
     """
@@ -61,6 +67,7 @@ class Request:
     selection: Selection = field(default_factory=Selection)
     run: str | None = None
     sizing: Sizing = field(default_factory=Sizing)
+    commits: Commits = field(default_factory=Commits)
     max_rounds: int = 3
     table_uuid: str | None = None
 
@@ -77,11 +84,15 @@ class Observer(Protocol):
         ...
 
     def committing(self) -> None:
-        """All tasks of the round are done and what they wrote is about to be committed."""
+        """All tasks of a step are done and what they wrote is about to be committed."""
         ...
 
     def committed(self, report: Report) -> None:
-        """A round has committed; this is what the run has done so far, whatever becomes of the rest."""
+        """A step has committed; this is what the run has done so far, whatever becomes of the rest."""
+        ...
+
+    def continued(self) -> None:
+        """The tasks of the round's next step are about to run."""
         ...
 
 
@@ -98,6 +109,9 @@ class Silent:
         """Does nothing."""
 
     def committed(self, report: Report) -> None:
+        """Does nothing."""
+
+    def continued(self) -> None:
         """Does nothing."""
 
 
@@ -143,8 +157,11 @@ class _Run:
         self._observer = observer
         self._report = Report(table.name, request.run or _new_run(), "NothingToDo", request.strategy.value)
         self._seconds: dict[str, float] = {}
+        self._pace = Pace(request.commits)
+        self._done: frozenset[BucketId] = frozenset()
         self._attempts = 0
         self._has_stragglers = False
+        self._tasks_done = 0
 
     def execute(self) -> Report:
         self._table.check_supported()
@@ -155,7 +172,10 @@ class _Run:
         if self._request.run is not None:
             committed = self._table.snapshots.committed_by_run(self._request.run)
             if committed is not None:
-                return replace(self._report, status="AlreadyCommitted", snapshot_after=committed.id)
+                self._note(status="AlreadyCommitted", snapshot_after=committed.id)
+                if is_last_step(committed):
+                    return self._report
+                self._done = buckets_of(self._table, self._request.run)
         with self._stage("plan"):
             view = self._table.view(self._request.selection)
         self._note(snapshot_before=view.snapshot_id if view else None)
@@ -164,7 +184,7 @@ class _Run:
             conflicts = self._round(view)
             view = self._view_again(conflicts.keys()) if conflicts else None
         self._note(skipped={str(bucket): reason for bucket, reason in conflicts.items()})
-        if conflicts and not self._report.buckets:
+        if conflicts and self._report.snapshot_after is None:
             raise CommitConflict(self._table.name, tuple(self._report.skipped), self._report.rounds)
         return replace(self._report, seconds=self._seconds)
 
@@ -184,20 +204,64 @@ class _Run:
             if self._table.snapshots.get(view.snapshot_id) is not None:
                 raise
             return {bucket.id: moved_on(error) for bucket in view.buckets}
+        plan = self._not_done(plan)
         rests = Counter(self._report.resting) + Counter(resting(plan.rests))
         self._note(resting=dict(rests))
         reach("planned")
-        if not plan.units:
-            return {}
+        return self._steps(plan) if plan.units else {}
+
+    def _not_done(self, plan: RunPlan) -> RunPlan:
+        """The plan without what an earlier start of this run has compacted; only its first round is asked."""
+        units = tuple(unit for unit in plan.units if unit.bucket not in self._done)
+        self._done = frozenset()
+        return replace(plan, units=units)
+
+    def _steps(self, plan: RunPlan) -> Mapping[BucketId, str]:
+        """Compacts the buckets of a plan, step by step; returns those in conflict, with the reason."""
+        self._observer.planned(
+            plan, [task for _, task in tasks_of(self._table, plan, "", self._request.sizing)]
+        )
+        conflicts: dict[BucketId, str] = {}
+        units = plan.units
+        self._tasks_done = 0
+        while units:
+            size = self._pace.step(units)
+            step, units = replace(plan, units=units[:size]), units[size:]
+            conflicts |= self._step(step, len(units))
+            if units:
+                reach("step-done")
+                units, changed = self._unchanged(units)
+                conflicts |= changed
+                self._observer.continued()
+        return conflicts
+
+    def _unchanged(self, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], dict[BucketId, str]]:
+        """The units that could still be committed, and the buckets of those whose work would be in vain."""
+        changed = schema_conflict(self._table.schema, self._table.newest_schema())
+        if changed is not None:
+            return (), {unit.bucket: changed for unit in units}
+        live = self._table.live_now({unit.bucket for unit in units}) or {}
+        gone: dict[BucketId, str] = {}
+        for unit in units:
+            names = {(entry.file.name, entry.file.level) for entry in live.get(unit.bucket, ())}
+            if any((file.name, file.level) not in names for file in unit.inputs):
+                gone[unit.bucket] = "others have compacted it since it was planned"
+        return tuple(unit for unit in units if unit.bucket not in gone), gone
+
+    def _step(self, plan: RunPlan, to_come: int) -> Mapping[BucketId, str]:
+        """Compacts the buckets of one step; returns those in conflict, with the reason."""
+        started = monotonic()
         attempt = self._begin(plan)
         reach("journal-written")
         try:
-            return self._attempt(plan, attempt)
+            conflicts = self._attempt(plan, attempt, to_come)
         except CommitUnknown:
             raise
         except BaseException:
             self._give_up(attempt)
             raise
+        self._pace.took(total_bytes(plan.units), monotonic() - started)
+        return conflicts
 
     def _begin(self, plan: RunPlan) -> Attempt:
         units = [
@@ -209,7 +273,8 @@ class _Run:
             )
             for unit in plan.units
         ]
-        base = (plan.view.snapshot_id, plan.view.commit_millis)
+        newest = self._table.snapshots.latest()
+        base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_id, plan.view.commit_millis)
         now = self._clock.now()
         attempt = self._table.journal.begin(self._report.run, base, units, now, after=self._attempts)
         self._attempts = attempt.number
@@ -232,17 +297,16 @@ class _Run:
         if not self._has_stragglers:
             self._table.journal.close(attempt)
 
-    def _attempt(self, plan: RunPlan, attempt: Attempt) -> Mapping[BucketId, str]:
+    def _attempt(self, plan: RunPlan, attempt: Attempt, to_come: int) -> Mapping[BucketId, str]:
         work = list(tasks_of(self._table, plan, attempt.prefix, self._request.sizing))
-        self._observer.planned(plan, [task for _, task in work])
         with self._stage("rewrite"):
             done = self._rewrite(work)
         reach("tasks-done")
         outputs = Outputs(self._table, plan, done)
         self._observer.committing()
         with self._stage("commit"):
-            outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes)
-        self._record(plan, outputs, outcome)
+            outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes, to_come)
+        self._record(plan, outputs, outcome, to_come)
         if outcome.snapshot is not None:
             self._observer.committed(self._report)
         self._clean(attempt, outputs, outcome)
@@ -250,7 +314,9 @@ class _Run:
 
     def _rewrite(self, work: Sequence[Work]) -> list[tuple[Unit, TaskResult]]:
         """Runs all tasks, then what joins the small files between them; returns the result of each."""
-        results = self._run([task for _, task in work], self._observer.progressed)
+        before = self._tasks_done
+        results = self._run([task for _, task in work], lambda done: self._progressed(before + done))
+        self._progressed(before + len(work))
         joins = joins_of(work, results)
         joined = self._run([join.task for join in joins], lambda _: None)
         for join in joins:
@@ -258,6 +324,11 @@ class _Run:
                 self._table.storage.delete(f"{join.task.target.folder}/{file.name}")
         units = {task.index: unit for unit, task in [*work, *((join.unit, join.task) for join in joins)]}
         return [(units[result.index], result) for result in (*without_joined(results, joins), *joined)]
+
+    def _progressed(self, done: int) -> None:
+        if done != self._tasks_done:
+            self._tasks_done = done
+            self._observer.progressed(done)
 
     def _run(self, tasks: Sequence[MergeTask], progress: Progress) -> list[TaskResult]:
         had_stragglers, self._has_stragglers = self._has_stragglers, True
@@ -277,7 +348,7 @@ class _Run:
             peak_task_bytes=max([report.peak_task_bytes, *(result.peak_bytes for result in results)]),
         )
 
-    def _record(self, plan: RunPlan, outputs: Outputs, outcome: CommitOutcome) -> None:
+    def _record(self, plan: RunPlan, outputs: Outputs, outcome: CommitOutcome, to_come: int) -> None:
         done = [unit for unit in plan.units if unit.bucket in outcome.committed]
         buckets = [bucket_report(unit, outputs.added(unit.bucket)) for unit in done]
         self._note(commit_tries=self._report.commit_tries + outcome.tries)
@@ -285,6 +356,8 @@ class _Run:
             self._note(
                 status="Compacted",
                 snapshot_after=outcome.snapshot,
+                commits=self._report.commits + 1,
+                to_come=to_come,
                 buckets=(*self._report.buckets, *buckets),
             )
 

@@ -65,7 +65,9 @@ class Report:
         snapshot_before: the snapshot that the first round was planned on.
         snapshot_after: the last snapshot that the run committed.
         rounds: how often it planned; more than one means conflicts.
+        commits: how many snapshots it committed, one a step.
         commit_tries: how often a commit was built.
+        to_come: buckets of its plan that it had not begun when it committed last.
         buckets: what was compacted.
         skipped: buckets given up on, with the reason.
         resting: how many buckets had nothing to do, by reason.
@@ -86,7 +88,9 @@ class Report:
     snapshot_before: int | None = None
     snapshot_after: int | None = None
     rounds: int = 0
+    commits: int = 0
     commit_tries: int = 0
+    to_come: int = 0
     buckets: tuple[BucketReport, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
     resting: dict[str, int] = field(default_factory=dict)

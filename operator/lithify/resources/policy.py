@@ -322,6 +322,11 @@ class SparkTemplate:
     task_size: Quantity | None = Field(
         default=None, description="About how much one task reads. Default: four target file sizes."
     )
+    commit_every: Quantity | None = Field(
+        default=None,
+        description="How much a run reads between two commits at most, but for a bucket that is larger. "
+        "Default: about what takes five minutes.",
+    )
     target_run_seconds: int = Field(
         default=600,
         description="About how long a run should take: so many executors are asked for, "

@@ -111,6 +111,7 @@ class RunFound:
         output_files: files that it added.
         input_bytes: bytes of the first.
         output_bytes: bytes of the second.
+        is_complete: whether the run was through; else a step of it was the last that came about.
     """
 
     snapshot: int
@@ -119,3 +120,4 @@ class RunFound:
     output_files: int
     input_bytes: int
     output_bytes: int
+    is_complete: bool = True

@@ -25,10 +25,11 @@ from lithify.controller.launching.instructions import (
     write_instructions,
 )
 from lithify.controller.launching.sizing import ExecutorSizing
-from lithify.errors import Failure, StorageError
+from lithify.errors import Failure, StorageError, UnsupportedTable
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
+from lithify.job.steps import Commits
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason, Strategy
 from lithify.resources.outcome import Outcome, read_outcome, read_progress
@@ -210,6 +211,56 @@ class TestCommitted:
         assert outcome is not None
         assert (outcome.reason, outcome.committed_snapshot_id, made.exit_code) == (Reason.COMPACTED, "4", 0)
         assert outcome.message
+
+
+class TestSteps:
+    """What another attempt may do is not the end."""
+
+    def steps(
+        self, table: TableAddress, then: Callable[[], object], stop: StopSignal | None = None
+    ) -> tuple[Outcome | None, int]:
+        made = attempt(told(table.warehouse), stop)
+
+        class Between(DriveObserver):
+            def continued(self) -> None:
+                then()
+                super().continued()
+
+        def in_steps(request: Request, observer: DriveObserver) -> Report:
+            made._observer = Between(lambda _: None, stop or StopSignal())
+            return inline(replace(request, commits=Commits(most_bytes=1)), made._observer)
+
+        return made.execute(Path(), {}, in_steps), made.exit_code
+
+    def test_error_that_may_pass_is_told_as_such(self, table: TableAddress) -> None:
+        def fails() -> None:
+            raise StorageError("/warehouse", "the disk is full")
+
+        outcome, code = self.steps(table, fails)
+
+        assert outcome is not None
+        assert (outcome.reason, outcome.failure) == (Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE)
+        assert code == StorageError.exit_code
+        again, _ = execute(told(table.warehouse, attempt=2))
+        assert again is not None
+        assert again.result is not None
+        assert (again.reason, again.result.buckets) == (Reason.COMPACTED, 3)
+
+    def test_error_that_stays_leaves_what_is_done(self, table: TableAddress) -> None:
+        def fails() -> None:
+            raise UnsupportedTable("shop.orders", ("something new",))
+
+        outcome, code = self.steps(table, fails)
+
+        assert outcome is not None
+        assert (outcome.reason, outcome.committed_snapshot_id, code) == (Reason.COMPACTED, "4", 0)
+        assert "something new" in outcome.message
+
+    def test_asked_to_stop_it_leaves_the_rest_to_the_next_attempt(self, table: TableAddress) -> None:
+        stop = StopSignal()
+        outcome, code = self.steps(table, stop.handle, stop)
+        assert (outcome, code) == (None, STOPPED)
+        assert open_table(table).snapshots.numbers()[-1] == 4
 
 
 def test_stopped_before_it_has_committed_it_leaves_neither_outcome_nor_files(table: TableAddress) -> None:

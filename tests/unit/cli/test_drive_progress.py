@@ -33,10 +33,17 @@ class TestObserver:
         observer.progressed(3)
         observer.committing()
         observer.committed(REPORT)
+        observer.continued()
+        observer.progressed(5)
+        observer.committing()
+        observer.committed(REPORT)
         assert [(one.stage, one.done, one.total) for one in told] == [
             (Stage.PLANNING, 0, 0),
             (Stage.RUNNING, 0, 5),
             (Stage.RUNNING, 3, 5),
+            (Stage.COMMITTING, 3, 5),
+            (Stage.RUNNING, 3, 5),
+            (Stage.RUNNING, 5, 5),
             (Stage.COMMITTING, 5, 5),
         ]
         assert told[1].plan == observer.plan

@@ -40,8 +40,9 @@ class Instructions:
 
     `credentials` are catalog options, for a process only; `credential_files` says for a pod which file of the
     mounted Secret holds which option, and `secret` how the Secret is called. Sizes are in bytes; unless
-    `task_size` is set, tasks are `task_share` of the size that is usual for the table. With a `sizing` the
-    number of executors follows from the plan; if none has come after `patience` seconds, the attempt ends.
+    `task_size` is set, tasks are `task_share` of the size that is usual for the table. A run commits when it
+    has read `commit_every`, or earlier, by the time that takes. With a `sizing` the number of executors
+    follows from the plan; if none has come after `patience` seconds, the attempt ends.
     """
 
     run: str
@@ -62,6 +63,7 @@ class Instructions:
     task_memory: int
     task_size: int | None = None
     task_share: float = 1.0
+    commit_every: int | None = None
     master: str
     conf: Mapping[str, str] = Field(default_factory=dict)
     executor_template: Mapping[str, Any] | None = None
@@ -81,6 +83,7 @@ def instructions_of(
     """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
     reference = order.catalog.secret_ref
     mounts = reference if credentials is None else None
+    commit_every = order.spark.commit_every
     return Instructions(
         run=order.uid,
         attempt=order.attempt,
@@ -100,6 +103,7 @@ def instructions_of(
         task_memory=task_memory(order),
         task_size=_task_size(order),
         task_share=1 / order.memory_factor,
+        commit_every=None if commit_every is None else int(quantity_bytes(commit_every)),
         master=master,
         conf=conf,
         executor_template=executor_template,

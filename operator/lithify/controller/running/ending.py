@@ -70,7 +70,7 @@ def bury(case: Case, driver: DriverState | None) -> Step:
     match answer_of(case, patience):
         case Answer.PENDING:
             return search(case, gone, patience)
-        case RunFound() as found:
+        case RunFound(is_complete=True) as found:
             return recovered(case, found)
         case Answer.NEVER if not case.spec.cancel:
             return _final(case, Reason.DRIVER_LOST, f"{gone} {UNANSWERED}")

@@ -29,7 +29,7 @@ from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
-from lithify.tables.paimon.snapshots import RUN_PROPERTY, Written, is_same
+from lithify.tables.paimon.snapshots import RUN_PROPERTY, TO_COME_PROPERTY, Written, is_same
 from lithify.tables.paimon.table import PaimonTable
 
 _INHERITED_PROPERTIES = ("sequence.generation.max-sequence-number",)
@@ -77,15 +77,21 @@ class Committer:
         self._sender = Sender(table.snapshots, self._options, clock, self._check_fence)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: Merged | None = None
+        self._to_come = 0
 
-    def commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
-        """Commits as many of the changes as the newest snapshot admits.
+    def commit(self, changes: Sequence[BucketChange], to_come: int = 0) -> CommitOutcome:
+        """Commits as many of the changes as the newest snapshot admits; to be called once.
+
+        Args:
+            changes: one a bucket.
+            to_come: how many buckets the run has not begun yet.
 
         Raises:
             AttemptFenced: this attempt may not commit any more.
             CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
             StorageError: the file system refuses or is full; nothing was committed.
         """
+        self._to_come = to_come
         try:
             outcome = self._commit(changes)
         except CommitUnknown:
@@ -276,7 +282,8 @@ class Committer:
     def _properties(self, base: Snapshot) -> dict[str, str]:
         old = base.properties or {}
         inherited = {name: old[name] for name in _INHERITED_PROPERTIES if name in old}
-        return {**inherited, RUN_PROPERTY: self._attempt.run, ATTEMPT_PROPERTY: self._attempt.prefix}
+        ours = {RUN_PROPERTY: self._attempt.run, ATTEMPT_PROPERTY: self._attempt.prefix}
+        return {**inherited, **ours, **({TO_COME_PROPERTY: str(self._to_come)} if self._to_come else {})}
 
     def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:
         """Table statistics stay valid as long as the schema does."""

@@ -1,7 +1,7 @@
 """Finds out what a run has committed, from the snapshots that carry its id.
 
-Called by `observation` when a driver ended without saying how. Reads snapshots from the newest back, and
-writes nothing.
+Called by `observation` when a driver ended without saying how, and by the driver of a run that goes on. Reads
+snapshots from the newest back, and writes nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CommitUnknown
+from lithify.tables.model import BucketId
 from lithify.tables.observation import RunFound
 from lithify.tables.paimon.entries import ADD
 from lithify.tables.paimon.journal import SAFE_AGE
-from lithify.tables.paimon.snapshots import RUN_PROPERTY
+from lithify.tables.paimon.snapshots import RUN_PROPERTY, is_last_step
 from lithify.tables.paimon.table import PaimonTable
 
 _READERS = 8
@@ -37,6 +38,31 @@ def find_run(table: PaimonTable, run: str, since: datetime | None = None) -> Run
         CorruptTable: a snapshot cannot be read.
         StorageError: the file system refuses, or the catalog does not answer.
     """
+    found, last = _snapshots_of(table, run, since)
+    if found:
+        return _found(table, found)
+    if since is not None and last is not None and last.id > 1 and not _is_before(last, found, since):
+        problem = f"no snapshot from it on is of run {run}, and older ones are expired that may have been"
+        raise CommitUnknown(table.snapshots.path(last.id), problem)
+    return None
+
+
+def buckets_of(table: PaimonTable, run: str) -> frozenset[BucketId]:
+    """The buckets that a run has compacted, as far as its snapshots are still there.
+
+    Raises:
+        CorruptTable: a snapshot cannot be read.
+        StorageError: the file system refuses, or the catalog does not answer.
+    """
+    found, _ = _snapshots_of(table, run, None)
+    entries = (entry for snapshot in found for entry in table.manifests.delta(snapshot))
+    return frozenset(table.bucket_id(entry.partition, entry.bucket) for entry in entries)
+
+
+def _snapshots_of(
+    table: PaimonTable, run: str, since: datetime | None
+) -> tuple[list[Snapshot], Snapshot | None]:
+    """The snapshots of a run, the last one first, and the oldest that was looked at."""
     found: list[Snapshot] = []
     last: Snapshot | None = None
     for last in _backwards(table):
@@ -44,12 +70,7 @@ def find_run(table: PaimonTable, run: str, since: datetime | None = None) -> Run
             found.append(last)
         if _is_before(last, found, since):
             break
-    if found:
-        return _found(table, found)
-    if since is not None and last is not None and last.id > 1 and not _is_before(last, found, since):
-        problem = f"no snapshot from it on is of run {run}, and older ones are expired that may have been"
-        raise CommitUnknown(table.snapshots.path(last.id), problem)
-    return None
+    return found, last
 
 
 def _backwards(table: PaimonTable) -> Iterator[Snapshot]:
@@ -85,4 +106,5 @@ def _found(table: PaimonTable, found: Sequence[Snapshot]) -> RunFound:
         output_files=len(added),
         input_bytes=sum(removed),
         output_bytes=sum(added),
+        is_complete=is_last_step(found[0]),
     )

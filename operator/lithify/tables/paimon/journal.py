@@ -53,7 +53,7 @@ class Attempt:
         run: id of the run.
         number: counts the attempts of the run from 1.
         prefix: what the names of all its files contain, unique to the attempt.
-        base_snapshot: the snapshot that it was planned on.
+        base_snapshot: the newest snapshot when it began.
         base_millis: commit time of that snapshot, to recognise a rolled-back table.
         started: when the attempt began (ISO 8601 with offset).
         units: its buckets.
@@ -107,7 +107,7 @@ class Journal:
 
         Args:
             run: the run's id.
-            base: id and commit time of the snapshot that it was planned on.
+            base: id and commit time of the newest snapshot.
             units: its buckets.
             now: when it begins.
             after: the number of the run's last attempt; numbers are not used again.

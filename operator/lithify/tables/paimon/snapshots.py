@@ -42,10 +42,18 @@ from lithify.tables.paimon.storage import Storage
 RUN_PROPERTY = "lithify.run"
 """The snapshot property that holds the id of the run that committed it."""
 
+TO_COME_PROPERTY = "lithify.to-come"
+"""The snapshot property that says how many buckets its run had not begun yet; the last step has none."""
+
 
 _LOOKS = 10
 _STEM = "snapshot-"
 _SNAPSHOT = re.compile(rf"{_STEM}\d+")
+
+
+def is_last_step(snapshot: Snapshot) -> bool:
+    """Whether the run that committed a snapshot was through with its plan."""
+    return TO_COME_PROPERTY not in (snapshot.properties or {})
 
 
 class Written(Enum):

@@ -269,6 +269,26 @@ def test_a_commit_is_never_reported_as_a_failure(driver: DriverState) -> None:
     )
 
 
+SOME = replace(FOUND, is_complete=False)
+"""A run that has committed some of its steps."""
+
+
+def test_a_run_that_ended_between_two_steps_goes_on() -> None:
+    way = search(under_way().ask(driver=ended(exit_code=1)), SOME)
+    assert way.reason is Reason.BACKING_OFF
+    assert way.run.status.attempt_history[-1].reason == Reason.DRIVER_FAILED.value
+
+
+def test_a_run_that_cannot_go_on_has_done_what_it_has_done() -> None:
+    way = done(under_way(), outcome_of(Reason.DRIVER_FAILED, Failure.BUG))
+    way.ask(driver=None).ask(after=601)
+    search(way.ask(driver=ended(exit_code=1, attempt=2, uid="pod-2")), SOME)
+    assert way.reason is Reason.COMPACTED
+    assert way.run.status.result is not None
+    assert way.run.status.result.recovered
+    assert "which then ended" in way.run.status.conditions[0].message
+
+
 def test_a_search_does_not_heed_answers_from_before_the_driver_was_gone() -> None:
     way = under_way().ask(driver=ended(exit_code=1), found=None)
     assert way.last.acts == ()
