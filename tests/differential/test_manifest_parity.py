@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.oracle
 
-SEEDS = 150
+SEEDS = 100
 
 
 @pytest.mark.parametrize("partitioned", [True, False], ids=["partitioned", "without partitions"])
@@ -69,7 +69,7 @@ def test_lists_are_as_long_as_those_that_java_leaves(oracle: Oracle, tmp_path: P
     table = partitioned_table(oracle, tmp_path / "ours", **{"manifest.merge-min-count": "4"})
     twin = copy_of(table, tmp_path / "twin")
     lengths = []
-    for commit in range(9):
+    for commit in range(6):
         oracle.write(table, rows(commit))
         oracle.write(twin, rows(commit))
         run_inline(table)
@@ -86,7 +86,7 @@ def test_full_merges_leave_what_java_reads(oracle: Oracle, tmp_path: Path) -> No
     table = partitioned_table(oracle, tmp_path / "ours", **options)
     twin = copy_of(table, tmp_path / "twin")
     deletions = []
-    for commit in range(9):
+    for commit in range(6):
         oracle.write(table, rows(commit))
         oracle.write(twin, rows(commit))
         run_inline(table)
