@@ -60,6 +60,7 @@ from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
 from lithify.planning.policy import Strategy
+from lithify.resources.compaction import PlanSummary
 from lithify.resources.outcome import Outcome, Progress, write_outcome
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.catalog import TableAddress
@@ -246,7 +247,8 @@ class Attempt:
 
     def _spark(self, environment: Mapping[str, str]) -> Compact:
         def run(request: Request, observer: DriveObserver) -> Report:
-            with _spark_settings(self._instructions, environment, self._log.verbose) as settings:
+            told, verbose = self._instructions, self._log.verbose
+            with _spark_settings(told, environment, verbose, lambda: observer.plan) as settings:
                 ended = Ended()
                 try:
                     with SparkRunner(settings) as runner:
@@ -271,8 +273,19 @@ class Ended:
 
 @contextmanager
 def _spark_settings(
-    told: Instructions, environment: Mapping[str, str], verbose: bool
+    told: Instructions,
+    environment: Mapping[str, str],
+    verbose: bool,
+    planned: Callable[[], PlanSummary | None] = lambda: None,
 ) -> Iterator[SparkSettings]:
+    """Settings of Spark; `planned` is asked for the whole run, of which Spark sees but the first step."""
+
+    def sized(size: int, tasks: int) -> dict[str, str]:
+        plan = planned()
+        if plan is not None:
+            size, tasks = max(size, plan.bytes), max(tasks, plan.tasks)
+        return {} if told.sizing is None else executor_conf(told.sizing, size, tasks)
+
     conf = dict(told.conf)
     if POD_ADDRESS_VARIABLE in environment:
         verbose = True  # a pod's log is read by nobody but who looks for what Spark says
@@ -283,13 +296,12 @@ def _spark_settings(
             template = Path(folder) / "executor.json"
             template.write_text(json.dumps(told.executor_template), encoding="utf-8")
             conf["spark.kubernetes.executor.podTemplateFile"] = str(template)
-        sizing = told.sizing
         yield SparkSettings(
             master=told.master,
             conf=conf,
             zone=_zone(told),
             verbose=verbose,
-            sized=lambda size, tasks: {} if sizing is None else executor_conf(sizing, size, tasks),
+            sized=sized,
             patience=told.patience,
         )
 

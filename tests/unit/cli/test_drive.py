@@ -31,7 +31,7 @@ from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
 from lithify.resources.catalog import CatalogSpec, SecretReference
-from lithify.resources.compaction import Reason, Strategy
+from lithify.resources.compaction import PlanSummary, Reason, Strategy
 from lithify.resources.outcome import Outcome, read_outcome, read_progress
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
@@ -85,6 +85,9 @@ def test_number_of_executors_follows_from_the_plan() -> None:
         assert settings.sized(300, 100) == {"spark.executor.instances": "3"}
         assert settings.sized(300, 3) == {"spark.executor.instances": "2"}
         assert (settings.patience, settings.verbose) == (90, True)
+    whole = PlanSummary(buckets=4, tasks=100, files=9, bytes=600, upgraded_files=0)
+    with _spark_settings(instructions, pod, False, lambda: whole) as settings:
+        assert settings.sized(300, 3) == {"spark.executor.instances": "5"}
     with _spark_settings(told("/w"), {}, verbose=False) as settings:
         assert (settings.sized(300, 100), settings.patience, settings.verbose) == ({}, None, False)
 
