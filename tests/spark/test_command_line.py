@@ -85,6 +85,15 @@ def test_only_the_selected_buckets_are_compacted(oracle: Oracle, table: Table) -
     assert {file.bucket for file in oracle.files(table) if file.level == 0} == {1}
 
 
+def test_a_run_in_steps_commits_each_bucket(oracle: Oracle, table: Table) -> None:
+    rows = oracle.read(table)
+    in_steps = ("--strategy", "full", "--commit-every", "1b")
+    report = answer(lithify("compact", table, *in_steps, "--json", "--master", MASTER))
+    assert (report["commits"], report["tasks"], len(report["buckets"])) == (3, 3, 3)
+    assert oracle.read(table) == rows
+    assert stray_files(oracle, table) == set()
+
+
 def test_nothing_to_do_starts_no_spark_and_ends_well(table: Table) -> None:
     done = lithify(
         "compact", table, "--option", "num-sorted-run.compaction-trigger=50", "--master", "spark://nowhere:1"

@@ -210,7 +210,15 @@ class TestRule:
 class TestSize:
     @pytest.mark.parametrize(
         ("text", "expected"),
-        [("1", 1), ("17", 17), ("512 b", 512), ("64kb", 64 << 10), ("384mb", 384 << 20), ("2 GB", 2 << 30)],
+        [
+            ("1", 1),
+            ("17", 17),
+            ("512 b", 512),
+            ("64kb", 64 << 10),
+            ("384mb", 384 << 20),
+            ("2 GB", 2 << 30),
+            ("20GiB", 20 << 30),
+        ],
     )
     def test_has_a_unit(self, text: str, expected: int) -> None:
         assert size("--task-size", text) == expected

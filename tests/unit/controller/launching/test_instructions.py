@@ -57,6 +57,12 @@ def test_tasks_get_more_memory_and_less_to_read_after_they_ran_out_of_it() -> No
     assert (told.task_memory, told.task_size) == (768 << 20, 2 << 30)
 
 
+def test_a_policy_says_how_often_its_runs_commit() -> None:
+    often = order(spark=SparkTemplate(commit_every="20Gi"))
+    assert instructions_of(often, master="m", conf={}).commit_every == 20 << 30
+    assert instructions_of(order(), master="m", conf={}).commit_every is None
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [("7", 7), ("10Ki", 10 << 10), ("384Mi", 384 << 20), ("2Gi", 2 << 30), ("1Ti", 1 << 40)],
