@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lithify.clock import SystemClock
-from lithify.errors import AttemptFenced
+from lithify.errors import AttemptFenced, CommitUnknown
 from lithify.tables.paimon.catalog import open_table
 from lithify.tables.paimon.changes import BucketChange
 from lithify.tables.paimon.commit import CommitOutcome, Committer
@@ -163,6 +163,29 @@ def test_nothing_is_left_of_a_merge_that_is_fenced_off(
     with pytest.raises(AttemptFenced):
         commit(table, monkeypatch, fence)
     assert manifests(small) == reachable(table, small)
+
+
+@pytest.mark.parametrize("point", ["write", "advance_hint"])
+def test_interrupted_after_the_snapshot_was_sent_nothing_that_it_names_is_deleted(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    for _ in range(3):
+        small.append("a")
+    table = open_table(small.address)
+    write = table.snapshots.write
+
+    def interrupt(*given: object) -> None:
+        if point == "write":
+            write(*given)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table.snapshots, point, interrupt)
+    with pytest.raises((KeyboardInterrupt, CommitUnknown)):
+        commit(table, monkeypatch)
+
+    again = open_table(small.address)
+    assert reachable(again, small) <= manifests(small)
+    assert len(again.manifests.live(newest_of(again))) > 0
 
 
 @pytest.mark.parametrize(("dropped", "columns"), [("true", ()), ("false", None)])

@@ -93,16 +93,9 @@ class Committer:
         """
         self._to_come = to_come
         try:
-            outcome = self._commit(changes)
-        except CommitUnknown:
-            raise  # a snapshot may name what was merged
-        except BaseException:
+            return self._commit(changes)
+        finally:
             self._forget_merge()
-            raise
-        if outcome.snapshot is None and not outcome.overwritten:
-            self._forget_merge()
-        self._merged = None
-        return outcome
 
     def _commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
         tries = self._options.max_retries + 1
@@ -171,11 +164,13 @@ class Committer:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
             raise
+        merged, self._merged = self._merged, None  # from here on a snapshot may name it, whatever happens
         written = self._send(draft)
         reach("snapshot-written")
         if written is Written.OURS:
             return self._settle(draft.snapshot)
         if written is not Written.REPLACED:
+            self._merged = merged
             for name in draft.files:
                 self._table.storage.delete(manifests.path(name))
         return written
@@ -205,7 +200,7 @@ class Committer:
         except CommitUnknown:
             raise
         except LithifyError:
-            self._table.manifests.delete(draft.files)
+            self._table.manifests.delete((*draft.files, *draft.merged))
             raise
 
     def _settle(self, snapshot: Snapshot) -> Written:
@@ -268,7 +263,7 @@ class Committer:
         return again
 
     def _forget_merge(self) -> None:
-        """Deletes what was merged for a snapshot that never came about."""
+        """Deletes what was merged if no snapshot that names it was ever sent, or those that were are lost."""
         if self._merged is not None:
             self._table.manifests.delete(self._merged.written)
             self._merged = None
