@@ -325,6 +325,14 @@ class Oracle:
         """Creates a branch, from a tag when one is given."""
         self.call("create_branch", **table.args(), branch=branch, tag=tag)
 
+    def fast_forward(self, table: Table, branch: str) -> None:
+        """Lets the main branch have the snapshots of another one, from that one's first snapshot on."""
+        self.call("fast_forward", **table.args(), branch=branch)
+
+    def drop_branch(self, table: Table, branch: str) -> None:
+        """Drops the branch."""
+        self.call("drop_branch", **table.args(), branch=branch)
+
     def rollback_to(self, table: Table, snapshot_id: int | None = None, tag: str | None = None) -> None:
         """Rolls the table back to a snapshot or to a tag."""
         self.call("rollback_to", **table.args(), snapshot_id=snapshot_id, tag=tag)

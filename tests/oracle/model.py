@@ -27,8 +27,13 @@ class Table:
             return Path(self.path)
         assert self.warehouse is not None
         assert self.name is not None
-        database, table = self.name.split(".", 1)
+        database, table = self.name.partition("$")[0].split(".", 1)
         return Path(self.warehouse) / f"{database}.db" / table
+
+    def branch(self, name: str) -> "Table":
+        """A branch of this table, which has its files in the same folder."""
+        assert self.name is not None
+        return Table(self.warehouse, f"{self.name}$branch_{name}")
 
     def copy_to(self, folder: Path) -> "Table":
         """Copies the whole folder and returns the table in it."""

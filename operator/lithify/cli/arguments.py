@@ -46,7 +46,9 @@ class TableArguments:
 
 _TABLE_OPTIONS = (
     click.option("--warehouse", required=True, help="Root directory of the catalog."),
-    click.option("--table", required=True, help="The table, as database.table."),
+    click.option(
+        "--table", required=True, help="The table, as database.table or database.table$branch_name."
+    ),
     click.option(
         "--catalog-option",
         "catalog_options",

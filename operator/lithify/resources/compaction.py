@@ -318,7 +318,7 @@ class CompactionStatus:
         default=None, description="The snapshot that it committed."
     )
     identifier: str | None = Field(
-        default=None, description="The table, as `database.table`.", max_length=512
+        default=None, description="The table, as its LakeTable names it.", max_length=512
     )
     table_uuid: str | None = Field(
         default=None, description="The table that was meant when the run began.", max_length=128

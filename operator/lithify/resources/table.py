@@ -12,7 +12,7 @@ from lithify.resources.catalog import OPTION_NAMES, OptionName, OptionValue
 from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, name_rule, part, rules
 from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference
 
-IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+$"
+IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"
 SnapshotText = Annotated[str, Field(max_length=20, pattern="^[0-9]+$")]
 TimeZone = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_+\-/]*$")]
 
@@ -26,7 +26,7 @@ class LakeTableSpec:
 
     catalog_ref: Reference = Field(description="The Catalog of the table.", json_schema_extra=rules(FIXED))
     identifier: str = Field(
-        description="The table, as `database.table`.",
+        description="The table, as `database.table`; a branch of it, as `database.table$branch_name`.",
         min_length=3,
         max_length=512,
         pattern=IDENTIFIER,

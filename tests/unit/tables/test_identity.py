@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,14 @@ def test_without_its_first_schema_it_is_unknown(made: TableAddress, tmp_path: Pa
     with pytest.raises(MissingFile) as caught:
         _ = open_table(moved).uuid
     assert caught.value.path.endswith("schema-0")
+
+
+def test_a_branch_is_another_table_although_its_first_schema_is_a_copy(
+    made: TableAddress, tmp_path: Path
+) -> None:
+    moved = copy_of(made, tmp_path / "elsewhere")
+    folder = schema_file(moved, 0).parent
+    shutil.copytree(folder, folder.parent / "branch" / "branch-b" / "schema")
+    branch = open_table(replace(moved, name=f"{moved.name}$branch_b"))
+    assert branch.uuid != open_table(moved).uuid
+    assert len(branch.uuid) == len(open_table(moved).uuid)

@@ -17,6 +17,7 @@ from lithify.errors import CorruptTable, InvalidOption, UnsupportedTable
 from lithify.planning.policy import Rule
 from lithify.tables.paimon.catalog_server import has_server
 from lithify.tables.paimon.connecting import load_table
+from lithify.tables.paimon.identity import is_main
 from lithify.tables.paimon.options import read_options
 from lithify.tables.paimon.schema import Column, Schema
 from lithify.tables.paimon.storage import Storage, reporting
@@ -49,7 +50,7 @@ class TableAddress:
 
     Attributes:
         warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
-        name: `database.table`.
+        name: `database.table` or `database.table$branch_name`.
         catalog_options: passed through to pypaimon (`metastore`, `uri`, credentials...).
         overrides: table options for this run only.
         rule: whose picking rule.
@@ -112,6 +113,11 @@ def _refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iter
         yield str(refusal)
     if not has_server(table):
         yield from _commit_refusals(table, catalog_options)
+    elif not is_main(table):
+        yield (
+            f"branch {table.current_branch()}: no release has been seen to commit to branches through a REST "
+            "catalog's server (accepted: the table itself)"
+        )
 
 
 def _commit_refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:

@@ -32,7 +32,7 @@ from pypaimon.catalog.catalog_exception import (
 from pypaimon.catalog.filesystem_catalog import FileSystemCatalog
 from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
-from pypaimon.common.identifier import Identifier
+from pypaimon.common.identifier import DEFAULT_MAIN_BRANCH, Identifier
 from pypaimon.common.options import Options
 from pypaimon.table.file_store_table import FileStoreTable
 
@@ -60,11 +60,12 @@ _FORBIDDEN = (
 _REFUSED = (BadRequestException, NoSuchResourceException, NotImplementedException)
 _SYSTEM_DATABASES = frozenset({Catalog.SYSTEM_DATABASE_NAME})
 _SECRETS = re.compile(r"\?.*|(?<=//)[^/@]*@")
+_NAME = re.compile(r"(?P<database>[^.$/]+)\.(?P<table>[^.$/]+)(?:\$branch_(?P<branch>[^$/]+))?")
 _SQLITE = re.compile(r"jdbc:sqlite:(?!file:|:memory:)(?P<file>.+)")
 
 
 def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) -> FileStoreTable:
-    """Loads a table by its name, `database.table`.
+    """Loads a table by its name, `database.table`, or a branch of one, `database.table$branch_name`.
 
     Raises:
         InvalidOption: the name or the catalog's settings make no sense.
@@ -73,7 +74,7 @@ def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) ->
         CorruptTable: its schema cannot be read.
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
-    identifier = _identifier(name)
+    identifier = parse_name(name)
     with _connected(warehouse, catalog_options) as catalog:
         try:
             table = catalog.get_table(identifier)
@@ -154,7 +155,8 @@ def answering(uri: str) -> Iterator[None]:
     except DatabaseNotExistException as error:
         raise NotFound("database", error.database, f"{catalog} does not have it") from error
     except TableNotExistException as error:
-        raise NotFound("table", error.identifier.get_full_name(), f"{catalog} does not have it") from error
+        kind = "branch" if error.identifier.get_branch_name() else "table"
+        raise NotFound(kind, error.identifier.get_full_name(), f"{catalog} does not have it") from error
     except (*_FORBIDDEN, RESTException) as error:
         raise _translated(error, catalog) from error
     except RuntimeError as error:
@@ -256,8 +258,17 @@ def _check_sqlite(uri: str) -> None:
         raise NotFound("SQLite database", match["file"], "the file does not exist")
 
 
-def _identifier(name: str) -> Identifier:
-    database, dot, table = name.partition(".")
-    if not (database and dot and table) or "." in table or "$" in table:
-        raise InvalidOption("--table", f"'{name}' is not of the form database.table")
-    return Identifier.create(database, table)
+def parse_name(name: str) -> Identifier:
+    """The table or branch that a name means.
+
+    Raises:
+        InvalidOption: it is not of the form that it must have.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        problem = f"'{name}' is not of the form database.table or database.table$branch_name"
+        raise InvalidOption("--table", problem)
+    branch = match["branch"]
+    if branch is not None and branch.lower() == DEFAULT_MAIN_BRANCH:
+        raise InvalidOption("--table", f"'{name}' is the table itself: leave out the name of the main branch")
+    return Identifier.create(match["database"], match["table"], branch=branch)

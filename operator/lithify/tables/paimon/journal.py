@@ -1,7 +1,8 @@
 """The journal: what makes a crash harmless.
 
 Before its first data file an attempt writes `<table>/lithify/attempts/<run>-<n>.json`, which says what it
-read, what it works on, and what the names of its files begin with. `orphans` reads the journals of other
+read, what it works on, and what the names of its files begin with. A branch has a folder of its own for them,
+beside the snapshots that tell what became of its attempts. `orphans` reads the journals of other
 attempts; `commit` looks at its own before it writes a snapshot, because once its journal is gone, condemned
 or too old somebody may be deleting its files.
 """
@@ -94,10 +95,10 @@ def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
 
 
 class Journal:
-    """The attempts recorded in one table's folder."""
+    """The attempts recorded in one folder: a table's, or a branch's."""
 
-    def __init__(self, table_root: str, storage: Storage) -> None:
-        self._folder = f"{table_root.rstrip('/')}/lithify/attempts"
+    def __init__(self, home: str, storage: Storage) -> None:
+        self._folder = f"{home.rstrip('/')}/lithify/attempts"
         self._storage = storage
 
     def begin(

@@ -61,7 +61,7 @@ class KeptTable:
     """All live files of a table in one snapshot.
 
     Attributes:
-        root: the table's folder.
+        root: the folder of its snapshots: the table's, or that of a branch in it.
         uuid: tells the table from others of its name.
         schema_id: the schema under which its files were read.
         newest: the snapshot, None if the table had none.

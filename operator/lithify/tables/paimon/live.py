@@ -94,13 +94,13 @@ def read(table: PaimonTable, uuid: str, earlier: KeptTable | None) -> KeptTable:
         CorruptTable: a snapshot or manifest is missing or unreadable.
         StorageError: the file system refuses, or the catalog does not answer.
     """
-    is_of_table = earlier is not None and (earlier.root, earlier.uuid) == (table.root, uuid)
+    is_of_table = earlier is not None and (earlier.root, earlier.uuid) == (table.home, uuid)
     known = earlier if is_of_table else None
 
     def look(snapshot: Snapshot) -> KeptTable:
         removed, read_to = _known_removals(table, known, snapshot)
         return KeptTable(
-            root=table.root,
+            root=table.home,
             uuid=uuid,
             schema_id=table.schema.id,
             newest=mark_of(snapshot),
@@ -109,7 +109,7 @@ def read(table: PaimonTable, uuid: str, earlier: KeptTable | None) -> KeptTable:
             history=read_history(table, snapshot, removed, read_to),
         )
 
-    return table.on_newest(look) or KeptTable(table.root, uuid, table.schema.id, None)
+    return table.on_newest(look) or KeptTable(table.home, uuid, table.schema.id, None)
 
 
 def update(table: PaimonTable, uuid: str, kept: KeptTable) -> KeptTable | None:
@@ -121,7 +121,7 @@ def update(table: PaimonTable, uuid: str, kept: KeptTable) -> KeptTable | None:
         CorruptTable: a snapshot or manifest is unreadable.
         StorageError: the file system refuses, or the catalog does not answer.
     """
-    if (kept.root, kept.uuid, kept.schema_id) != (table.root, uuid, table.schema.id):
+    if (kept.root, kept.uuid, kept.schema_id) != (table.home, uuid, table.schema.id):
         return None
     return table.on_newest(lambda snapshot: _updated(table, kept, snapshot))
 

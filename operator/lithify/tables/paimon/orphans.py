@@ -161,7 +161,7 @@ def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:
     """Deletes what a crash in the middle of a small write left, once it is old."""
     oldest = (clock.now() - SAFE_AGE).timestamp()
     deleted = 0
-    for folder in (f"{table.root}/snapshot", f"{table.root}/lithify/attempts"):
+    for folder in (f"{table.home}/snapshot", f"{table.home}/lithify/attempts"):
         for file in table.storage.list(folder):
             if file.name.startswith(TEMPORARY) and file.modified_seconds < oldest:
                 table.storage.delete(f"{folder}/{file.name}")

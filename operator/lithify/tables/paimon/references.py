@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pypaimon.snapshot.snapshot import Snapshot
 
@@ -22,6 +23,7 @@ _HOLDERS = (
     ("tag", re.compile(r"tag-.+")),
     ("changelog", re.compile(r"changelog-\d+")),
 )
+_LOOKS = 4
 _LISTS = ("baseManifestList", "deltaManifestList", "changelogManifestList")
 
 
@@ -47,26 +49,44 @@ def _check_newest(table: PaimonTable) -> None:
 
 
 def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
-    """The manifest lists that each snapshot, tag and changelog names.
+    """The manifest lists that each snapshot, tag and changelog names, whatever branch it is of.
 
-    First the newest snapshot as its catalog knows it: a server may be slow to write the file. Last the
-    branches: what is made of a snapshot must not appear where we have looked already.
+    First the newest snapshot as its catalog knows it: a server may be slow to write the file. People copy
+    snapshots from one place to another and delete the first one (they tag, branch off, fast-forward, drop a
+    branch), perhaps from where we look next to where we have looked. So what is new is read until all places
+    have been seen without anything new, or so often that something new is only a sign of busy writers.
     """
     if newest := table.snapshots.latest():
         yield _lists_of(newest)
-    yield from _lists_below(table, table.root)
-    for branch in table.storage.list(f"{table.root}/branch"):
-        yield from _lists_below(table, f"{table.root}/branch/{branch.name}")
-
-
-def _lists_below(table: PaimonTable, root: str) -> Iterator[set[str]]:
-    for folder, name in _HOLDERS:
-        for file in table.storage.list(f"{root}/{folder}"):
-            path = f"{root}/{folder}/{file.name}"
-            is_holder = name.fullmatch(file.name) and not file.is_folder
-            text = table.storage.read_text(path) if is_holder else None
+    read: set[_Holder] = set()
+    for _ in range(_LOOKS):
+        unread = set(_holders(table)) - read
+        if not unread:
+            return
+        read |= unread
+        for holder in unread:
+            text = table.storage.read_text(holder.path)
             if text is not None:
-                yield _lists_in(path, text)
+                yield _lists_in(holder.path, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """The file of a snapshot, tag or changelog."""
+
+    path: str
+    modified_seconds: float
+
+
+def _holders(table: PaimonTable) -> Iterator[_Holder]:
+    """The files there are now: first of this branch, then of the main one, last of all others."""
+    branches = table.storage.list(f"{table.root}/branch")
+    homes = (table.home, table.root, *(f"{table.root}/branch/{branch.name}" for branch in branches))
+    for home in dict.fromkeys(homes):
+        for folder, name in _HOLDERS:
+            for file in table.storage.list(f"{home}/{folder}"):
+                if name.fullmatch(file.name) and not file.is_folder:
+                    yield _Holder(f"{home}/{folder}/{file.name}", file.modified_seconds)
 
 
 def _lists_in(path: str, text: str) -> set[str]:

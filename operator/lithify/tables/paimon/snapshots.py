@@ -94,7 +94,7 @@ def is_same(one: Snapshot, other: Snapshot) -> bool:
 
 
 class Snapshots:
-    """The snapshots of one table's main branch."""
+    """The snapshots of one branch of a table."""
 
     def __init__(self, table: FileStoreTable, storage: Storage) -> None:
         self._files = SnapshotManager(table.file_io, table.table_path, table.current_branch())

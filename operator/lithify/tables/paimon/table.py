@@ -22,7 +22,7 @@ from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import file_problems, type_changes
-from lithify.tables.paimon.identity import table_uuid
+from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
@@ -62,11 +62,15 @@ class View:
 
 
 class PaimonTable:
-    """A primary-key table.
+    """A primary-key table, or a branch of one.
+
+    Attributes:
+        root: its folder, with the files that all branches share.
+        home: the folder of what the branch has for itself; of the main branch it is the same.
 
     Args:
         table: pypaimon's table.
-        name: how people call it, `database.table`.
+        name: how people call it, `database.table` or `database.table$branch_name`.
         schema: its newest schema.
         read_schema: loads a version of the schema; None for the newest.
         options: what a compaction reads of its options.
@@ -93,6 +97,7 @@ class PaimonTable:
         self._bucket_ids: dict[tuple[bytes, int], BucketId] = {}
         self.name = name
         self.root: str = table.table_path.rstrip("/")
+        self.home = home(table)
         self.schema = schema
         self.options = options
         self.storage = storage
@@ -100,7 +105,7 @@ class PaimonTable:
         self.stored_options = schema.options if stored_options is None else stored_options
         self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
-        self.journal = Journal(self.root, storage)
+        self.journal = Journal(self.home, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
 
     @property
@@ -174,7 +179,7 @@ class PaimonTable:
         return _spec(bucket.path)
 
     def _schema_path(self, schema_id: int) -> str:
-        return f"{self.root}/schema/schema-{schema_id}"
+        return f"{self.home}/schema/schema-{schema_id}"
 
     def live_now(self, buckets: Collection[BucketId]) -> dict[BucketId, list[Entry]] | None:
         """The live entries of some buckets in the newest snapshot, None if there is none."""

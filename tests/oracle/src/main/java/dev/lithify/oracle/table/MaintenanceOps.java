@@ -28,6 +28,8 @@ public final class MaintenanceOps {
         ops.put("create_tag", this::createTag);
         ops.put("delete_tag", args -> done(() -> tables.table(args).deleteTag(args.text("tag"))));
         ops.put("create_branch", this::createBranch);
+        ops.put("fast_forward", this::fastForward);
+        ops.put("drop_branch", this::dropBranch);
         ops.put("rollback_to", this::rollbackTo);
         ops.put("drop_partition", this::dropPartition);
         ops.put("compact_manifests", this::compactManifests);
@@ -67,6 +69,16 @@ public final class MaintenanceOps {
         String branch = args.text("branch");
         return done(() -> args.findText("tag")
                 .ifPresentOrElse(tag -> table.createBranch(branch, tag), () -> table.createBranch(branch)));
+    }
+
+    private Object fastForward(Args args) throws Exception {
+        FileStoreTable table = tables.table(args);
+        return done(() -> table.fastForward(args.text("branch")));
+    }
+
+    private Object dropBranch(Args args) throws Exception {
+        FileStoreTable table = tables.table(args);
+        return done(() -> table.deleteBranch(args.text("branch")));
     }
 
     private Object rollbackTo(Args args) throws Exception {
