@@ -268,7 +268,7 @@ class _Run:
             JournalUnit(
                 partition=unit.bucket.partition.hex(),
                 bucket=unit.bucket.bucket,
-                folder=unit.bucket.path,
+                folder=self._table.places.relative_folder(unit.bucket),
                 inputs=tuple(file.name for file in unit.inputs),
             )
             for unit in plan.units
@@ -276,7 +276,9 @@ class _Run:
         newest = self._table.snapshots.latest()
         base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_id, plan.view.commit_millis)
         now = self._clock.now()
-        attempt = self._table.journal.begin(self._report.run, base, units, now, after=self._attempts)
+        attempt = self._table.journal.begin(
+            self._report.run, base, units, now, after=self._attempts, outside=self._table.outside
+        )
         self._attempts = attempt.number
         self._has_stragglers = False
         return attempt
@@ -321,7 +323,7 @@ class _Run:
         joined = self._run([join.task for join in joins], lambda _: None)
         for join in joins:
             for file in join.files:
-                self._table.storage.delete(f"{join.task.target.folder}/{file.name}")
+                self._table.storage.delete(file.path(join.task.target.folder))
         units = {task.index: unit for unit, task in [*work, *((join.unit, join.task) for join in joins)]}
         return [(units[result.index], result) for result in (*without_joined(results, joins), *joined)]
 
@@ -384,7 +386,7 @@ class _Run:
         for change in outputs.changes:
             if change.bucket not in outcome.committed:
                 for file in change.added:
-                    self._table.storage.delete(f"{self._table.folder(change.bucket)}/{file.name}")
+                    self._table.storage.delete(file.path(self._table.folder(change.bucket)))
 
     def _note(self, **values: object) -> None:
         self._report = replace(self._report, **values)  # type: ignore[arg-type]  # names are the report's

@@ -76,7 +76,7 @@ def _neighbours(files: Sequence[Made]) -> Iterator[list[Made]]:
 def _join(group: Sequence[Made], index: int) -> Join:
     first, files = group[0], tuple(made.file for made in group)
     folder, newest = first.task.target.folder, first.task.target.schema
-    run = tuple(InputFile(f"{folder}/{file.name}", file.size, file.rows, newest.id, 0) for file in files)
+    run = tuple(InputFile(file.path(folder), file.size, file.rows, newest.id, 0) for file in files)
     joining = replace(
         first.task,
         index=index,

@@ -123,6 +123,7 @@ def _task(
             level=unit.output_level,
             schema=table.schema,
             options=table.options.files,
+            outside=table.places.outside(unit.bucket),
         ),
         storage=table.storage,
         budget=budget,

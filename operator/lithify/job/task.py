@@ -197,4 +197,4 @@ class _Merge:
         """Deletes whatever was written; an error in here would hide the one that it is done for."""
         for name in self._written:
             with suppress(LithifyError):  # the driver looks for what is left, by the attempt's prefix
-                self._task.storage.delete(f"{self._target.folder}/{name}")
+                self._task.storage.delete(self._target.path(name))

@@ -61,6 +61,7 @@ FILES: dict[str, tuple[str, dict[str, Any], int]] = {
     "a side file": ("data-1-0.parquet", {"extra_files": ("data-1-0.parquet.index",)}, 1),
     "an embedded index": ("data-1-0.parquet", {"embedded_index": b""}, 1),
     "outside the table": ("data-1-0.parquet", {"external_path": "s3://elsewhere/f"}, 1),
+    "outside, but within reach": ("data-1-0.parquet", {"external_path": "file:/there"}, 0),
     "row tracking": ("data-1-0.parquet", {"first_row_id": 0}, 1),
     "data evolution": ("data-1-0.parquet", {"write_columns": ("a",)}, 1),
     "several at once": ("data-1-0.avro", {"first_row_id": 5, "external_path": "x"}, 3),
@@ -69,7 +70,7 @@ FILES: dict[str, tuple[str, dict[str, Any], int]] = {
 
 @pytest.mark.parametrize(("name", "changes", "count"), FILES.values(), ids=FILES)
 def test_files_that_cannot_be_rewritten(name: str, changes: dict[str, Any], count: int) -> None:
-    problems = list(file_problems(entry(name, **changes)))
+    problems = list(file_problems(entry(name, **changes), lambda path: path == "file:/there"))
     assert len(problems) == count
     assert all(name in problem for problem in problems)
 

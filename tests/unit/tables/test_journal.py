@@ -19,6 +19,7 @@ from lithify.tables.paimon.journal import (
     Attempt,
     Journal,
     JournalUnit,
+    OutsideRoots,
     writer_id,
 )
 from lithify.tables.paimon.storage import ListedFile, Storage
@@ -258,3 +259,21 @@ class TestWriterIds:
 
     def test_every_writer_and_try_has_its_own(self) -> None:
         assert len({writer_id("p-", writer, attempt) for writer in range(30) for attempt in range(30)}) == 900
+
+
+def test_where_an_attempt_writes_outside_is_recorded(tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path), storage())
+    outside = OutsideRoots("/lake/t", ("file:/elsewhere", "file:/anywhere"))
+    attempt = journal.begin("run", BASE, UNITS, NOW, outside=outside)
+    assert attempts(journal) == [attempt]
+    assert attempt.outside == outside
+
+
+def test_a_journal_without_such_places_has_none(tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path), storage())
+    attempt = journal.begin("run", BASE, UNITS, NOW)
+    path = Path(journal.path(attempt))
+    fields = json.loads(path.read_text())
+    del fields["outside"]
+    path.write_text(json.dumps(fields))
+    assert attempts(journal) == [attempt]

@@ -14,6 +14,7 @@ from lithify.tables.paimon.options import (
     CommitOptions,
     FileOptions,
     ManifestOptions,
+    PlaceOptions,
     TableOptions,
     parse_size,
     read_options,
@@ -46,6 +47,14 @@ def test_defaults_are_paimons() -> None:
             suffix_names_compression=False,
             target_size=128 * MIB,
             stats=StatsModes("truncate(16)", {}, -1, dense=True),
+        ),
+        places=PlaceOptions(
+            default_name="__DEFAULT_PARTITION__",
+            legacy=True,
+            directory="",
+            external=(),
+            weights=(),
+            has_entropy=False,
         ),
         commit=CommitOptions(max_retries=10, min_wait=0.01, max_wait=10.0),
         manifests=ManifestOptions(
@@ -113,6 +122,8 @@ ONE: list[tuple[str, str, str, Any]] = [
 START, END = "compaction.offpeak.start.hour", "compaction.offpeak.end.hour"
 RATIO = "compaction.offpeak-ratio"
 
+PATHS, STRATEGY = "data-file.external-paths", "data-file.external-paths.strategy"
+
 # Several options at once.
 TOGETHER: dict[str, tuple[dict[str, str], str, Any]] = {
     "levels of their own beat those of the trigger": (
@@ -142,6 +153,33 @@ TOGETHER: dict[str, tuple[dict[str, str], str, Any]] = {
         {"ignore-delete": "false", "deduplicate.ignore-delete": "true"},
         "ignore_deletes",
         False,
+    ),
+    "external paths, as Paimon writes them": (
+        {PATHS: " file:///a//b/ , s3://c/d/", STRATEGY: "Round-Robin"},
+        "places.external",
+        ("file:/a/b", "s3://c/d"),
+    ),
+    "external paths without a strategy": ({PATHS: "file:/a"}, "places.external", ()),
+    "external paths on one file system": (
+        {PATHS: "file:/a,s3://c,S3://d", STRATEGY: "specific-fs", f"{PATHS}.specific-fs": "S3"},
+        "places.external",
+        ("s3://c", "s3://d"),
+    ),
+    "external paths by hash": ({PATHS: "file:/a", STRATEGY: "entropy-inject"}, "places.has_entropy", True),
+    "external paths by weight": (
+        {PATHS: "file:/a,file:/b", STRATEGY: "weight-robin", f"{PATHS}.weights": "1, 3"},
+        "places.weights",
+        (1, 3),
+    ),
+    "one path needs no weights": (
+        {PATHS: "file:/a", STRATEGY: "weight-robin", f"{PATHS}.weights": "1, 3"},
+        "places.weights",
+        (),
+    ),
+    "weights without their strategy": (
+        {PATHS: "file:/a,file:/b", STRATEGY: "round-robin", f"{PATHS}.weights": "1"},
+        "places.weights",
+        (),
     ),
     "a ratio of another target": (
         {"compaction.small-file-ratio": "0.25", "target-file-size": "100 b"},
@@ -203,6 +241,8 @@ WRONG = [
     ("target-file-size", "0"),
     ("file.compression.zstd-level", "23"),
     ("commit.max-retries", "-1"),
+    ("partition.legacy-name", "maybe"),
+    *(("data-file.path-directory", value) for value in ("/data", "file:/data", "../data", "a/../../b")),
 ]
 
 
@@ -211,6 +251,29 @@ def test_what_cannot_be_read_is_named(option: str, value: str) -> None:
     with pytest.raises(InvalidOption) as caught:
         read_options({option: value})
     assert caught.value.option == option
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({PATHS: "/a", STRATEGY: "round-robin"}, PATHS),
+        ({PATHS: "file:/a,", STRATEGY: "round-robin"}, PATHS),
+        ({PATHS: "file:/a", STRATEGY: "specific-fs"}, f"{PATHS}.specific-fs"),
+        ({PATHS: "file:/a", STRATEGY: "specific-fs", f"{PATHS}.specific-fs": "s3"}, f"{PATHS}.specific-fs"),
+        (
+            {PATHS: "file:/a,file:/b", STRATEGY: "weight-robin", f"{PATHS}.weights": "1"},
+            f"{PATHS}.weights",
+        ),
+        (
+            {PATHS: "file:/a,file:/b", STRATEGY: "weight-robin", f"{PATHS}.weights": "1,0"},
+            f"{PATHS}.weights",
+        ),
+    ],
+)
+def test_external_paths_that_mean_nothing_are_named(options: dict[str, str], named: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        read_options(options)
+    assert caught.value.option == named
 
 
 def test_a_wrong_off_peak_ratio_is_named() -> None:

@@ -18,7 +18,7 @@ from lithify.planning.policy import Rule
 from lithify.tables.paimon.catalog_server import has_server
 from lithify.tables.paimon.connecting import load_table
 from lithify.tables.paimon.identity import is_main
-from lithify.tables.paimon.options import read_options
+from lithify.tables.paimon.options import PlaceOptions, read_options
 from lithify.tables.paimon.schema import Column, Schema
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -78,14 +78,19 @@ def open_table(address: TableAddress) -> PaimonTable:
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
     schema = _schema(table.table_schema, address.overrides)
+    options = read_options(schema.options, address.rule)
+    storage = Storage(table.file_io)
     return PaimonTable(
         table=table,
         name=address.name,
         schema=schema,
         read_schema=partial(_read_schema, table, address.overrides),
-        options=read_options(schema.options, address.rule),
-        storage=Storage(table.file_io),
-        refusals=tuple(_refusals(table, address.catalog_options)),
+        options=options,
+        storage=storage,
+        refusals=(
+            *_refusals(table, address.catalog_options),
+            *_place_refusals(schema, options.places, storage),
+        ),
         stored_options=_options(loaded.table_schema),
     )
 
@@ -118,6 +123,23 @@ def _refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iter
             f"branch {table.current_branch()}: no release has been seen to commit to branches through a REST "
             "catalog's server (accepted: the table itself)"
         )
+
+
+def _place_refusals(schema: Schema, options: PlaceOptions, storage: Storage) -> Iterator[str]:
+    """Why new files could not be put where readers look for them."""
+    for path in options.external:
+        if not storage.reaches(path):
+            yield (
+                f"option data-file.external-paths = {path}: this release only reaches the kind of file "
+                "system that the table itself is on"
+            )
+    if not options.legacy:
+        for name, column in zip(schema.partition_keys, schema.partition_types, strict=True):
+            if column.root == "TIMESTAMP_LTZ":
+                yield (
+                    f"column {name} as partition with option partition.legacy-name = false: its directories "
+                    "are named in the time zone of whoever writes, which nothing tells"
+                )
 
 
 def _commit_refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:

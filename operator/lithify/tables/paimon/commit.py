@@ -186,7 +186,7 @@ class Committer:
         """
         added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
         paths = [
-            *(f"{folder}/{file.name}" for folder, file in added),
+            *(file.path(folder) for folder, file in added),
             *(self._table.manifests.path(name) for name in (*draft.files, *draft.merged)),
         ]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):

@@ -58,6 +58,10 @@ class FileMeta:
     write_columns: tuple[str, ...] | None
     write_columns_sequences: tuple[int, ...] | None
 
+    def path(self, folder: str) -> str:
+        """Where it is, if its bucket's directory is `folder`: there, or where its entry says."""
+        return self.external_path or f"{folder}/{self.name}"
+
     def upgraded(self, level: int) -> FileMeta:
         """The same file at another level: nothing else changes."""
         return replace(self, level=level)

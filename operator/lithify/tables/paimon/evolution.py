@@ -6,7 +6,7 @@ by `commit` (was the table changed meanwhile?). Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lithify.tables.paimon.entries import Entry
@@ -34,15 +34,21 @@ def schema_conflict(running: Schema, newest: Schema) -> str | None:
     return None
 
 
-def file_problems(entry: Entry) -> Iterator[str]:
-    """Why this release cannot compact a data file; options do not tell, they may have changed since."""
+def file_problems(entry: Entry, reaches: Callable[[str], bool]) -> Iterator[str]:
+    """Why this release cannot compact a data file; options do not tell, they may have changed since.
+
+    Args:
+        entry: the file.
+        reaches: whether a file outside the table's folder can be read.
+    """
     file = entry.file
     if not file.name.endswith(".parquet"):
         yield f"data file {file.name}: only Parquet files are rewritten yet"
     if file.extra_files or file.embedded_index is not None:
         yield f"data file {file.name}: it has a file index, which would be lost"
-    if file.external_path is not None:
-        yield f"data file {file.name}: it lies outside the table's directory"
+    if file.external_path is not None and not reaches(file.external_path):
+        place = file.external_path
+        yield f"data file {file.name}: it lies in {place}, on another kind of file system than the table"
     if file.first_row_id is not None or file.write_columns is not None:
         yield f"data file {file.name}: it belongs to row tracking or data evolution"
 

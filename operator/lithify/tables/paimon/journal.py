@@ -47,6 +47,22 @@ class JournalUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class OutsideRoots:
+    """Directories outside the table's folder into which an attempt writes.
+
+    Other than that folder they are not copied or moved with the journals in it, and a copy of a table must
+    not clean up what the original writes there.
+
+    Attributes:
+        table: the table's folder when the attempt began.
+        roots: the directories, as URIs; a bucket has the same folder in each as in the table's.
+    """
+
+    table: str
+    roots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One try of a run.
 
@@ -59,6 +75,7 @@ class Attempt:
         started: when the attempt began (ISO 8601 with offset).
         units: its buckets.
         condemned: since when it must not commit, because its files are deleted (ISO 8601 with offset).
+        outside: where it writes if not to the table's folder.
     """
 
     run: str
@@ -69,6 +86,7 @@ class Attempt:
     started: str
     units: tuple[JournalUnit, ...]
     condemned: str | None = None
+    outside: OutsideRoots | None = None
 
     def age(self, now: datetime) -> timedelta:
         """How long ago it began."""
@@ -102,7 +120,13 @@ class Journal:
         self._storage = storage
 
     def begin(
-        self, run: str, base: tuple[int, int], units: Sequence[JournalUnit], now: datetime, after: int = 0
+        self,
+        run: str,
+        base: tuple[int, int],
+        units: Sequence[JournalUnit],
+        now: datetime,
+        after: int = 0,
+        outside: OutsideRoots | None = None,
     ) -> Attempt:
         """Records a new attempt of a run and returns it.
 
@@ -112,6 +136,7 @@ class Journal:
             units: its buckets.
             now: when it begins.
             after: the number of the run's last attempt; numbers are not used again.
+            outside: where it writes if not to the table's folder.
         """
         check_run_id(run)
         used = [int(match[1]) for match in map(_number_of(run).search, self.paths()) if match]
@@ -125,6 +150,7 @@ class Journal:
                 base_millis=base[1],
                 started=now.isoformat(),
                 units=tuple(units),
+                outside=outside,
             )
             if self._storage.create_text(self.path(attempt), _to_json(attempt)):
                 return attempt
@@ -194,7 +220,10 @@ def _number_of(run: str) -> re.Pattern[str]:
 def _from_json(text: str) -> Attempt:
     fields = json.loads(text)
     units = tuple(JournalUnit(**{**unit, "inputs": tuple(unit["inputs"])}) for unit in fields.pop("units"))
-    attempt = Attempt(**fields, units=units)
+    outside = fields.pop("outside", None)
+    if outside is not None:
+        outside = OutsideRoots(outside["table"], tuple(outside["roots"]))
+    attempt = Attempt(**fields, units=units, outside=outside)
     for moment in (attempt.started, attempt.condemned or attempt.started):
         if datetime.fromisoformat(moment).tzinfo is None:
             raise ValueError(f"{moment} has no time zone")

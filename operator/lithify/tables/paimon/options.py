@@ -7,9 +7,11 @@ CoreOptions for primary-key tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from pypaimon.common.memory_size import MemorySize
 from pypaimon.common.time_utils import parse_duration
@@ -23,6 +25,7 @@ T = TypeVar("T")
 
 _TARGET_SIZE = 128 << 20
 _ZSTD_LEVELS = 22
+_EXTERNAL = "data-file.external-paths"
 
 _TIME_RETAINED = 3_600_000
 
@@ -60,6 +63,27 @@ class FileOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceOptions:
+    """Where data files are.
+
+    Attributes:
+        default_name: the directory of partition values that are null or blank.
+        legacy: whether directories spell partition values as Java's `toString` does.
+        directory: the folder of all data files in the table's folder, empty for that itself.
+        external: where new files go instead of the table's folder, as URIs.
+        weights: how often each of those is taken, compared with the others; empty for one after the other.
+        has_entropy: whether files lie there in directories named after a hash of their names.
+    """
+
+    default_name: str
+    legacy: bool
+    directory: str
+    external: tuple[str, ...]
+    weights: tuple[int, ...]
+    has_entropy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CommitOptions:
     """How often and how fast a lost race for the next snapshot is tried again. Times in seconds."""
 
@@ -93,6 +117,7 @@ class TableOptions:
 
     policy: CompactionPolicy
     files: FileOptions
+    places: PlaceOptions
     commit: CommitOptions
     manifests: ManifestOptions
     sequence_fields: tuple[SequenceField, ...]
@@ -117,6 +142,7 @@ def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOpt
     return TableOptions(
         policy=_policy(reader, rule),
         files=_file_options(reader, options),
+        places=_place_options(reader),
         commit=CommitOptions(
             max_retries=reader.integer("commit.max-retries", 10, low=0),
             min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
@@ -223,6 +249,58 @@ def _manifest_options(reader: _Reader) -> ManifestOptions:
     )
 
 
+def _place_options(reader: _Reader) -> PlaceOptions:
+    strategy = reader.text("data-file.external-paths.strategy", "none").lower()
+    external = () if strategy == "none" else _external_paths(reader, strategy)
+    return PlaceOptions(
+        default_name=reader.text("partition.default-name", "__DEFAULT_PARTITION__", stripped=False),
+        legacy=reader.boolean("partition.legacy-name", default=True),
+        directory=reader.optional("data-file.path-directory", _directory) or "",
+        external=external,
+        weights=_weights(reader, external) if strategy == "weight-robin" and len(external) > 1 else (),
+        has_entropy=strategy == "entropy-inject",
+    )
+
+
+def _directory(text: str) -> str:
+    if urlsplit(text).scheme or text.startswith("/") or ".." in text.split("/"):
+        raise ValueError("it is no folder in the table's own")
+    return _java_path(text)
+
+
+def _external_paths(reader: _Reader, strategy: str) -> tuple[str, ...]:
+    texts = reader.text(_EXTERNAL, "")
+    if not texts:
+        return ()
+    paths = [text.strip() for text in texts.split(",")]
+    for path in paths:
+        if not urlsplit(path).scheme:
+            raise InvalidOption(
+                _EXTERNAL, f"'{path}' does not say which file system it is on, like file:{path}"
+            )
+    if strategy == "specific-fs":
+        meant = reader.text(f"{_EXTERNAL}.specific-fs", "").lower()
+        paths = [path for path in paths if urlsplit(path).scheme.lower() == meant]
+        if not paths:
+            raise InvalidOption(f"{_EXTERNAL}.specific-fs", f"no external path is on '{meant}'")
+    return tuple(map(_java_path, paths))
+
+
+def _java_path(text: str) -> str:
+    """A path as Paimon's Path class writes it: no empty parts, none at the end, no empty host."""
+    parts = urlsplit(text)
+    path = re.sub("/+", "/", parts.path)
+    return f"{parts.scheme and parts.scheme + ':'}{parts.netloc and '//' + parts.netloc}{path.rstrip('/')}"
+
+
+def _weights(reader: _Reader, paths: Sequence[str]) -> tuple[int, ...]:
+    key = f"{_EXTERNAL}.weights"
+    weights = reader.optional(key, lambda text: tuple(_bounded(int(n), 1, None) for n in text.split(",")))
+    if weights is not None and len(weights) != len(paths):
+        raise InvalidOption(key, f"{len(weights)} weights for {len(paths)} paths")
+    return weights or ()
+
+
 def _sequence_fields(reader: _Reader) -> tuple[SequenceField, ...]:
     ascending = reader.text("sequence.field.sort-order", "ascending").lower() != "descending"
     names = [name.strip() for name in reader.text("sequence.field", "").split(",")]
@@ -254,8 +332,9 @@ class _Reader:
         except ValueError as error:
             raise InvalidOption(key, f"'{text}' is not a value that it can have ({error})") from error
 
-    def text(self, key: str, default: str) -> str:
-        return self._options.get(key, default).strip()
+    def text(self, key: str, default: str, *, stripped: bool = True) -> str:
+        text = self._options.get(key, default)
+        return text.strip() if stripped else text
 
     def integer(self, key: str, default: int, low: int | None = None, high: int | None = None) -> int:
         value = self.optional(key, lambda text: _bounded(int(text), low, high))

@@ -119,7 +119,7 @@ def sweep(table: PaimonTable, attempt: Attempt) -> int:
     Raises:
         CorruptTable: what refers to files cannot be read, so nothing was deleted.
     """
-    data = [f"{folder}/{name}" for folder, name in _data_files(table, attempt)]
+    data = list(_data_files(table, attempt))
     manifests = table.manifests.names_with(attempt.prefix)
     if not data and not manifests:
         return 0
@@ -150,11 +150,15 @@ def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
     )
 
 
-def _data_files(table: PaimonTable, attempt: Attempt) -> Iterator[tuple[str, str]]:
-    for folder in sorted({f"{table.root}/{unit.folder}" for unit in attempt.units}):
-        for file in table.storage.list(folder):
-            if attempt.prefix in file.name:
-                yield folder, file.name
+def _data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
+    """The files of an attempt, also those that a copy of the table would not have."""
+    roots = [table.root]
+    if attempt.outside is not None and attempt.outside.table == table.root:
+        roots += attempt.outside.roots
+    for folder in sorted({f"{root}/{unit.folder}" for unit in attempt.units for root in roots}):
+        for path in table.storage.files_below(folder):
+            if attempt.prefix in path.rsplit("/", 1)[-1]:
+                yield path
 
 
 def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,12 +25,14 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import LithifyError, StorageError
 from lithify.tables.paimon.s3.file_io import S3FileIO
+from lithify.tables.paimon.s3.settings import is_s3
 
 TEMPORARY = ".lithify-"
 """What the names of files begin with that only exist for the moment of a write."""
 
 
 _ASKED_AT_ONCE = 8
+_FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +73,20 @@ class Storage:
 
     def local_path(self, path: str) -> Path:
         """The local file that a path names; only meaningful if `is_local`."""
-        return Path(self._file_io.to_filesystem_path(path))
+        return Path(self._file_io.to_filesystem_path(self._plain(path)))
+
+    def _plain(self, path: str) -> str:
+        """A local path without its scheme: a FileIO would decode it, but `%3A` in one is just that."""
+        return _FILE.sub("", path) if self.is_local else path
 
     @property
     def s3(self) -> S3FileIO | None:
         """What reaches S3, if files are there."""
         return self._file_io if isinstance(self._file_io, S3FileIO) else None
+
+    def reaches(self, uri: str) -> bool:
+        """Whether a file with a full URI is on the same kind of file system."""
+        return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
 
     def open(self, path: str, size: int | None = None, fetching: Fetching | None = None) -> pa.NativeFile:
         """Opens a file for reading at any position.
@@ -151,7 +163,7 @@ class Storage:
     def delete(self, path: str) -> None:
         """Deletes a file; it is fine if it is gone already."""
         with reporting(path), suppress(FileNotFoundError):
-            self._file_io.delete(path)
+            self._file_io.delete(self._plain(path))
 
     def exist(self, paths: Sequence[str]) -> Iterator[bool]:
         """Whether each of some files exists."""
@@ -161,13 +173,28 @@ class Storage:
     def exists(self, path: str) -> bool:
         """Whether a file exists; one request."""
         with reporting(path):
-            return bool(self._file_io.exists(path) if self.s3 is None else self.s3.has_file(path))
+            return bool(
+                self._file_io.exists(self._plain(path)) if self.s3 is None else self.s3.has_file(path)
+            )
+
+    def files_below(self, folder: str) -> Iterator[str]:
+        """The paths of all files in a directory and those in it, however deep."""
+        if self.s3 is not None:
+            with reporting(folder):
+                yield from self.s3.files_below(folder)
+            return
+        for file in self.list(folder):
+            path = f"{folder}/{file.name}"
+            if file.is_folder:
+                yield from self.files_below(path)
+            else:
+                yield path
 
     def list(self, folder: str) -> list[ListedFile]:
         """What is right in a directory, nothing if it does not exist."""
         with reporting(folder):
-            is_there = self.s3 is not None or self._file_io.exists(folder)
-            statuses = self._file_io.list_status(folder) if is_there else []
+            is_there = self.s3 is not None or self._file_io.exists(self._plain(folder))
+            statuses = self._file_io.list_status(self._plain(folder)) if is_there else []
         return [
             ListedFile(
                 status.path.rsplit("/", 1)[-1], _seconds(status.mtime), status.type == FileType.Directory

@@ -9,12 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
-from urllib.parse import unquote
 
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
-from pypaimon.table.row.generic_row import GenericRowDeserializer
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
@@ -23,9 +21,10 @@ from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import file_problems, type_changes
 from lithify.tables.paimon.identity import home, table_uuid
-from lithify.tables.paimon.journal import Journal
+from lithify.tables.paimon.journal import Journal, OutsideRoots
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
+from lithify.tables.paimon.places import Places
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage
@@ -91,10 +90,8 @@ class PaimonTable:
         stored_options: Mapping[str, str] | None = None,
     ) -> None:
         self._table = table
-        self._paths = table.path_factory()
         self._read_schema = read_schema
         self._schemas = {schema.id: schema}
-        self._bucket_ids: dict[tuple[bytes, int], BucketId] = {}
         self.name = name
         self.root: str = table.table_path.rstrip("/")
         self.home = home(table)
@@ -103,6 +100,7 @@ class PaimonTable:
         self.storage = storage
         self.refusals = refusals
         self.stored_options = schema.options if stored_options is None else stored_options
+        self.places = Places(self.root, name, schema, options.places, storage)
         self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
         self.journal = Journal(self.home, storage)
@@ -176,7 +174,13 @@ class PaimonTable:
 
     def spec(self, bucket: BucketId) -> dict[str, str]:
         """The values of the partition columns of a bucket, as paths have them."""
-        return _spec(bucket.path)
+        return dict(self.places.spec(bucket.partition))
+
+    @property
+    def outside(self) -> OutsideRoots | None:
+        """Where new files go if not to the table's folder."""
+        roots = self.options.places.external
+        return OutsideRoots(self.root, roots) if roots else None
 
     def _schema_path(self, schema_id: int) -> str:
         return f"{self.home}/schema/schema-{schema_id}"
@@ -213,7 +217,7 @@ class PaimonTable:
         listed = list(entries)
         schema_ids = sorted({entry.file.schema_id for entry in listed})
         problems = [
-            *(problem for entry in listed for problem in file_problems(entry)),
+            *(problem for entry in listed for problem in file_problems(entry, self.storage.reaches)),
             *(
                 problem
                 for number in schema_ids
@@ -232,28 +236,23 @@ class PaimonTable:
         return f"index files of kind {', '.join(unknown)}: this release cannot heed them" if unknown else None
 
     def folder(self, bucket: BucketId) -> str:
-        """The directory of a bucket."""
-        return f"{self.root}/{bucket.path}"
+        """The directory of a bucket in the table's folder."""
+        return self.places.folder(bucket)
 
     def path(self, entry: Entry) -> str:
         """Where a data file is."""
-        return f"{self.folder(self.bucket_id(entry.partition, entry.bucket))}/{entry.file.name}"
+        return self.places.path(entry)
 
     def bucket_id(self, partition: bytes, bucket: int) -> BucketId:
         """The identity of a bucket."""
-        known = self._bucket_ids.get((partition, bucket))
-        if known is None:
-            values = tuple(self._partition_values(partition))
-            path = self._paths.relative_bucket_path(values, bucket, canonical_partition=True)
-            known = self._bucket_ids[partition, bucket] = BucketId(partition, bucket, path)
-        return known
+        return self.places.bucket_id(partition, bucket)
 
     def statistics_of(self, entries: Iterable[Entry]) -> list[PartitionStatistics]:
         """What a commit changes of each partition, for catalogs that keep count."""
         changes: dict[bytes, PartitionStatistics] = {}
         for entry in entries:
             sign, file = (1 if entry.kind == ADD else -1), entry.file
-            spec = _spec(self.bucket_id(entry.partition, entry.bucket).path)
+            spec = dict(self.places.spec(entry.partition))
             change = changes.setdefault(entry.partition, PartitionStatistics.create(spec))
             change.record_count += sign * file.rows
             change.file_count += sign
@@ -285,15 +284,10 @@ class PaimonTable:
             grouped.setdefault(self.bucket_id(entry.partition, entry.bucket), []).append(entry)
         return grouped
 
-    def _partition_values(self, partition: bytes) -> list[object]:
-        row = GenericRowDeserializer.from_bytes(partition, self._table.partition_keys_fields)
-        values: list[object] = row.values
-        return values
-
     def _is_selected(self, selection: Selection, partition: bytes, bucket: int) -> bool:
         if selection.buckets and bucket not in selection.buckets:
             return False
-        spec = _spec(self.bucket_id(partition, bucket).path).items()
+        spec = self.places.spec(partition).items()
         return not selection.partitions or any(wanted.items() <= spec for wanted in selection.partitions)
 
     def _check_columns(self, selection: Selection) -> None:
@@ -304,16 +298,10 @@ class PaimonTable:
                 raise InvalidOption("--partition", problem)
 
     def _check_found(self, selection: Selection, live: Collection[BucketId]) -> None:
-        specs = [_spec(bucket.path) for bucket in live]
+        specs = [self.places.spec(bucket.partition) for bucket in live]
         for wanted in selection.partitions:
             if not any(wanted.items() <= spec.items() for spec in specs):
                 name = "/".join(f"{column}={value}" for column, value in wanted.items())
                 raise NotFound("partition", f"{name} in {self.name}", "no live file lies there")
         for number in sorted(selection.buckets - {bucket.bucket for bucket in live}):
             raise NotFound("bucket", f"{number} in {self.name}", "no live file lies there")
-
-
-def _spec(path: str) -> dict[str, str]:
-    """Partition columns and values out of a bucket's path."""
-    pairs = (part.split("=", 1) for part in path.split("/")[:-1])
-    return {unquote(column): unquote(value) for column, value in pairs}

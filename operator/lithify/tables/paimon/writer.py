@@ -20,6 +20,7 @@ from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.entries import COMPACT_SOURCE, FileMeta, Stats
 from lithify.tables.paimon.options import FileOptions
+from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, Schema
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, footer_stats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
@@ -43,11 +44,12 @@ class FileTarget:
     """Where and how the files of one task are written.
 
     Attributes:
-        folder: the bucket's directory.
+        folder: the bucket's directory in the table's folder.
         writer_id: UUID of the writer, in the names of its files.
         level: the output level.
         schema: the table's newest schema.
         options: how files are written.
+        outside: where they go instead of the table's folder, if anywhere.
     """
 
     folder: str
@@ -55,6 +57,11 @@ class FileTarget:
     level: int
     schema: Schema
     options: FileOptions
+    outside: Outside | None = None
+
+    def path(self, name: str) -> str:
+        """Where the file of that name goes."""
+        return self.outside.path(name) if self.outside else f"{self.folder}/{name}"
 
     def names(self) -> Iterator[str]:
         """Names for the files, in order."""
@@ -73,7 +80,7 @@ class KeyValueFile:
         self._target = target
         self._storage = storage
         self._wall_clock = wall_clock
-        self._path = f"{target.folder}/{name}"
+        self._path = target.path(name)
         self._schema = target.schema.file_schema(thin=target.options.thin)
         self._summary = _Summary(target.schema)
         self._new_file = storage.create(self._path)
@@ -124,7 +131,7 @@ class KeyValueFile:
             embedded_index=None,
             source=COMPACT_SOURCE,
             value_stats_columns=columns,
-            external_path=None,
+            external_path=self._path if self._target.outside else None,
             first_row_id=None,
             write_columns=None,
             write_columns_sequences=None,

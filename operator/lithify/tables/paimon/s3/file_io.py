@@ -7,7 +7,7 @@ every folder, and goes on for minutes before it gives up. Can be pickled: execut
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import BytesIO
@@ -112,6 +112,11 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         """What lies right in a folder; one request for every 1,000 names."""
         bucket, key = self.bucket(path)
         return [_info(bucket.name, listed) for listed in bucket.list_folder(key) if listed.key != key]
+
+    def files_below(self, path: str) -> Iterator[str]:
+        """All files in a folder and those in it; one request for every 1,000 of them."""
+        bucket, key = self.bucket(path)
+        return (f"{path}/{name}" for name in bucket.names_below(key))
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or folder; one request for a folder, two for a file."""

@@ -1,0 +1,74 @@
+"""Which new file goes to which directory outside the table's folder (`data-file.external-paths`).
+
+Used by `writer`. The choice is Java Paimon's (its ExternalPathProviders), but it follows from the name of the
+file alone: where Java draws lots, the name decides, so that everybody finds the file again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from zlib import crc32
+
+_WORD = 0xFFFF_FFFF
+_ENTROPY_BITS = 20
+_ENTROPY_CUTS = (0, 4, 8, 12, _ENTROPY_BITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The directories of one bucket outside the table's folder.
+
+    Attributes:
+        folders: one for each external path, as URIs.
+        weights: how often each is taken, compared with the others; empty for one after the other.
+        has_entropy: whether a file lies four directories deeper, named after a hash of its name.
+    """
+
+    folders: tuple[str, ...]
+    weights: tuple[int, ...] = ()
+    has_entropy: bool = False
+
+    def path(self, name: str) -> str:
+        """Where a new file goes; names end with the number of the file among those of its writer."""
+        stem, _, ending = name.rpartition("-")
+        number = int(ending.partition(".")[0])
+        if self.has_entropy:
+            return f"{self.folders[(number + 1) % len(self.folders)]}/{entropy(name)}/{name}"
+        if self.weights and len(self.folders) > 1:
+            return f"{self.folders[_drawn(self.weights, name)]}/{name}"
+        return f"{self.folders[(crc32(stem.encode()) + number) % len(self.folders)]}/{name}"
+
+
+def entropy(name: str) -> str:
+    """Directories after the last bits of a hash (`EntropyInjectExternalPathProvider`)."""
+    bits = format(murmur3_32(name.encode()), "032b")[-_ENTROPY_BITS:]
+    return "/".join(bits[start:end] for start, end in pairwise(_ENTROPY_CUTS))
+
+
+def murmur3_32(data: bytes) -> int:
+    """MurmurHash3 (x86, 32 bits, seed 0) by Austin Appleby."""
+    state = 0
+    for start in range(0, len(data) - len(data) % 4, 4):
+        state ^= _scrambled(int.from_bytes(data[start : start + 4], "little"))
+        state = (_rotated(state, 13) * 5 + 0xE6546B64) & _WORD
+    state ^= _scrambled(int.from_bytes(data[len(data) - len(data) % 4 :], "little"))
+    state ^= len(data)
+    state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
+    state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD
+    return state ^ state >> 16
+
+
+def _scrambled(block: int) -> int:
+    return _rotated(block * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
+
+
+def _rotated(word: int, bits: int) -> int:
+    return (word << bits | word >> 32 - bits) & _WORD
+
+
+def _drawn(weights: Sequence[int], name: str) -> int:
+    """An index, with a probability according to its weight."""
+    lot = crc32(name.encode()) % sum(weights)
+    return next(index for index, upto in enumerate(accumulate(weights)) if lot < upto)

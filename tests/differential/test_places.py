@@ -1,0 +1,176 @@
+"""Where files lie: partition values in the names of directories, a folder for data files, external paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import UnsupportedTable
+from lithify.tables.paimon.outside import entropy
+from oracle.client import Oracle, Table
+from oracle.model import DataFile, Row
+from support.runs import run_inline
+from support.tables import copy_of, expire, stray_files
+
+pytestmark = pytest.mark.oracle
+
+PARTITIONS: Mapping[str, list[object]] = {
+    "STRING": ["a", "a/b:c=d%e\"#'*?\\{}[]^", "", " \u2003", "\u00a0", "ü€😀 \x01\x7f"],
+    "BOOLEAN": [True, False],
+    "TINYINT": [-1, 127],
+    "BIGINT": [-(2**63)],
+    "DECIMAL(10, 2)": ["1.20", "-0.05", "0.00"],
+    "DECIMAL(38, 20)": ["123456789012345678.00000000000000000001", "-0.00000000000000000001"],
+    "DATE": ["2024-02-29", "1969-12-31", "0001-01-01", "9999-12-31"],
+    "TIME(3)": ["10:11:12.5", "10:11:12.101", "00:00:00"],
+    "TIME(0)": ["10:11:12"],
+    "TIMESTAMP(0)": ["2024-02-29T10:11:12", "2024-02-29T10:11:00"],
+    "TIMESTAMP(3)": ["2024-02-29T10:11:12.5", "1969-12-31T23:59:59.999"],
+    "TIMESTAMP(6)": ["2024-02-29T10:11:12.000001", "1969-12-31T23:59:59.999999", "9999-12-31T23:59:59.9"],
+    "FLOAT": ["-0.0", 0.0, 9.999e-4, 1e7, 2.68873286e11, "NaN"],
+    "DOUBLE": [2e-3, 8.41e21, 4.9e-324, 123456789.125, "-Infinity", 0.1],
+    "CHAR(3)": ["abc"],
+}
+"""Values by type. Java before 19 takes more digits than it needs for some of the floating-point numbers."""
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_partition_values_are_spelt_as_java_does(oracle: Oracle, tmp_path: Path, legacy: str) -> None:
+    types = {**PARTITIONS, **({"TIMESTAMP_LTZ(6)": ["2024-07-01T00:00:00.5"]} if legacy == "true" else {})}
+    table = Table(tmp_path / "original", "db.t")
+    columns = {f"p{n} /{n}": kind for n, kind in enumerate(types)}
+    oracle.create_table(
+        table,
+        {**columns, "id": "INT NOT NULL", "v": "STRING"},
+        primary_key=[*columns, "id"],
+        partition_keys=[*columns],
+        options={"bucket": "1", "partition.legacy-name": legacy, "partition.default-name": "no:thing"},
+    )
+    for version in range(2):
+        oracle.write(table, [row(types, number, f"{version}") for number in range(6)])
+
+    ours, java = compacted(oracle, table, tmp_path)
+
+    assert len(ours) == len(java) == 6
+    assert {folder(file) for file in ours} == {folder(file) for file in java}
+
+
+def row(types: Mapping[str, list[object]], number: int, value: str) -> Row:
+    return ["+I", *(values[number % len(values)] for values in types.values()), number, value]
+
+
+def compacted(oracle: Oracle, table: Table, folder: Path) -> tuple[list[DataFile], list[DataFile]]:
+    """The files of two copies of a table after compactions, ours and Java's, which leave the rows alone."""
+    rows = oracle.read(table)
+    ours, java = copy_of(table, folder / "ours"), copy_of(table, folder / "java")
+    assert run_inline(ours).status == "Compacted"
+    oracle.manager_round(java, full=True, commit=True)
+    assert oracle.read(ours) == oracle.read(java) == rows
+    assert {file.level for file in oracle.files(ours)} == {5}
+    oracle.compact(ours, options={"compaction.force-rewrite-all-files": "true"})
+    assert oracle.read(ours) == rows
+    return oracle.files(ours), oracle.files(java)
+
+
+def folder(file: DataFile) -> str:
+    """The directory of a file in its table's folder."""
+    return file.path.partition("/db.db/t/")[2].rpartition("/")[0]
+
+
+def test_two_directories_of_one_floating_point_partition_are_refused(oracle: Oracle, tmp_path: Path) -> None:
+    """Writers on different versions of Java have left them; neither reads the other's files."""
+    table = Table(tmp_path, "db.t")
+    columns = {"p": "DOUBLE", "id": "INT NOT NULL", "v": "STRING"}
+    oracle.create_table(table, columns, ["p", "id"], ["p"], options={"bucket": "1"})
+    for version in range(2):
+        oracle.write(table, [["+I", 8.41e21, 1, f"{version}"]])
+    (written,) = table.folder.glob("p=*")
+    (table.folder / ("p=8.41E21" if written.name != "p=8.41E21" else "p=8.410E21")).mkdir()
+
+    with pytest.raises(UnsupportedTable, match="same partition"):
+        run_inline(table)
+
+
+BINARY = {"p": "BYTES", "id": "INT NOT NULL"}
+ZONED = {"p": "TIMESTAMP_LTZ(3)", "id": "INT NOT NULL"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "legacy"), [(BINARY, "true"), (BINARY, "false"), (ZONED, "false")], ids=["", "cast", "zoned"]
+)
+def test_partitions_whose_directories_nobody_can_tell_are_refused(
+    oracle: Oracle, tmp_path: Path, columns: Mapping[str, str], legacy: str
+) -> None:
+    table = Table(tmp_path, "db.t")
+    options = {"bucket": "1", "partition.legacy-name": legacy}
+    oracle.create_table(table, columns, ["p", "id"], ["p"], options=options)
+    with pytest.raises(UnsupportedTable, match="column p"):
+        run_inline(table)
+
+
+STRATEGIES: Mapping[str, Mapping[str, str]] = {
+    "none": {},
+    "round-robin": {},
+    "entropy-inject": {},
+    "specific-fs": {"data-file.external-paths.specific-fs": "FILE"},
+    "weight-robin": {"data-file.external-paths.weights": "1,3"},
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_new_files_go_to_external_paths(oracle: Oracle, tmp_path: Path, strategy: str) -> None:
+    outside = [tmp_path / "outside a%3A", tmp_path / "outside b"]
+    table = Table(tmp_path / "original", "db.t")
+    oracle.create_table(
+        table,
+        {"p": "STRING", "id": "INT NOT NULL", "v": "STRING"},
+        primary_key=["p", "id"],
+        partition_keys=["p"],
+        options={
+            "bucket": "1",
+            "target-file-size": "12 kb",
+            "data-file.path-directory": "data/files/",
+            "data-file.external-paths": f"file://{outside[0]}/,file:{outside[1]}",
+            "data-file.external-paths.strategy": strategy,
+            **STRATEGIES[strategy],
+        },
+    )
+    for version in range(2):
+        rows: list[Row] = [["+I", "a:b", number, f"{number * 7919}-{version}"] for number in range(2000)]
+        oracle.write(table, rows)
+    ours = copy_of(table, tmp_path / "ours")
+    rows = oracle.read(table)
+
+    run_inline(ours)
+
+    files = oracle.files(ours)
+    assert len(files) > 1
+    assert oracle.read(ours) == oracle.read(table) == rows
+    for file in [*files, *oracle.files(table)]:
+        assert Path(file.path.removeprefix("file:")).exists()
+        assert (file.external_path is None) == (strategy == "none")
+        assert parent(file) in expected_parents(file, outside, strategy)
+    if strategy in ("round-robin", "entropy-inject"):
+        assert (
+            len({file.external_path.partition("/data/files/")[0] for file in files if file.external_path})
+            == 2
+        )
+    oracle.compact(ours, options={"compaction.force-rewrite-all-files": "true"})
+    assert oracle.read(ours) == rows
+    expire(oracle, ours)
+    assert stray_files(oracle, ours) == set()
+
+
+def parent(file: DataFile) -> str:
+    return file.path.removeprefix("file:").rpartition("/")[0]
+
+
+def expected_parents(file: DataFile, outside: list[Path], strategy: str) -> set[str]:
+    """Where Java and we may put a file."""
+    relative = "data/files/p=a%3Ab/bucket-0"
+    if strategy == "none":
+        return {f"{file.path.partition('/db.db/t/')[0]}/db.db/t/{relative}"}
+    deeper = f"/{entropy(file.name)}" if strategy == "entropy-inject" else ""
+    return {f"{root}/{relative}{deeper}" for root in outside}

@@ -1,0 +1,104 @@
+"""Files outside the table's folder: those of dead runs go, those of the original of a copied table stay."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import AttemptFenced
+from oracle.client import Oracle, Table
+from oracle.model import Row
+from support.races import Meanwhile
+from support.runs import clean_up, run_inline, start
+from support.tables import copy_of, expire, journals, make_plain, upserts
+
+pytestmark = pytest.mark.oracle
+
+LATER = (0, 48, 50)
+"""Hours: at once, when attempts are too old to commit, and when whoever still wrote for them has stopped."""
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> list[Path]:
+    return [tmp_path / "outside a", tmp_path / "outside b"]
+
+
+@pytest.fixture
+def table(oracle: Oracle, tmp_path: Path, outside: list[Path]) -> Table:
+    """Two buckets, in directories four levels deep, and files from before anything was outside."""
+    table = make_plain(oracle, tmp_path / "warehouse", buckets=2, commits=2, keys=30)
+    oracle.alter_table(
+        table,
+        {"set_option": ["data-file.external-paths", ",".join(f"file:{path}" for path in outside)]},
+        {"set_option": ["data-file.external-paths.strategy", "entropy-inject"]},
+    )
+    oracle.write(table, upserts(range(5, 25), "outside"))
+    return table
+
+
+def files_in(outside: list[Path]) -> set[str]:
+    return {path.name for folder in outside for path in folder.rglob("data-*")}
+
+
+def live_outside(oracle: Oracle, table: Table) -> set[str]:
+    """Files outside that some snapshot refers to."""
+    numbers = [snapshot["id"] for snapshot in oracle.snapshots(table)]
+    files = [file for number in numbers for file in oracle.files(table, snapshot_id=number)]
+    return {file.name for file in files if file.external_path is not None}
+
+
+def test_files_of_a_dead_run_go_and_no_others(oracle: Oracle, table: Table, outside: list[Path]) -> None:
+    rows, before = oracle.read(table), files_in(outside)
+    assert start(table, faults={"tasks-done": "kill"}).wait().code == -signal.SIGKILL
+    assert len(files_in(outside) - before) == 2
+
+    oracle.compact(table)
+    after = live_outside(oracle, table)
+    assert len(after - before) == 2
+    clean_up(table, *LATER)
+
+    assert files_in(outside) == after
+    assert oracle.read(table) == rows
+    assert journals(table) == set()
+
+
+def test_what_a_run_gives_up_is_gone(oracle: Oracle, table: Table, outside: list[Path]) -> None:
+    before = files_in(outside)
+    with pytest.raises(AttemptFenced):
+        run_inline(table, runner=Meanwhile(before=lambda: clean_up(table, 48)))
+    clean_up(table, *LATER)
+    assert files_in(outside) == before
+
+
+def test_buckets_in_conflict_leave_nothing(oracle: Oracle, table: Table, outside: list[Path]) -> None:
+    report = run_inline(
+        table, runner=Meanwhile(after=lambda: oracle.compact(table, buckets=[0])), max_rounds=1
+    )
+    assert len(report.skipped) == 1
+    assert files_in(outside) == live_outside(oracle, table)
+
+
+def test_a_copy_of_the_table_leaves_the_files_of_the_original_alone(
+    oracle: Oracle, table: Table, tmp_path: Path, outside: list[Path]
+) -> None:
+    """It has the journal of a run that is under way, and snapshots by which that came to nothing."""
+    copies = []
+    run_inline(table, runner=Meanwhile(after=lambda: copies.append(copy_of(table, tmp_path / "copy"))))
+    rows, before = oracle.read(table), files_in(outside)
+    assert journals(copies[0]) != set()
+
+    run_inline(copies[0])
+    clean_up(copies[0], *LATER)
+
+    assert files_in(outside) >= before
+    assert oracle.read(table) == oracle.read(copies[0]) == rows
+
+
+def test_old_and_new_places_are_read_and_expired(oracle: Oracle, table: Table, outside: list[Path]) -> None:
+    rows: list[Row] = oracle.read(table)
+    run_inline(table)
+    expire(oracle, table)
+    assert oracle.read(table) == rows
+    assert files_in(outside) == live_outside(oracle, table) == {file.name for file in oracle.files(table)}
