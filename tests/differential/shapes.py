@@ -157,6 +157,11 @@ KEYS = [
     Shape("key: timestamp micros, local zone", {"at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}),
     Shape("key: bytes", {"id": "BYTES"}),
     Shape("key: boolean, smallint, varchar", {"a": "BOOLEAN", "b": "SMALLINT", "c": "VARCHAR(20)"}),
+    Shape("key: all columns", {"a": "SMALLINT", "b": "STRING"}, values={}),
+    Shape(
+        "key: all columns, thin files", {"a": "BOOLEAN"}, values={}, options={"data-file.thin-mode": "true"}
+    ),
+    Shape("key: a part of it says which bucket", {"a": "INT", "b": "TINYINT"}, options={"bucket-key": "b"}),
 ]
 
 TYPES = [
@@ -210,6 +215,12 @@ OPTIONS = [
         values={"v": "STRING", "s": "DECIMAL(9, 2)", "n": "INT"},
         options={"sequence.field": "s,v", "sequence.field.sort-order": "descending"},
         key_values=80,
+    ),
+    Shape(
+        "sequence fields, many ties and nulls",
+        values={"v": "STRING", "s": "BOOLEAN", "n": "TINYINT"},
+        options={"sequence.field": "s,n"},
+        key_values=20,
     ),
     _tuned("few levels", num_levels="2", num_sorted_run__compaction_trigger="3"),
     _tuned("forced level 0", compaction__force_up_level_0="true"),

@@ -20,7 +20,7 @@ SCHEMA = pa.schema([pa.field("id", pa.int32(), nullable=False), ("kind", pa.stri
 def write_with_pypaimon(table: Table, rows: Sequence[tuple[int, str, str]]) -> None:
     """Commits rows with their kind; pypaimon 2.1 stores deletes so, and counts none of them."""
     catalog = CatalogFactory.create({"warehouse": str(table.warehouse)})
-    builder = catalog.get_table(table.name).copy({"rowkind.field": "kind"}).new_batch_write_builder()
+    builder = catalog.get_table(table.name).new_batch_write_builder()
     write, commit = builder.new_write(), builder.new_commit()
     columns = [
         pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)
@@ -44,6 +44,7 @@ def table(oracle: Oracle, tmp_path: Path) -> Table:
             "target-file-size": "1 kb",
             "num-sorted-run.compaction-trigger": "3",
             "compaction.force-up-level-0": "true",
+            "rowkind.field": "kind",
         },
     )
     oracle.write(table, [["+I", number, "+I", f"{number * 7919}"] for number in range(3000)])

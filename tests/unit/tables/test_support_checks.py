@@ -213,7 +213,7 @@ def test_each_refused_use_of_a_column_is_named() -> None:
         case(["id"], [], 4, [], id="fixed buckets"),
         case(["id"], [], -1, [], id="dynamic buckets"),
         case(["dt", "id"], ["dt"], -1, [], id="dynamic buckets, partitioned"),
-        case(["id"], ["dt"], -1, ["key-dynamic-bucket"], id="cross-partition updates"),
+        case(["id"], ["dt"], -1, [], id="cross-partition updates"),
         case([], [], 4, ["append"], id="append table"),
         case([], ["dt"], -1, ["append"], id="append table without buckets"),
         case(["id"], [], -2, [], id="postponed buckets are left to their option"),
