@@ -23,6 +23,7 @@ from lithify.clock import Clock
 from lithify.errors import AttemptFenced, CommitUnknown, LithifyError, MissingFile
 from lithify.faults import reach
 from lithify.tables.model import BucketId, SnapshotId
+from lithify.tables.paimon.carried import carried_properties
 from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
@@ -32,7 +33,6 @@ from lithify.tables.paimon.sending import Sender
 from lithify.tables.paimon.snapshots import RUN_PROPERTY, TO_COME_PROPERTY, Written, is_same
 from lithify.tables.paimon.table import PaimonTable
 
-_INHERITED_PROPERTIES = ("sequence.generation.max-sequence-number",)
 _SNAPSHOT_VERSION = 3
 
 
@@ -247,7 +247,7 @@ class Committer:
             watermark=base.watermark,
             statistics=self._inherited_statistics(base, schema_id),
             next_row_id=base.next_row_id,
-            properties=self._properties(base),
+            properties=self._properties(base, entries),
             writer_version=f"lithify-{__version__}",
         )
         files = [base_list, delta_list, *(meta.file_name for meta in delta)]
@@ -274,9 +274,8 @@ class Committer:
             return list(entries)
         return [entry if entry.kind == ADD else entry.without_statistics() for entry in entries]
 
-    def _properties(self, base: Snapshot) -> dict[str, str]:
-        old = base.properties or {}
-        inherited = {name: old[name] for name in _INHERITED_PROPERTIES if name in old}
+    def _properties(self, base: Snapshot, entries: Sequence[Entry]) -> dict[str, str]:
+        inherited = carried_properties(base.properties, entries)
         ours = {RUN_PROPERTY: self._attempt.run, ATTEMPT_PROPERTY: self._attempt.prefix}
         return {**inherited, **ours, **({TO_COME_PROPERTY: str(self._to_come)} if self._to_come else {})}
 
