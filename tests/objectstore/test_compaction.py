@@ -6,20 +6,25 @@ import json
 import os
 import signal
 import subprocess
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from lithify.job.driver import Request, compact
+from lithify.job.runner import InlineRunner
+from lithify.planning.policy import Strategy
 from lithify.tables.paimon.catalog import open_table
 from objectstore.fixtures import Bucket
 from objectstore.server import SECRET_KEY
 from objectstore.tables import address, java_table, run
 from oracle.client import Oracle, Table
-from support.runs import LITHIFY, Outcome, start
+from support.runs import LITHIFY, Outcome, ShiftedClock, start
 from support.tables import journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
 
+REWRITTEN = {"compaction.force-rewrite-all-files": "true"}
 SETTLED = timedelta(minutes=61)
 
 
@@ -123,4 +128,32 @@ def test_files_of_a_killed_run_wait_until_what_it_sent_must_have_arrived(oracle:
     assert stray_files(oracle, table) == orphans != set()
 
     run(s3, shift=SETTLED)
+    assert stray_files(oracle, table) == set()
+
+
+def test_branches_and_external_paths(oracle: Oracle, s3: Bucket) -> None:
+    """A branch whose new files go to another folder of the bucket, and are read and rewritten from there."""
+    table = java_table(oracle, s3, commits=2, keys=30)
+    oracle.create_tag(table, "old")
+    oracle.create_branch(table, "b", "old")
+    outside = f"{s3.url}/outside"
+    oracle.alter_table(
+        table.branch("b"),
+        {"set_option": ["data-file.external-paths", f"{outside}/a,{outside}/b"]},
+        {"set_option": ["data-file.external-paths.strategy", "entropy-inject"]},
+    )
+    rows = oracle.read(table)
+    where = replace(address(s3), name="db.t$branch_b")
+    request = Request(where, Strategy.FULL)
+
+    for each in (request, replace(request, table=replace(where, overrides=REWRITTEN))):
+        assert compact(each, InlineRunner(), ShiftedClock()).status == "Compacted"
+
+    opened = open_table(where)
+    (entry,) = opened.manifests.live(opened.snapshots.latest())
+    files = sorted(opened.storage.files_below(outside))
+    assert len(files) == 2
+    assert opened.path(entry) in files
+    assert all(opened.storage.exists(path) for path in files)
+    assert oracle.read(table) == rows
     assert stray_files(oracle, table) == set()

@@ -125,3 +125,23 @@ def test_who_expires_snapshots(write_only: str, oracle: Oracle, tmp_path: Path) 
     found = Watcher(table, tmp_path).find()
     assert found.snapshots.writers_expire == (write_only == "false")
     assert (found.snapshots.count <= 2) == found.snapshots.writers_expire
+
+
+def test_a_branch_and_its_table_are_told_apart(oracle: Oracle, tmp_path: Path) -> None:
+    """They have schemas, numbers of snapshots and files in common."""
+    table = make_plain(oracle, tmp_path / "warehouse", commits=2)
+    oracle.create_tag(table, "old")
+    oracle.create_branch(table, "b", "old")
+    watchers = [Watcher(each, tmp_path) for each in (table, table.branch("b"))]
+    first, second = (watcher.find() for watcher in watchers)
+    assert first.table_uuid != second.table_uuid
+    assert (first.files, first.snapshot) == (second.files, second.snapshot)
+
+    append(oracle, table)
+    oracle.compact(table)
+
+    assert watchers[1].look() is None
+    assert watchers[0].find().files == 1
+    append(oracle, table.branch("b"))
+    assert watchers[1].find().files == 4
+    assert watchers[0].look() is None
