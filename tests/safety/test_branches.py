@@ -27,12 +27,13 @@ Rows = dict[str, list[Row]]
 
 @pytest.fixture(scope="module")
 def branched_model(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """A tagged table, a branch of the tag, and later rows of their own in both."""
+    """A tagged table, a branch of the tag, later rows of their own in both, and a column in the branch."""
     table = make_plain(oracle, tmp_path_factory.mktemp("branched") / "warehouse", commits=3, keys=30)
     oracle.create_tag(table, "old")
     oracle.create_branch(table, "b", "old")
     append(oracle, table, "main")
-    oracle.write(table.branch("b"), upserts(range(9), "branch"))
+    oracle.alter_table(table.branch("b"), {"add_column": {"name": "own", "type": "STRING"}})
+    oracle.write(table.branch("b"), [[*row, "kept"] for row in upserts(range(9), "branch")])
     return table
 
 

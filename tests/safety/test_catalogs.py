@@ -59,6 +59,28 @@ def test_table_of_a_jdbc_catalog_is_compacted_and_java_reads_the_same_rows(
 
 
 @pytest.mark.oracle
+def test_a_branch_of_a_jdbc_catalog_has_its_own_schema(oracle: Oracle, tmp_path: Path) -> None:
+    """Both have a schema of the same number with other columns, and pypaimon knows the table's only."""
+    table = make_plain(oracle, tmp_path / "warehouse", commits=2)
+    options = registered(table, tmp_path / "catalog.db")
+    oracle.create_tag(table, "old")
+    oracle.create_branch(table, "b", "old")
+    branch = table.branch("b")
+    oracle.alter_table(table, {"add_column": {"name": "of the table", "type": "INT"}})
+    oracle.alter_table(branch, {"add_column": {"name": "of the branch", "type": "STRING"}})
+    oracle.write(branch, [["+I", 1, "new", 1, "kept"]])
+    rows = oracle.read(branch)
+
+    assert run(branch, options).status == "Compacted"
+
+    assert oracle.read(branch) == rows
+    assert {file.level for file in oracle.files(branch)} == {5}
+    with pytest.raises(NotFound) as caught:
+        run(table.branch("nobody"), options)
+    assert caught.value.what == "branch"
+
+
+@pytest.mark.oracle
 def test_files_that_a_jdbc_catalog_does_not_list_are_no_table(oracle: Oracle, tmp_path: Path) -> None:
     table = make_plain(oracle, tmp_path / "warehouse", commits=1)
     before = data_files(table)

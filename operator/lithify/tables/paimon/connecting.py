@@ -34,6 +34,7 @@ from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.identifier import DEFAULT_MAIN_BRANCH, Identifier
 from pypaimon.common.options import Options
+from pypaimon.schema.schema_manager import SchemaManager
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import (
@@ -46,6 +47,7 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
+from lithify.tables.paimon.identity import home, is_main
 from lithify.tables.paimon.s3.answers import NO_BUCKET
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3, read_settings
@@ -84,7 +86,22 @@ def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) ->
     if not isinstance(table, FileStoreTable):
         raise UnsupportedTable(name, (f"it is a {type(table).__name__}, which has no levels",))
     _reach_files(table, catalog_options)
-    return table
+    return table if is_main(table) else _with_own_schema(table)
+
+
+def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
+    """A branch with the schema that it has: not all catalogs give it another one than its table."""
+    name, folder = branch.identifier.get_full_name(), home(branch)
+    try:
+        with reporting(folder):
+            schema = SchemaManager(branch.file_io, branch.table_path, branch.current_branch()).latest()
+    except RuntimeError as error:
+        raise CorruptTable(folder, f"its schema cannot be read ({error})") from error
+    if schema is None:
+        raise NotFound("branch", name, f"{folder} has no schema")
+    return FileStoreTable(
+        branch.file_io, branch.identifier, branch.table_path, schema, branch.catalog_environment
+    )
 
 
 def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str]) -> None:
