@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from lithify.errors import UnsupportedTable
+from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.outside import entropy
 from oracle.client import Oracle, Table
 from oracle.model import DataFile, Row
@@ -72,6 +78,66 @@ def compacted(oracle: Oracle, table: Table, folder: Path) -> tuple[list[DataFile
     oracle.compact(ours, options={"compaction.force-rewrite-all-files": "true"})
     assert oracle.read(ours) == rows
     return oracle.files(ours), oracle.files(java)
+
+
+LETTERS = "aZ0 \t\n\x1c\x7f\x85\u00a0\u1680\u2007\u2028\u3000\ufeffü😀/%=:*.-~+;|<>$@!&(),"
+
+
+def random_value(kind: str, random: Random) -> object:
+    """A value of a partition column, its bits drawn by lot."""
+    name, digits = kind.partition("(")[0], int(kind.strip(")").partition("(")[2].partition(",")[0] or 0)
+    match name:
+        case "STRING":
+            return "".join(random.choices(LETTERS, k=random.randint(0, 4)))
+        case "BIGINT":
+            return random.randint(-(2**63), 2**63 - 1)
+        case "FLOAT" | "DOUBLE":
+            figures, size = ("<f", 4) if name == "FLOAT" else ("<d", 8)
+            (value,) = struct.unpack(figures, random.randbytes(size))
+            return "NaN" if math.isnan(value) else value
+        case "DECIMAL":
+            scale = int(kind.partition(",")[2].strip(" )"))
+            figures = tuple(random.randint(0, 9) for _ in range(random.randint(1, digits)))
+            return str(Decimal((random.randint(0, 1), figures, -scale)))
+        case "DATE":
+            return (date.min + timedelta(days=random.randrange(3_652_059))).isoformat()
+    moment = datetime.min + timedelta(seconds=random.randrange(315_537_897_600))
+    if random.random() < 0.3:
+        moment = moment.replace(second=0)
+    fraction = f"{random.choice([0, random.randrange(10**9)]):09d}"[:digits]
+    text = moment.isoformat() if name.startswith("TIMESTAMP") else moment.time().isoformat()
+    return f"{text}.{fraction}" if digits else text
+
+
+RANDOM_TYPES = [
+    *("STRING", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIME(0)", "TIME(3)"),
+    *("DECIMAL(38, 18)", "DECIMAL(9, 9)", "DECIMAL(38, 0)"),
+    *(f"TIMESTAMP({digits})" for digits in range(10)),
+]
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_random_values_are_spelt_as_java_does(oracle: Oracle, tmp_path: Path, legacy: str) -> None:
+    random = Random(legacy)
+    table = Table(tmp_path, "db.t")
+    columns = {f"p{number}": kind for number, kind in enumerate(RANDOM_TYPES)}
+    oracle.create_table(
+        table,
+        {**columns, "id": "INT NOT NULL"},
+        primary_key=[*columns, "id"],
+        partition_keys=[*columns],
+        options={"bucket": "1", "partition.legacy-name": legacy},
+    )
+    oracle.write(
+        table, [["+I", *(random_value(kind, random) for kind in RANDOM_TYPES), 1] for _ in range(100)]
+    )
+
+    opened = open_table(TableAddress(str(table.warehouse), str(table.name)))
+    snapshot = opened.snapshots.latest()
+    assert snapshot is not None
+    ours = {entry.file.name: opened.path(entry) for entry in opened.manifests.live(snapshot)}
+    assert len(ours) == 100
+    assert ours == {file.name: file.path.removeprefix("file:") for file in oracle.files(table)}
 
 
 def folder(file: DataFile) -> str:
