@@ -155,6 +155,12 @@ class TestSchema:
             ),
             pytest.param(
                 LAKE_TABLE,
+                {**TABLE, "identifier": "sales.orders$files"},
+                "spec.identifier: Invalid value",
+                id="system-table",
+            ),
+            pytest.param(
+                LAKE_TABLE,
                 {**TABLE, "checkIntervalSeconds": 86401},
                 "spec.checkIntervalSeconds: Invalid value",
                 id="too-large",

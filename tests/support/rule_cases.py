@@ -216,6 +216,7 @@ CATALOGS = (
 )
 
 TABLE: Spec = {"catalogRef": {"name": "lake"}, "identifier": "sales.orders"}
+BRANCH: Spec = {**TABLE, "identifier": "sales.orders$branch_release-1.2"}
 ONE_TABLE = "a LakeTable stands for one table: create another one instead of changing it"
 
 TABLES = (
@@ -246,7 +247,7 @@ TABLES = (
         "spec.tableOptions",
         "spec.tableOptions",
         OPTION_NAMES,
-        _with(TABLE, tableOptions={"target-file-size": "1g"}),
+        _with(BRANCH, tableOptions={"target-file-size": "1g"}),
         _with(TABLE, tableOptions={"": "1g"}),
     ),
 )
