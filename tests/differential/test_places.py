@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import struct
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
@@ -147,13 +148,16 @@ def folder(file: DataFile) -> str:
 
 def test_two_directories_of_one_floating_point_partition_are_refused(oracle: Oracle, tmp_path: Path) -> None:
     """Writers on different versions of Java have left them; neither reads the other's files."""
-    table = Table(tmp_path, "db.t")
+    table = Table(tmp_path / "original", "db.t")
     columns = {"p": "DOUBLE", "id": "INT NOT NULL", "v": "STRING"}
     oracle.create_table(table, columns, ["p", "id"], ["p"], options={"bucket": "1"})
     for version in range(2):
-        oracle.write(table, [["+I", 8.41e21, 1, f"{version}"]])
-    (written,) = table.folder.glob("p=*")
-    (table.folder / ("p=8.41E21" if written.name != "p=8.41E21" else "p=8.410E21")).mkdir()
+        oracle.write(table, [["+I", number, 1, f"{version}"] for number in (8.41e21, 1.0)])
+    (written,) = table.folder.glob("p=8.4*")
+    other = table.folder / ("p=8.41E21" if written.name != "p=8.41E21" else "p=8.410E21")
+    other.mkdir()
+    assert run_inline(copy_of(table, tmp_path / "with an empty one")).status == "Compacted"
+    shutil.copytree(written, other, dirs_exist_ok=True)
 
     with pytest.raises(UnsupportedTable, match="same partition"):
         run_inline(table)

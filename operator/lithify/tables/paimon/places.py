@@ -8,6 +8,7 @@ versions of Java.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from lithify.errors import UnsupportedTable
 from lithify.tables.model import BucketId
@@ -39,7 +40,9 @@ class Places:
         self._options = options
         self._storage = storage
         self._bucket_ids: dict[tuple[bytes, int], BucketId] = {}
-        self._partitions: dict[bytes, str] = {}
+        self._specs: dict[bytes, Mapping[str, str]] = {}
+        self._found: dict[bytes, str] = {}
+        self._listed: dict[str, list[str]] = {}
 
     def bucket_id(self, partition: bytes, bucket: int) -> BucketId:
         """The identity of a bucket, with the path that people know it by.
@@ -54,11 +57,20 @@ class Places:
         return known
 
     def spec(self, partition: bytes) -> Mapping[str, str]:
-        """The values of the partition columns as directories have them, but not escaped."""
-        texts = self._texts(partition)
-        return {
-            name: text or self._options.default_name for name, text in zip(self._keys, texts, strict=True)
-        }
+        """The values of the partition columns as directories have them, but not escaped.
+
+        Raises:
+            UnsupportedTable: nobody knows how Java spells the partition.
+        """
+        known = self._specs.get(partition)
+        if known is None:
+            with self._spelling():
+                texts = partition_texts(partition, self._types, legacy=self._options.legacy)
+            pairs = zip(self._keys, texts, strict=True)
+            known = self._specs[partition] = {
+                name: text or self._options.default_name for name, text in pairs
+            }
+        return known
 
     def relative_folder(self, bucket: BucketId) -> str:
         """The directory of a bucket in the table's folder; it is the same in one outside.
@@ -90,47 +102,72 @@ class Places:
     def _directory(self) -> str:
         return f"{self._options.directory}/" if self._options.directory else ""
 
+    @property
+    def _data(self) -> str:
+        return f"{self._root}/{self._directory}".rstrip("/")
+
     def _partition_path(self, partition: bytes) -> str:
-        try:
+        options = self._options
+        with self._spelling():
             path = partition_path(
-                partition, self._keys, self._types, self._options.default_name, legacy=self._options.legacy
+                partition, self._keys, self._types, options.default_name, legacy=options.legacy
             )
-        except (ValueError, OverflowError, ArithmeticError) as error:
-            problem = f"a partition value has no directory name that this release knows ({error})"
-            raise UnsupportedTable(self._name, (problem,)) from error
         return f"{path}/" if path else ""
 
-    def _texts(self, partition: bytes) -> list[str | None]:
-        return partition_texts(partition, self._types, legacy=self._options.legacy)
+    @contextmanager
+    def _spelling(self) -> Iterator[None]:
+        """Dates that Python's calendar does not have cannot be spelt."""
+        try:
+            yield
+        except (ValueError, OverflowError) as error:
+            problem = f"a partition value has no directory name that this release knows ({error})"
+            raise UnsupportedTable(self._name, (problem,)) from error
 
     def _found_partition(self, partition: bytes) -> str:
         """The path of a partition as it is on the file system."""
         if not any(column.is_float for column in self._types):
             return self._partition_path(partition)
-        known = self._partitions.get(partition)
+        known = self._found.get(partition)
         if known is None:
-            known = self._partitions[partition] = self._look_up(partition)
+            known = self._found[partition] = self._look_up(partition)
         return known
 
     def _look_up(self, partition: bytes) -> str:
         """The directory that is there; where there is none yet, that of our own spelling."""
-        found = [f"{self._root}/{self._directory}".rstrip("/")]
-        start = len(found[0]) + 1
-        parts = self._partition_path(partition).rstrip("/").split("/")
-        for field, part in enumerate(parts):
-            found = [path for folder in found for path in self._named(folder, field, part, partition)]
+        found = self._directories(partition)
+        if not found:
+            self._listed.clear()  # it may be newer than what was listed for others
+            found = self._directories(partition)
         if len(found) > 1:
-            there = " and ".join(path[start:] for path in found)
+            found = [
+                path for path in found if any(True for _ in self._storage.files_below(f"{self._data}/{path}"))
+            ]
+        if len(found) > 1:
+            there = " and ".join(found)
             raise UnsupportedTable(self._name, (f"{there} are directories of the same partition",))
-        return f"{found[0][start:]}/" if found else self._partition_path(partition)
+        return f"{found[0]}/" if found else self._partition_path(partition)
 
-    def _named(self, folder: str, field: int, part: str, partition: bytes) -> Iterator[str]:
-        """The directories in a folder that stand for a value of a partition."""
-        column, value = self._types[field], decode_row(partition, self._types)[field]
-        if not isinstance(value, float):
-            yield f"{folder}/{part}"
-            return
-        stem = f"{escape(self._keys[field])}="
-        for file in self._storage.list(folder):
-            if file.name.startswith(stem) and same_float(file.name.removeprefix(stem), value, column):
-                yield f"{folder}/{file.name}"
+    def _directories(self, partition: bytes) -> list[str]:
+        """The directories that may be a partition's, relative to that of all data files."""
+        found = [""]
+        values = decode_row(partition, self._types)
+        parts = self._partition_path(partition).rstrip("/").split("/")
+        for name, column, value, part in zip(self._keys, self._types, values, parts, strict=True):
+            stem = f"{escape(name)}="
+            if isinstance(value, float):
+                found = [
+                    f"{above}/{there}"
+                    for above in found
+                    for there in self._names_in(above)
+                    if there.startswith(stem) and same_float(there.removeprefix(stem), value, column)
+                ]
+            else:
+                found = [f"{above}/{part}" for above in found]
+        return [path.removeprefix("/") for path in found]
+
+    def _names_in(self, folder: str) -> list[str]:
+        known = self._listed.get(folder)
+        if known is None:
+            listed = self._storage.list(f"{self._data}{folder}")
+            known = self._listed[folder] = [file.name for file in listed]
+        return known

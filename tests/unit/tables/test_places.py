@@ -1,0 +1,119 @@
+"""Where data files lie: directories by rule, and for floating-point partitions the ones that are there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pypaimon.filesystem.local_file_io import LocalFileIO
+
+from lithify.errors import UnsupportedTable
+from lithify.tables.model import BucketId
+from lithify.tables.paimon.binary_row import encode_row
+from lithify.tables.paimon.options import PlaceOptions, read_options
+from lithify.tables.paimon.outside import Outside
+from lithify.tables.paimon.places import Places
+from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.types import Raw, parse_type
+from unit.tables.manifests import entry, schema
+
+PLAIN = read_options({}).places
+SHORT, LONG = "x=8.41E21", "x=8.409999999999999E21"
+"""Two spellings of one number: by Java from 19 on, and before."""
+
+
+def places(root: Path, options: PlaceOptions = PLAIN, **columns: str) -> Places:
+    """Of a table that is partitioned by these columns."""
+    made = replace(schema([*columns.items(), ("id", "INT NOT NULL")], ["id"]), partition_keys=tuple(columns))
+    return Places(str(root), "db.t", made, options, Storage(LocalFileIO()))
+
+
+def partition(**values: tuple[str, Raw]) -> bytes:
+    """A partition out of the types and values of its columns."""
+    types = [parse_type(kind) for kind, _ in values.values()]
+    return encode_row([value for _, value in values.values()], types)
+
+
+def file_in(root: Path, *folders: str) -> None:
+    for folder in folders:
+        (root / folder).mkdir(parents=True)
+        (root / folder / "data-1.parquet").touch()
+
+
+def test_a_bucket_has_a_path_for_people_and_a_folder_for_files(tmp_path: Path) -> None:
+    where = places(tmp_path, replace(PLAIN, directory="data/files"), p="STRING")
+    bucket = where.bucket_id(partition(p=("STRING", b"a/b")), 3)
+    assert str(bucket) == "p=a%2Fb/bucket-3"
+    assert where.relative_folder(bucket) == "data/files/p=a%2Fb/bucket-3"
+    assert where.folder(bucket) == f"{tmp_path}/data/files/p=a%2Fb/bucket-3"
+    assert where.spec(bucket.partition) == {"p": "a/b"}
+    assert where.outside(bucket) is None
+
+
+def test_tables_without_partitions_have_buckets_right_below(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    bucket = where.bucket_id(partition(), 0)
+    assert (str(bucket), where.folder(bucket)) == ("bucket-0", f"{tmp_path}/bucket-0")
+    assert where.spec(bucket.partition) == {}
+
+
+def test_a_file_is_where_its_entry_says(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    assert where.path(replace(entry("f"), partition=partition())) == f"{tmp_path}/bucket-0/f"
+    outside = replace(entry("f", external_path="file:/there/f"), partition=partition())
+    assert where.path(outside) == "file:/there/f"
+
+
+def test_new_files_go_outside_if_the_table_says_so(tmp_path: Path) -> None:
+    options = replace(PLAIN, external=("file:/a", "s3://b/c"), weights=(1, 2), directory="d")
+    where = places(tmp_path, options, p="INT")
+    bucket = where.bucket_id(partition(p=("INT", 7)), 1)
+    assert where.outside(bucket) == Outside(("file:/a/d/p=7/bucket-1", "s3://b/c/d/p=7/bucket-1"), (1, 2))
+
+
+def numbered(where: Places, text: bytes = b"a") -> BucketId:
+    return where.bucket_id(partition(x=("DOUBLE", 8.41e21), y=("STRING", text)), 0)
+
+
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        ([], SHORT),
+        ([f"{SHORT}/y=a/bucket-0"], SHORT),
+        ([f"{LONG}/y=a/bucket-0"], LONG),
+        ([f"{LONG}/y=a/bucket-0", "x=8.42E21/y=a/bucket-0", "x=NaN/y=a/bucket-0", "x=/y"], LONG),
+        ([f"{LONG}/y=a/bucket-0", f"{SHORT}/y=b/bucket-0"], LONG),
+    ],
+    ids=["none", "newer Java", "older Java", "among others", "each has another partition below"],
+)
+def test_the_directory_that_is_there_counts(tmp_path: Path, there: list[str], found: str) -> None:
+    file_in(tmp_path, *there)
+    where = places(tmp_path, x="DOUBLE", y="STRING")
+    assert where.folder(numbered(where)) == f"{tmp_path}/{found}/y=a/bucket-0"
+    assert str(numbered(where)) == f"{SHORT}/y=a/bucket-0"
+
+
+def test_two_directories_with_files_are_refused(tmp_path: Path) -> None:
+    file_in(tmp_path, f"{SHORT}/y=a/bucket-0", f"{LONG}/y=a/bucket-1")
+    where = places(tmp_path, x="DOUBLE", y="STRING")
+    with pytest.raises(UnsupportedTable) as refused:
+        where.folder(numbered(where))
+    assert f"{LONG}/y=a" in refused.value.reasons[0]
+    assert f"{SHORT}/y=a" in refused.value.reasons[0]
+
+
+def test_directories_that_come_later_are_found(tmp_path: Path) -> None:
+    where = places(tmp_path, x="DOUBLE", y="STRING")
+    file_in(tmp_path, "x=1.0/y=a/bucket-0")
+    assert where.folder(where.bucket_id(partition(x=("DOUBLE", 1.0), y=("STRING", b"a")), 0))
+    file_in(tmp_path, f"{LONG}/y=a/bucket-0")
+    assert where.folder(numbered(where)) == f"{tmp_path}/{LONG}/y=a/bucket-0"
+
+
+def test_a_value_that_no_calendar_has_is_refused_by_name(tmp_path: Path) -> None:
+    where = places(tmp_path, replace(PLAIN, legacy=False), p="DATE")
+    with pytest.raises(UnsupportedTable, match="directory name"):
+        where.bucket_id(partition(p=("DATE", 2_147_483_647)), 0)
+    with pytest.raises(UnsupportedTable, match="directory name"):
+        where.spec(partition(p=("DATE", 2_147_483_647)))
