@@ -6,12 +6,14 @@ import math
 import shutil
 import struct
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
+from pypaimon import CatalogFactory
 
 from lithify.errors import UnsupportedTable
 from lithify.tables.paimon.catalog import TableAddress, open_table
@@ -139,6 +141,52 @@ def test_random_values_are_spelt_as_java_does(oracle: Oracle, tmp_path: Path, le
     ours = {entry.file.name: opened.path(entry) for entry in opened.manifests.live(snapshot)}
     assert len(ours) == 100
     assert ours == {file.name: file.path.removeprefix("file:") for file in oracle.files(table)}
+
+
+WRITTEN_BY_PYTHON: Mapping[str, tuple[pa.DataType, list[object]]] = {
+    "STRING": (pa.string(), ["a/b:c", " ", "ü"]),
+    "BOOLEAN": (pa.bool_(), [True, False, True]),
+    "DATE": (pa.date32(), [date(2024, 2, 29), date(1969, 12, 31), date(1, 1, 1)]),
+    "DECIMAL(10, 2)": (pa.decimal128(10, 2), [Decimal("1.20"), Decimal("-0.05"), Decimal(0)]),
+    "TIME(0)": (pa.time32("ms"), [time(10, 11, 12), time(), time(23, 59, 59)]),
+    "TIMESTAMP(3)": (pa.timestamp("ms"), [datetime(1960, 1, 1, 0, 0, 1, 5000)] * 3),
+    "TIMESTAMP(6)": (pa.timestamp("us"), [datetime(2024, 2, 29, 10, 11, 12, 7)] * 3),
+    "DOUBLE": (pa.float64(), [-0.0, 1e7, 0.1]),
+}
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_partitions_that_python_wrote_are_where_java_looks(
+    oracle: Oracle, tmp_path: Path, legacy: str
+) -> None:
+    table = Table(tmp_path / "original", "db.t")
+    columns = {f"p{number}": kind for number, kind in enumerate(WRITTEN_BY_PYTHON)}
+    options = {"bucket": "1", "partition.legacy-name": legacy}
+    everything = {**columns, "id": "INT NOT NULL"}
+    oracle.create_table(table, everything, [*columns, "id"], [*columns], options=options)
+    names = [*columns, "id"]
+    kinds = [*(kind for kind, _ in WRITTEN_BY_PYTHON.values()), pa.int32()]
+    schema = pa.schema([pa.field(*each, nullable=False) for each in zip(names, kinds, strict=True)])
+    values = [*(values[:3] for _, values in WRITTEN_BY_PYTHON.values()), [1, 2, 3]]
+    rows = pa.table([pa.array(each, kind) for each, kind in zip(values, kinds, strict=True)], schema=schema)
+    for _ in range(2):
+        write_with_python(table, rows)
+
+    ours, java = compacted(oracle, table, tmp_path)
+
+    assert len(ours) == 3
+    assert {folder(file) for file in ours} == {folder(file) for file in java}
+
+
+def write_with_python(table: Table, rows: pa.Table) -> None:
+    """Commits rows with pypaimon."""
+    catalog = CatalogFactory.create({"warehouse": str(table.warehouse)})
+    builder = catalog.get_table(table.name).new_batch_write_builder()
+    write, commit = builder.new_write(), builder.new_commit()
+    write.write_arrow(rows)
+    commit.commit(write.prepare_commit())
+    write.close()
+    commit.close()
 
 
 def folder(file: DataFile) -> str:
