@@ -134,7 +134,9 @@ def _input_file(table: PaimonTable, unit: Unit, entry: Entry, *, is_inside: bool
     """What a reader has to know of a data file of a unit."""
     file = entry.file
     run = unit.run_numbers[file.name]
-    return InputFile(table.path(entry), file.size, file.rows, file.schema_id, run, is_inside)
+    return InputFile(
+        table.path(entry), file.size, file.rows, file.schema_id, run, is_inside, table.sequence_of(file)
+    )
 
 
 def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:

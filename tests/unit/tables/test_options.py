@@ -65,6 +65,7 @@ def test_defaults_are_paimons() -> None:
             drop_deleted_statistics=False,
         ),
         sequence_fields=(),
+        snapshot_ordering=False,
         ignore_deletes=False,
     )
 

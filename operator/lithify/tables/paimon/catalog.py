@@ -18,7 +18,7 @@ from lithify.planning.policy import Rule
 from lithify.tables.paimon.catalog_server import has_server
 from lithify.tables.paimon.connecting import load_table
 from lithify.tables.paimon.identity import is_main
-from lithify.tables.paimon.options import PlaceOptions, read_options
+from lithify.tables.paimon.options import PlaceOptions, TableOptions, read_options
 from lithify.tables.paimon.schema import Column, Schema
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -90,6 +90,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         refusals=(
             *_refusals(table, address.catalog_options),
             *_place_refusals(schema, options.places, storage),
+            *_order_refusals(options),
         ),
         stored_options=_options(loaded.table_schema),
     )
@@ -140,6 +141,11 @@ def _place_refusals(schema: Schema, options: PlaceOptions, storage: Storage) -> 
                     f"column {name} as partition with option partition.legacy-name = false: its directories "
                     "are named in the time zone of whoever writes, which nothing tells"
                 )
+
+
+def _order_refusals(options: TableOptions) -> Iterator[str]:
+    if options.snapshot_ordering and options.sequence_fields:
+        yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
 
 
 def _commit_refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:

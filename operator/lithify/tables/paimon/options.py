@@ -113,7 +113,17 @@ class ManifestOptions:
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """All options that a compaction reads."""
+    """All options that a compaction reads.
+
+    Attributes:
+        policy: which files are compacted.
+        files: how files are written.
+        places: where they are.
+        commit: how commits are tried again.
+        sequence_fields: what decides between the rows of a key before their sequence number does.
+        snapshot_ordering: whether the row of a key that came with the latest snapshot wins.
+        ignore_deletes: whether deletes are passed over.
+    """
 
     policy: CompactionPolicy
     files: FileOptions
@@ -121,6 +131,7 @@ class TableOptions:
     commit: CommitOptions
     manifests: ManifestOptions
     sequence_fields: tuple[SequenceField, ...]
+    snapshot_ordering: bool
     ignore_deletes: bool
 
 
@@ -150,6 +161,7 @@ def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOpt
         ),
         manifests=_manifest_options(reader),
         sequence_fields=_sequence_fields(reader),
+        snapshot_ordering=reader.boolean("sequence.snapshot-ordering", default=False),
         ignore_deletes=reader.boolean(
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
         ),

@@ -43,6 +43,7 @@ class InputFile:
         schema_id: the schema that it was written with.
         run: run number in the whole unit.
         is_inside: whether all of its keys are in the range that the task merges.
+        sequence: the sequence number that all of its rows count as having, None for each its own.
     """
 
     path: str
@@ -51,6 +52,7 @@ class InputFile:
     schema_id: int
     run: int
     is_inside: bool = True
+    sequence: int | None = None
 
 
 class Reading:
@@ -153,7 +155,7 @@ class ParquetRun:
         """
         for file in self._files:
             for batch in self._batches(file, piece_bytes):
-                yield Piece(batch, file.run, file.path)
+                yield Piece(_numbered(batch, file.sequence), file.run, file.path)
 
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
         columns, schema = self._reading.columns_of(file), self._reading.schema
@@ -211,6 +213,18 @@ def _gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.Rec
             gathered, size = [], 0
     if gathered:
         yield pa.concat_batches(gathered)
+
+
+def _numbered(batch: pa.RecordBatch, sequence: int | None) -> pa.RecordBatch:
+    """The rows with one sequence number for all of them, if there is one."""
+    if sequence is None:
+        return batch
+    numbers = pa.repeat(pa.scalar(sequence, pa.int64()), batch.num_rows)
+    arrays = [
+        numbers if field.name == SEQUENCE_NUMBER else column
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
 def _column_mapping(file_schema: Schema, newest: Schema) -> list[str | None]:

@@ -5,7 +5,7 @@ Made by `catalog.open_table`; used by the job's driver, the command line and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -18,7 +18,7 @@ from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTabl
 from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
-from lithify.tables.paimon.entries import ADD, Entry
+from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
 from lithify.tables.paimon.evolution import file_problems, type_changes
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
@@ -182,6 +182,15 @@ class PaimonTable:
         roots = self.options.places.external
         return OutsideRoots(self.root, roots) if roots else None
 
+    def sequence_of(self, file: FileMeta) -> int | None:
+        """The sequence number that all rows of a file count as having; None for each its own.
+
+        Where rows are ordered by the snapshot that they came with, commits write its number over those of
+        files that hold new rows, and compactions write it into every row (`KeyValueFileReaderFactory`).
+        """
+        is_stamped = self.options.snapshot_ordering and file.source == APPEND_SOURCE
+        return file.min_sequence if is_stamped else None
+
     def _schema_path(self, schema_id: int) -> str:
         return f"{self.home}/schema/schema-{schema_id}"
 
@@ -218,6 +227,7 @@ class PaimonTable:
         schema_ids = sorted({entry.file.schema_id for entry in listed})
         problems = [
             *(problem for entry in listed for problem in file_problems(entry, self.storage.reaches)),
+            *(problem for entry in listed for problem in self._order_problems(entry.file)),
             *(
                 problem
                 for number in schema_ids
@@ -226,6 +236,10 @@ class PaimonTable:
         ]
         if problems:
             raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
+
+    def _order_problems(self, file: FileMeta) -> Iterator[str]:
+        if self.options.snapshot_ordering and file.source is None:
+            yield f"data file {file.name}: nothing tells which snapshot its rows came with"
 
     def index_problem(self, index_types: frozenset[str]) -> str | None:
         """Why a snapshot with such indexes cannot be compacted.
