@@ -17,7 +17,7 @@ from lithify.clock import SystemClock
 from lithify.errors import StorageUnavailable
 from lithify.tables.paimon.catalog import open_table
 from lithify.tables.paimon.connecting import list_tables
-from lithify.tables.paimon.footers import MOST_FETCHED, Footers
+from lithify.tables.paimon.formats.parquet.footers import MOST_FETCHED, Footers
 from lithify.tables.paimon.kept import KeptTables
 from lithify.tables.paimon.observation import Look, TableWatch
 from lithify.tables.paimon.s3.file_io import S3FileIO

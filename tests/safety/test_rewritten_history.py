@@ -14,7 +14,7 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CommitUnknown, StorageError, UnsupportedTable
-from lithify.tables.paimon.footers import Footers
+from lithify.tables.paimon.formats.parquet.footers import Footers
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage

@@ -16,7 +16,7 @@ from lithify.planning.plan import Unit
 from lithify.rewriting.rolling import SMALL
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.paimon.entries import FileMeta
-from lithify.tables.paimon.reader import InputFile
+from lithify.tables.paimon.formats.model import InputFile
 
 Work = tuple[Unit, MergeTask]
 

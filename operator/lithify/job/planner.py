@@ -20,8 +20,8 @@ from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
 from lithify.tables.model import Bucket, DataFile, OrderKey
 from lithify.tables.paimon.entries import COMPACT_SOURCE, Entry
-from lithify.tables.paimon.footers import Footers
-from lithify.tables.paimon.reader import InputFile
+from lithify.tables.paimon.formats.model import InputFile
+from lithify.tables.paimon.formats.registry import Readers
 from lithify.tables.paimon.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable, View
 from lithify.tables.paimon.types import order_kinds
@@ -162,7 +162,7 @@ def _files_hiding_deletes(table: PaimonTable, view: View, units: Iterable[Unit])
         return frozenset()
     paths = [table.path(view.entries[unit.bucket][file.name]) for unit, file in suspects]
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:
-        verdicts = list(readers.map(Footers(table.storage).holds_deletes, paths))
+        verdicts = list(readers.map(Readers(table.storage).hold_deletes, paths))
         return frozenset(file.name for (_, file), bad in zip(suspects, verdicts, strict=True) if bad)
 
 

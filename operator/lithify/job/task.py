@@ -29,8 +29,9 @@ from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.paimon.entries import FileMeta
+from lithify.tables.paimon.formats.model import InputFile
 from lithify.tables.paimon.journal import writer_id
-from lithify.tables.paimon.reader import InputFile, ParquetRun, Reading
+from lithify.tables.paimon.reader import FileRun, Reading
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.writer import FileTarget, KeyValueFile
@@ -168,7 +169,7 @@ class _Merge:
         with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
             return RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
 
-    def _open_runs(self) -> list[list[ParquetRun]]:
+    def _open_runs(self) -> list[list[FileRun]]:
         task = self._task
         compared = [*task.spec.key, *(field.name for field in task.spec.sequence_fields)]
         most = max((len(section) for section in task.sections), default=1)
@@ -181,9 +182,9 @@ class _Merge:
             task.keys,
             share=task.budget.reading // 2 // max(1, most),
         )
-        return [[ParquetRun(run, reading) for run in section] for section in task.sections]
+        return [[FileRun(run, reading) for run in section] for section in task.sections]
 
-    def _rows(self, sections: list[list[ParquetRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
+    def _rows(self, sections: list[list[FileRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
         task = self._task
         for runs in sections:
             yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)

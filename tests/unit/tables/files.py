@@ -11,8 +11,9 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.paimon.entries import FileMeta
+from lithify.tables.paimon.formats.model import InputFile
 from lithify.tables.paimon.options import read_options
-from lithify.tables.paimon.reader import InputFile, ParquetRun, Reading
+from lithify.tables.paimon.reader import FileRun, Reading
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.writer import FileTarget, KeyValueFile
@@ -77,7 +78,7 @@ def read(
     """The rows of files as one run."""
     how = reading(files, schemas, schemas[-1].primary_key if plain is None else plain, keys)
     rows = []
-    for piece in ParquetRun(files, how).pieces(piece_bytes):
+    for piece in FileRun(files, how).pieces(piece_bytes):
         piece.rows.validate(full=True)
         assert piece.rows.schema == how.schema
         rows += piece.rows.to_pylist()

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, MissingFile, StorageError
-from lithify.tables.paimon.footers import FETCH_BYTES, Footers, reading
+from lithify.tables.paimon.formats.parquet.footers import FETCH_BYTES, Footers
+from lithify.tables.paimon.formats.reading import reading
 from unit.tables.files import local_storage
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -198,7 +199,7 @@ class TestUnreadable:
             footers.of(path)
 
     def test_a_refusal_of_the_file_system_is_no_corruption(self) -> None:
-        with pytest.raises(StorageError) as caught, reading("f"):
+        with pytest.raises(StorageError) as caught, reading("f", "Parquet"):
             raise PermissionError(13, "Permission denied")
         assert caught.value.path == "f"
 

@@ -20,7 +20,9 @@ from lithify.rewriting.order import fold_float
 from lithify.rewriting.runs import EVERYTHING, Key, KeyRange
 from lithify.tables.paimon.binary_row import decode_row
 from lithify.tables.paimon.entries import COMPACT_SOURCE, Stats
-from lithify.tables.paimon.reader import InputFile, ParquetRun
+from lithify.tables.paimon.formats.model import InputFile
+from lithify.tables.paimon.formats.parquet.reader import ParquetReader
+from lithify.tables.paimon.reader import FileRun, Reading
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.types import ColumnType, Raw, order_parts
 from lithify.tables.paimon.writer import KeyValueFile
@@ -164,7 +166,9 @@ class TestRoundTrip:
         rounds = [table_of(SIMPLE, rows[start : start + 500], ["name"]) for start in range(0, 2_000, 500)]
         sizes = []
         for number, table in enumerate((pa.concat_tables(rounds), table_of(SIMPLE, rows, ["name"]))):
-            file = KeyValueFile(f"{number}", target(tmp_path, SIMPLE), local_storage(), lambda: CREATED)
+            file = KeyValueFile(
+                f"{number}.parquet", target(tmp_path, SIMPLE), local_storage(), lambda: CREATED
+            )
             file.write(table)
             files = [input_file(tmp_path, file.close())]
             assert read(files, [SIMPLE]) == plain(rows)
@@ -534,7 +538,7 @@ class TestRuns:
     def test_files_follow_each_other(self, tmp_path: Path) -> None:
         metas = [write(tmp_path / f"{n}", SIMPLE, [simple_rows(3 * n, 3 * n + 1)]) for n in range(3)]
         files = [input_file(tmp_path / f"{n}", meta, run=4) for n, meta in enumerate(metas)]
-        run = ParquetRun(files, reading(files, [SIMPLE], ["id"]))
+        run = FileRun(files, reading(files, [SIMPLE], ["id"]))
         pieces = list(run.pieces(1 << 20))
         assert [piece.rows["id"].to_pylist() for piece in pieces] == [[0, 1], [3, 4], [6, 7]]
         assert {piece.run for piece in pieces} == {4}
@@ -547,7 +551,7 @@ class TestRuns:
         rows = [{"id": n, "name": f"{n:0100}", "price": None} for n in range(1_000)]
         meta = write(tmp_path, SIMPLE, [rows])
         files = [input_file(tmp_path, meta)]
-        pieces = list(ParquetRun(files, reading(files, [SIMPLE], ["id"])).pieces(piece_bytes))
+        pieces = list(FileRun(files, reading(files, [SIMPLE], ["id"])).pieces(piece_bytes))
         assert max(piece.rows.nbytes for piece in pieces) <= max(200, 1.5 * piece_bytes)
         assert sum(piece.rows.num_rows for piece in pieces) == 1_000
 
@@ -556,7 +560,7 @@ class TestRuns:
         repeated = write(tmp_path, SIMPLE, [[{"id": n, "name": f"{n % 9:02000}"} for n in range(20_000)]])
         unique = write(tmp_path / "unique", SIMPLE, [[{"id": n, "name": f"{n}" * 9} for n in range(9)]])
         files = [input_file(tmp_path, repeated), input_file(tmp_path / "unique", unique)]
-        pieces = list(ParquetRun(files[:1], reading(files, [SIMPLE], ["id"])).pieces(1 << 20))
+        pieces = list(FileRun(files[:1], reading(files, [SIMPLE], ["id"])).pieces(1 << 20))
         assert not any(pa.types.is_dictionary(piece.rows.schema.field("name").type) for piece in pieces)
         assert max(piece.rows.nbytes for piece in pieces) <= 4 << 20
         assert sum(piece.rows.num_rows for piece in pieces) == 20_000
@@ -565,7 +569,7 @@ class TestRuns:
         repeated = write(tmp_path, SIMPLE, [[{"id": n, "name": f"{n % 9}"} for n in range(50_000)]])
         unique = write(tmp_path / "unique", SIMPLE, [[{"id": n, "name": f"{n}" * 9} for n in range(9)]])
         files = [input_file(tmp_path, repeated), input_file(tmp_path / "unique", unique)]
-        pieces = list(ParquetRun(files[:1], reading(files, [SIMPLE], ["id"])).pieces(1 << 20))
+        pieces = list(FileRun(files[:1], reading(files, [SIMPLE], ["id"])).pieces(1 << 20))
         assert len(pieces) <= 4
 
 
@@ -587,6 +591,10 @@ ROW_GROUPS: dict[str, tuple[KeyRange, list[int]]] = {
 }
 
 
+def row_groups(how: Reading, file: InputFile) -> list[int]:
+    return ParquetReader(local_storage()).row_groups(file, how.wanted(file, 1))
+
+
 class TestKeyRanges:
     """Row groups outside a range are left out, as far as the statistics of the first key column tell."""
 
@@ -594,9 +602,9 @@ class TestKeyRanges:
     def test_row_groups(self, tmp_path: Path, keys: KeyRange, groups: list[int]) -> None:
         meta = write(tmp_path, SIMPLE, [simple_rows(*range(start, start + 10)) for start in (0, 20, 40)])
         file = input_file(tmp_path, meta, is_inside=False)
-        assert reading([file], [SIMPLE], ["id"], keys).row_groups_of(file) == groups
+        assert row_groups(reading([file], [SIMPLE], ["id"], keys), file) == groups
         inside = input_file(tmp_path, meta, is_inside=True)
-        assert reading([inside], [SIMPLE], ["id"], keys).row_groups_of(inside) == [0, 1, 2]
+        assert row_groups(reading([inside], [SIMPLE], ["id"], keys), inside) == [0, 1, 2]
 
     @pytest.mark.parametrize("atomic", KEYS, ids=lambda atomic: atomic.text)
     @settings(PROPERTY, max_examples=10)
@@ -626,13 +634,13 @@ class TestKeyRanges:
         newest, _ = EVOLVED["the key was renamed"]
         meta = write(tmp_path, OLD, [[{"id": n, "name": "x"}] for n in range(5)])
         file = input_file(tmp_path, meta, is_inside=False)
-        assert reading([file], [OLD, newest], ["key"], KeyRange((2,), (3,))).row_groups_of(file) == [2, 3]
+        assert row_groups(reading([file], [OLD, newest], ["key"], KeyRange((2,), (3,))), file) == [2, 3]
 
     def test_without_statistics_all_are_read(self, tmp_path: Path) -> None:
         keyed = schema([("k", "STRING NOT NULL")], ["k"])
         meta = write(tmp_path, keyed, [[{"k": "a" * 5000}], [{"k": "b" * 5000}]])
         file = input_file(tmp_path, meta, is_inside=False)
-        assert reading([file], [keyed], ["k"], KeyRange((b"c",), None)).row_groups_of(file) == [0, 1]
+        assert row_groups(reading([file], [keyed], ["k"], KeyRange((b"c",), None)), file) == [0, 1]
 
 
 class TestDamage:
@@ -678,7 +686,7 @@ class TestDamage:
         how = reading([file], [SIMPLE], ["id"])
         Path(file.path).unlink()
         with pytest.raises(MissingFile):
-            list(ParquetRun([file], how).pieces(1))
+            list(FileRun([file], how).pieces(1))
 
     def test_a_column_that_is_missing(self, file: InputFile) -> None:
         pq.write_table(pa.table({"id": pa.array(range(5_000), pa.int32())}), file.path)

@@ -13,11 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lithify.tables.paimon.binary_row import decode_row
+from lithify.tables.paimon.formats.parquet.statistics import footer_stats
 from lithify.tables.paimon.statistics import (
     ColumnStats,
     FloatStats,
     StatsModes,
-    footer_stats,
     key_stats,
     reduced,
     value_stats,

@@ -16,6 +16,11 @@ from lithify.tables.paimon.types import ColumnType, arrow_type
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
+SYSTEM_COLUMNS = {
+    SEQUENCE_NUMBER: ColumnType("BIGINT", nullable=False),
+    VALUE_KIND: ColumnType("TINYINT", nullable=False),
+}
+"""The columns beside keys and values, in their order."""
 KEY_PREFIX = "_KEY_"
 _KEY_ID_OFFSET = 1073741823
 _SEQUENCE_NUMBER_ID = 2147483646
@@ -102,10 +107,7 @@ def merge_spec(
 
 
 def _system_fields() -> list[pa.Field]:
-    return [
-        pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False),
-        pa.field(VALUE_KIND, pa.int8(), nullable=False),
-    ]
+    return [_field(name, column) for name, column in SYSTEM_COLUMNS.items()]
 
 
 def _field(name: str, column: ColumnType) -> pa.Field:

@@ -1,8 +1,7 @@
-"""Column statistics of a finished Parquet file, in the form in which manifests hold them.
+"""Column statistics of a finished data file, in the form in which manifests hold them.
 
-Called by `writer` with the file's footer. Follows Paimon's ParquetSimpleStatsExtractor and its collectors:
-what a column's mode (none, counts, truncate(n), full) leaves of null count, minimum and maximum. Binaries
-have no bounds, because Paimon compares them with signed bytes there; those of floats come from the rows.
+Called by `writer` with what the file's format tells. Follows Paimon's collectors: what a column's mode (none,
+counts, truncate(n), full) leaves of null count, minimum and maximum. Those of floats come from the rows.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.entries import Stats
@@ -100,26 +97,6 @@ class FloatStats:
         return ColumnStats(self._low or -0.0, self._high or 0.0, self._nulls)
 
 
-def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> ColumnStats:
-    """Statistics of a whole file's column, not one of floats, out of its row groups."""
-    groups = [footer.row_group(number).column(index).statistics for number in range(footer.num_row_groups)]
-    if any(group is None or not group.has_null_count for group in groups):
-        return ColumnStats()
-    nulls = sum(group.null_count for group in groups)
-    bounds = [raw_bounds(group, column) for group in groups if group.num_values > 0]
-    known = [bound for bound in bounds if bound is not None]
-    if not known or len(known) < len(bounds) or column.is_binary:
-        return ColumnStats(nulls=nulls)
-    return ColumnStats(min(low for low, _ in known), max(high for _, high in known), nulls)
-
-
-def raw_bounds(statistics: pq.Statistics | None, column: ColumnType) -> tuple[Any, Any] | None:
-    """Smallest and largest raw value of a column chunk, if its statistics tell."""
-    if statistics is None or not statistics.has_min_max:
-        return None
-    return _raw(statistics.min_raw, column), _raw(statistics.max_raw, column)
-
-
 def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
     """What a mode leaves of a column's statistics.
 
@@ -168,12 +145,6 @@ def _encode(stats: Sequence[ColumnStats], types: Sequence[ColumnType]) -> Stats:
         max_values=encode_row([column.maximum for column in stats], types),
         null_counts=tuple(column.nulls for column in stats),
     )
-
-
-def _raw(value: Any, column: ColumnType) -> Any:
-    if column.root == "DECIMAL" and isinstance(value, bytes):
-        return int.from_bytes(value, "big", signed=True)
-    return value if isinstance(value, bytes) else int(value)
 
 
 def _truncated_up(text: str, length: int) -> str | None:

@@ -13,30 +13,18 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lithify.rewriting.order import key_at, parts_of_column
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.entries import COMPACT_SOURCE, FileMeta, Stats
+from lithify.tables.paimon.formats.registry import open_writer
 from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, Schema
-from lithify.tables.paimon.statistics import ColumnStats, FloatStats, footer_stats, key_stats, value_stats
+from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import Raw, raw_of_parts
-
-_PARQUET_CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
-"""Paimon's names of codecs that PyArrow calls differently."""
-
-_PAGE_BYTES = 256 << 10
-"""About what 20,000 rows of a narrow column take, parquet-mr's limit; readers hold a page of each column."""
-
-_DICTIONARY_BYTES = 1 << 20
-_MAX_ROWS_PER_CHECK = 32_768
-_SAMPLE_ROWS = 16_384
-_REPETITIONS = 4
-"""A column gets a dictionary if the first rows hold each value so many times on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,39 +72,33 @@ class KeyValueFile:
         self._schema = target.schema.file_schema(thin=target.options.thin)
         self._summary = _Summary(target.schema)
         self._new_file = storage.create(self._path)
-        self._sink = self._new_file.sink
-        self._footers: list[pq.FileMetaData] = []
-        self._writer: pq.ParquetWriter | None = None
+        self._writer = open_writer(self._new_file.sink, target.options)
         self._rows_schema: pa.Schema | None = None
 
     @property
     def size(self) -> int:
         """Bytes written so far."""
-        return int(self._sink.tell())
+        return self._writer.size
 
     def write(self, rows: pa.Table) -> None:
-        """Adds one row group."""
+        """Adds one row group, stripe or the like."""
         self._summary.add(rows)
         self._rows_schema = rows.schema
         rows = rows.unify_dictionaries()
         columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
         pairs = zip(self._schema, columns, strict=True)
         schema = pa.schema([field.with_type(column.type) for field, column in pairs])
-        table = pa.table(columns, schema=schema)
         with reporting(self._path):
-            if self._writer is None:
-                self._writer = _parquet_writer(self._sink, table, self._target.options, self._footers)
-            self._writer.write_table(table, row_group_size=table.num_rows)
+            self._writer.write(pa.table(columns, schema=schema))
 
     def close(self) -> FileMeta:
         """Finishes the file and describes it."""
         size = self._finish()
-        (footer,) = self._footers
-        keys, values, columns = self._stats(footer)
+        keys, values, columns = self._stats()
         return FileMeta(
             name=self._name,
             size=size,
-            rows=footer.num_rows,
+            rows=self._writer.rows,
             min_key=self._summary.min_key(),
             max_key=self._summary.max_key(),
             key_stats=keys,
@@ -138,35 +120,26 @@ class KeyValueFile:
         )
 
     def read_back(self) -> Iterator[pa.Table]:
-        """Finishes the file and yields its row groups as they were written; only `abort` may follow."""
+        """Finishes the file and yields what was written, by units; only `abort` may follow."""
         self._finish()
         if self._rows_schema is None:
             return
-        names = self._rows_schema.names
-        dictionaries = [field.name for field in self._rows_schema if pa.types.is_dictionary(field.type)]
         with reporting(self._path), self._storage.open(self._path) as source:
-            parquet = pq.ParquetFile(source, read_dictionary=dictionaries, pre_buffer=False)
-            for number in range(parquet.num_row_groups):
-                rows = parquet.read_row_group(number, columns=names, use_threads=False)
-                yield rows.select(names).cast(self._rows_schema)
+            yield from self._writer.read_back(source, self._rows_schema)
 
     def abort(self) -> None:
         """Gives the file up and deletes it."""
-        if self._writer is not None:
-            # Else PyArrow would finish the file when it collects the writer, and complain.
-            self._writer.is_open = False
+        self._writer.abort()
         self._new_file.give_up()
 
     def _finish(self) -> int:
-        """Writes the footer; returns the size of the file."""
+        """Writes the end of the file; returns its size."""
         with reporting(self._path):
-            if self._writer is not None:
-                self._writer.close()
-            size = self.size
-            self._sink.close()
+            size = self._writer.finish()
+            self._new_file.sink.close()
         return size
 
-    def _stats(self, footer: pq.FileMetaData) -> tuple[Stats, Stats, tuple[str, ...] | None]:
+    def _stats(self) -> tuple[Stats, Stats, tuple[str, ...] | None]:
         schema, modes = self._target.schema, self._target.options.stats
         thin = self._target.options.thin
         keys = [name if thin else KEY_PREFIX + name for name in schema.primary_key]
@@ -178,16 +151,16 @@ class KeyValueFile:
             else modes.of_columns(keys, frozenset(keys))
         )
         values, columns = value_stats(
-            [self._column_stats(footer, name) for name in types], types, value_modes, dense=modes.dense
+            [self._column_stats(name) for name in types], types, value_modes, dense=modes.dense
         )
-        key_columns = [self._column_stats(footer, name) for name in keys]
+        key_columns = [self._column_stats(name) for name in keys]
         return key_stats(key_columns, schema.key_types, key_modes), values, columns
 
-    def _column_stats(self, footer: pq.FileMetaData, name: str) -> ColumnStats:
+    def _column_stats(self, name: str) -> ColumnStats:
         column = self._target.schema.column(name.removeprefix(KEY_PREFIX))
         if column.type.is_float:
             return self._summary.floats[column.name].stats
-        return footer_stats(footer, self._schema.get_field_index(name), column.type)
+        return self._writer.column_stats(name, column.type)
 
 
 class _Summary:
@@ -225,48 +198,3 @@ class _Summary:
             one_row = rows.column(name).slice(row, 1).combine_chunks()
             values.append(raw_of_parts(column, key_at(parts_of_column(one_row), 0)))
         return values
-
-
-def _parquet_writer(
-    sink: pa.NativeFile, first: pa.Table, options: FileOptions, footers: list[pq.FileMetaData]
-) -> pq.ParquetWriter:
-    """A writer whose encodings suit the first rows.
-
-    Dictionaries are used for columns that repeat themselves only: elsewhere they cost time and, once they
-    overflow, space. Wide decimals never get one: Java Paimon looks for the shortest bytes of a number among
-    the padded ones of a dictionary, so that `=` and `in` would find nothing. Other encodings are smaller, but
-    Java Paimon cannot read them before 1.1. Floats go without statistics, for the reason that `FloatStats`
-    tells.
-    """
-    codec = _PARQUET_CODECS.get(options.compression, options.compression)
-    dictionary = [name for name in first.column_names if _gets_dictionary(first.column(name))]
-    return pq.ParquetWriter(
-        sink,
-        first.schema,
-        compression=codec,
-        compression_level=options.zstd_level if codec == "zstd" else None,
-        use_dictionary=dictionary,
-        data_page_size=_PAGE_BYTES,
-        write_batch_size=_rows_per_check(first),
-        dictionary_pagesize_limit=_DICTIONARY_BYTES,
-        store_schema=False,
-        store_decimal_as_integer=True,
-        write_statistics=[field.name for field in first.schema if not pa.types.is_floating(field.type)],
-        write_page_index=True,
-        metadata_collector=footers,
-    )
-
-
-def _gets_dictionary(column: pa.ChunkedArray) -> bool:
-    if pa.types.is_dictionary(column.type):
-        return True
-    if pa.types.is_decimal(column.type) and column.type.precision > 18:
-        return False
-    sample = column.slice(0, _SAMPLE_ROWS)
-    return bool(pc.count_distinct(sample, mode="all").as_py() * _REPETITIONS <= len(sample))
-
-
-def _rows_per_check(rows: pa.Table) -> int:
-    """After how many rows PyArrow looks at the size of a page: seldom, yet often enough for wide columns."""
-    widest = max(column.nbytes for column in rows.columns) / max(1, rows.num_rows)
-    return max(1, min(_MAX_ROWS_PER_CHECK, int(_PAGE_BYTES / max(1.0, widest))))

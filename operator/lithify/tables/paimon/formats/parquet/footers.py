@@ -1,22 +1,21 @@
 """What the footers of data files tell: memory to read them, columns with dictionaries, hidden deletes.
 
-Used by `reader` on executors and by the job's planner on the driver. Footers are kept, as many as are
-plausible for one task, because each costs a round trip to the store.
+Used by the reader beside this module, on executors and (for hidden deletes) on the driver. Footers are kept,
+as many as are plausible for one task, because each costs a round trip to the store.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lithify.errors import CorruptTable, MissingFile, OutOfMemory, StorageError
 from lithify.rewriting.spec import RETRACTS
+from lithify.tables.paimon.formats.reading import reading
 from lithify.tables.paimon.schema import VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
 
@@ -116,7 +115,7 @@ class Footers:
         largest = self._largest_kind(path)
         if largest is not None and (largest == 0 or largest in RETRACTS):
             return largest != 0
-        with reading(path), self._storage.open(path) as source:
+        with reading(path, "Parquet"), self._storage.open(path) as source:
             kinds = pq.read_table(source, columns=[VALUE_KIND], use_threads=False).column(0)
             return bool(pc.any(pc.is_in(kinds, pa.array(RETRACTS, kinds.type))).as_py())
 
@@ -131,23 +130,8 @@ class Footers:
         return largest
 
     def _read(self, path: str) -> pq.FileMetaData:
-        with reading(path), self._storage.open(path) as source:
+        with reading(path, "Parquet"), self._storage.open(path) as source:
             return pq.read_metadata(source)
-
-
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Names the file when it cannot be read."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise MissingFile(path) from error
-    except MemoryError as error:
-        raise OutOfMemory(path, f"reading it takes more memory than there is ({error})") from error
-    except (pa.ArrowException, OSError, EOFError, LookupError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise StorageError(path, error.strerror or str(error)) from error
-        raise CorruptTable(path, f"it cannot be read as Parquet ({error})") from error
 
 
 def _chunks(footer: pq.FileMetaData, number: int) -> list[pq.ColumnChunkMetaData]:

@@ -1,0 +1,1 @@
+"""Parquet: row groups, footers, dictionaries."""

@@ -1,0 +1,40 @@
+"""Column statistics out of Parquet footers, as raw values.
+
+Called by the reader beside this module (which row groups can be left out?) and the writer (what goes to the
+manifest?). Binaries have no bounds, because Paimon compares them with signed bytes there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from lithify.tables.paimon.statistics import ColumnStats
+from lithify.tables.paimon.types import ColumnType
+
+
+def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> ColumnStats:
+    """Statistics of a whole file's column, not one of floats, out of its row groups."""
+    groups = [footer.row_group(number).column(index).statistics for number in range(footer.num_row_groups)]
+    if any(group is None or not group.has_null_count for group in groups):
+        return ColumnStats()
+    nulls = sum(group.null_count for group in groups)
+    bounds = [raw_bounds(group, column) for group in groups if group.num_values > 0]
+    known = [bound for bound in bounds if bound is not None]
+    if not known or len(known) < len(bounds) or column.is_binary:
+        return ColumnStats(nulls=nulls)
+    return ColumnStats(min(low for low, _ in known), max(high for _, high in known), nulls)
+
+
+def raw_bounds(statistics: pq.Statistics | None, column: ColumnType) -> tuple[Any, Any] | None:
+    """Smallest and largest raw value of a column chunk, if its statistics tell."""
+    if statistics is None or not statistics.has_min_max:
+        return None
+    return _raw(statistics.min_raw, column), _raw(statistics.max_raw, column)
+
+
+def _raw(value: Any, column: ColumnType) -> Any:
+    if column.root == "DECIMAL" and isinstance(value, bytes):
+        return int.from_bytes(value, "big", signed=True)
+    return value if isinstance(value, bytes) else int(value)
