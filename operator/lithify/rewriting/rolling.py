@@ -60,12 +60,14 @@ class Rolling:
         row_group_bytes: Arrow bytes that are gathered at most before they are written.
         bytes_per_row: expected bytes of a row in a file, until the first row group tells.
         absorbs_rest: whether a small file left over at the end goes into the file before it.
+        unit_size: bytes of a row group in a file at most, None for no limit of its own.
     """
 
     target_size: int
     row_group_bytes: int
     bytes_per_row: float
     absorbs_rest: bool = False
+    unit_size: int | None = None
 
 
 class RollingWriter(Generic[Result]):
@@ -111,9 +113,12 @@ class RollingWriter(Generic[Result]):
                 self._roll_if_full()
 
     def _room(self) -> int:
-        """How many rows, pending ones included, will bring the open file to its limit."""
+        """How many rows, pending ones included, will bring the open file or row group to its limit."""
         written = 0 if self._file is None else self._file.size
-        return max(1, int((self._rolling.target_size - written) / self._bytes_per_row))
+        room = self._rolling.target_size - written
+        if self._rolling.unit_size is not None:
+            room = min(room, self._rolling.unit_size)
+        return max(1, int(room / self._bytes_per_row))
 
     def _flush(self) -> None:
         if not self._pending:

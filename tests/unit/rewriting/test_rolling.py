@@ -261,3 +261,14 @@ def test_rows_are_neither_lost_nor_moved(
         assert all(file.size >= size * SMALL for file in files)
     assert [row["text"] for file in files for row in file.rows] == numbered
     assert all(group.num_rows for file in files for group in file.groups)
+
+
+@pytest.mark.parametrize("unit", [500, 1_000, 7_777])
+def test_units_are_no_larger_than_asked_for(unit: int) -> None:
+    """Once the first one told how long rows are."""
+    rolling = Rolling(target_size=10_000, row_group_bytes=1 << 20, bytes_per_row=10.0, unit_size=unit)
+    files = roll(rows_of_width(10, 5_000), rolling)
+    sizes = [sum(len(row["text"]) for row in group.to_pylist()) for file in files for group in file.groups]
+    assert max(sizes) <= unit + 10
+    assert sum(sizes) == 50_000
+    assert all(len(file.groups) > 1 for file in files[:-1])
