@@ -33,9 +33,9 @@ def texts(*pool: str) -> Value:
     return lambda random: random.choice(pool) + str(random.randint(0, 400))
 
 
-def timestamps(digits: int) -> Value:
+def timestamps(digits: int, first: int = 1960) -> Value:
     def value(random: Random) -> str:
-        moment = datetime(1960, 1, 1) + timedelta(microseconds=random.randint(0, 4 * 10**15))
+        moment = datetime(first, 1, 1) + timedelta(microseconds=random.randint(0, 4 * 10**15))
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[: 20 + digits].rstrip(".")
 
     return value
@@ -76,6 +76,13 @@ VALUES: dict[str, Value] = {
     "TIMESTAMP(3) WITH LOCAL TIME ZONE": timestamps(3),
     "TIMESTAMP(6) WITH LOCAL TIME ZONE": timestamps(6),
 }
+
+ORC_VALUES: dict[str, Value] = {
+    **{kind: value for kind, value in VALUES.items() if not kind.startswith("TIMESTAMP(6)")},
+    "TIMESTAMP(5)": timestamps(5, 1970),
+    "TIMESTAMP(5) WITH LOCAL TIME ZONE": timestamps(5, 1970),
+}
+"""What may be in ORC files: PyArrow cannot write microseconds before 1970 to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,7 @@ class Shape:
 
 
 def _draw(random: Random, kind: str) -> Any:
-    return None if random.random() < 0.1 else VALUES[kind](random)
+    return None if random.random() < 0.1 else {**ORC_VALUES, **VALUES}[kind](random)
 
 
 KEYS = [
@@ -246,4 +253,65 @@ CHANGES = [
     ),
 ]
 
-SHAPES = [*KEYS, *TYPES, *PARTITIONS, *OPTIONS, *CHANGES]
+FORMATS = [
+    _tuned("orc", file__format="orc"),
+    Shape(
+        "orc: every type",
+        values={f"c{number}": kind for number, kind in enumerate(ORC_VALUES)},
+        rows=60,
+        options={"file.format": "orc", "metadata.stats-mode": "full"},
+    ),
+    _tuned("orc: snappy, thin", file__format="orc", file__compression="snappy", data_file__thin_mode="true"),
+    _tuned("orc: lz4, counts", file__format="orc", file__compression="lz4", metadata__stats_mode="counts"),
+    _tuned(
+        "orc: zlib, small stripes", file__format="orc", file__compression="zlib", orc__stripe__size="1024"
+    ),
+    _tuned("orc: not compressed", file__format="orc", orc__compress="none"),
+    Shape(
+        "orc at level 0, parquet below, codecs by level",
+        options={
+            "file.format.per.level": "0:orc",
+            "file.compression.per.level": "0:lz4,5:gzip",
+            "metadata.stats-mode.per.level": "0:none,5:full",
+        },
+    ),
+    Shape("orc at the top", options={"file.format.per.level": "5:orc"}),
+    Shape(
+        "format changed, columns renamed and dropped",
+        values={"v": "STRING", "n": "BIGINT", "w": "DECIMAL(9, 2)"},
+        changes={
+            2: {"set_option": ["file.format", "orc"]},
+            4: {"rename_column": ["v", "renamed"]},
+            5: {"drop_column": "w"},
+        },
+    ),
+    _tuned("avro", file__format="avro"),
+    Shape(
+        "avro: every type",
+        values={f"c{number}": kind for number, kind in enumerate(VALUES)},
+        rows=60,
+        options={"file.format": "avro", "metadata.stats-mode": "full"},
+    ),
+    _tuned("avro: snappy, counts", file__format="avro", avro__codec="snappy", metadata__stats_mode="counts"),
+    _tuned(
+        "avro: deflate, thin", file__format="avro", file__compression="deflate", data_file__thin_mode="true"
+    ),
+    _tuned("avro: no statistics", file__format="avro", file__compression="null", metadata__stats_mode="none"),
+    _tuned(
+        "avro: statistics of the first columns",
+        file__format="avro",
+        metadata__stats_keep_first_n_columns="5",
+        fields__v__stats_mode="truncate(2)",
+    ),
+    Shape("three formats", options={"file.format.per.level": "0:avro,5:orc"}),
+    Shape(
+        "avro key: decimal and string",
+        {"a": "DECIMAL(38, 10)", "b": "STRING"},
+        options={"file.format": "avro"},
+    ),
+    Shape("orc key: decimal of 38 digits", {"id": "DECIMAL(38, 10)"}, options={"file.format": "orc"}),
+    Shape("orc key: char and date", {"a": "CHAR(4)", "b": "DATE"}, options={"file.format": "orc"}),
+    Shape("orc key: timestamp", {"at": "TIMESTAMP(3)"}, options={"file.format": "orc"}),
+]
+
+SHAPES = [*KEYS, *TYPES, *PARTITIONS, *OPTIONS, *CHANGES, *FORMATS]

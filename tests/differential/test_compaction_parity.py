@@ -20,6 +20,7 @@ pytestmark = pytest.mark.oracle
 
 TARGET = 128 << 20
 SMALL = 0.7
+INFINITE = ("-Infinity", "Infinity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +140,13 @@ def is_small(file: DataFile) -> bool:
 def metadata(file: DataFile) -> DataFile:
     """All metadata but for what has to differ: name, place, size and time.
 
-    Java takes NaN for the largest value; Parquet's own rule, which PyArrow follows, is to state no bounds.
+    Where there are NaNs Lithify states no bounds, for the reason that `FloatStats` tells. Java takes NaN for
+    the largest value in Parquet and Avro, and passes over it in ORC, where the infinities are what is left.
     """
     stats = file.value_stats
     pairs = [
-        (None, None) if high == "NaN" else (low, high) for low, high in zip(stats.min, stats.max, strict=True)
+        (None, None) if high == "NaN" or (low, high) == INFINITE else (low, high)
+        for low, high in zip(stats.min, stats.max, strict=True)
     ]
     bounded = replace(stats, min=[low for low, _ in pairs], max=[high for _, high in pairs])
     return replace(file, name="", path="", size=0, creation_time=0, value_stats=bounded)

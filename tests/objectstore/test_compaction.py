@@ -63,6 +63,23 @@ def test_spark_compacts_and_java_reads_the_same_rows(oracle: Oracle, s3: Bucket)
     assert SECRET_KEY not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("kind", ["orc", "avro"])
+def test_other_formats(oracle: Oracle, s3: Bucket, kind: str) -> None:
+    """PyArrow reads ORC in threads of its own, also what Python fetches for it."""
+    table = Table(s3.folder / "lake", "db.t")
+    columns = {"id": "BIGINT NOT NULL", "text": "STRING", "at": "TIMESTAMP(3)"}
+    options = {"bucket": "1", "file.format": kind}
+    oracle.create_table(table, columns, primary_key=["id"], options=options)
+    oracle.generate(table, rows=60_000, commits=3)
+    before = oracle.digest(table)
+
+    run(s3)
+
+    assert oracle.digest(table) == before
+    assert {(file.level, file.name.rpartition(".")[2]) for file in oracle.files(table)} == {(5, kind)}
+    assert stray_files(oracle, table) == set()
+
+
 def test_partitions_with_unusual_names(oracle: Oracle, s3: Bucket) -> None:
     table = Table(s3.folder / "lake", "db.t")
     names = ["plain", "a b", "ü/ö", "100%", "x=y", "a+b&c", "#1", "?", "~", "{[]}", "\\", "'", '"']

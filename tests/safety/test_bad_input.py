@@ -103,7 +103,7 @@ def test_overrides_that_make_no_sense(table: Table, options: Mapping[str, str], 
         case({"merge-engine": "partial-update"}, ["id"], id="another merge engine"),
         case({"deletion-vectors.enabled": "true"}, ["id"], id="deletion vectors"),
         case({"changelog-producer": "lookup"}, ["id"], id="a changelog producer"),
-        case({"file.format": "orc"}, ["id"], id="ORC files"),
+        case({"orc.bloom.filter.columns": "v"}, ["id"], id="bloom filters in ORC files"),
         case({"some.unknown.option": "1"}, ["id"], id="an option that nobody knows"),
         case({}, [], id="an append table"),
     ],
@@ -121,19 +121,6 @@ def test_unsupported_tables_are_refused_by_name_before_any_work(
     assert all(any(option in reason for reason in caught.value.reasons) for option in options)
     assert caught.value.exit_code == 2
     assert not (table.folder / "lithify").exists()
-
-
-def test_files_of_a_format_that_was_changed_since_are_refused(oracle: Oracle, tmp_path: Path) -> None:
-    table = Table(tmp_path, "db.t")
-    oracle.create_table(table, PLAIN, primary_key=["id"], options={"bucket": "1", "file.format": "avro"})
-    oracle.write(table, [["+I", 1, "a", 1]])
-    oracle.write(table, [["+I", 1, "b", 1]])
-    oracle.alter_table(table, {"set_option": ["file.format", "parquet"]})
-
-    with pytest.raises(UnsupportedTable) as caught:
-        run_inline(table)
-
-    assert len(caught.value.reasons) == 2
 
 
 def test_converted_columns_are_refused(oracle: Oracle, table: Table) -> None:

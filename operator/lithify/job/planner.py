@@ -122,7 +122,7 @@ def _task(
             writer_id="",
             level=unit.output_level,
             schema=table.schema,
-            options=table.options.files,
+            options=table.options.files.at(unit.output_level),
             outside=table.places.outside(unit.bucket),
         ),
         storage=table.storage,

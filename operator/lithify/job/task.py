@@ -21,7 +21,15 @@ import pyarrow as pa
 
 from lithify import errors
 from lithify.clock import Clock, wall_millis
-from lithify.errors import CorruptTable, LithifyError, MissingFile, NotAllowed, OutOfMemory, StorageError
+from lithify.errors import (
+    CorruptTable,
+    LithifyError,
+    MissingFile,
+    NotAllowed,
+    OutOfMemory,
+    StorageError,
+    UnsupportedTable,
+)
 from lithify.faults import reach
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.passes import merge_section
@@ -30,6 +38,7 @@ from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.paimon.entries import FileMeta
 from lithify.tables.paimon.formats.model import InputFile
+from lithify.tables.paimon.formats.names import GATHERED_SHARE
 from lithify.tables.paimon.journal import writer_id
 from lithify.tables.paimon.reader import FileRun, Reading
 from lithify.tables.paimon.schema import Schema
@@ -85,6 +94,8 @@ class TaskFailure:
     def as_error(self) -> LithifyError:
         """The error that it stands for."""
         kind: Any = getattr(errors, self.kind)
+        if kind is UnsupportedTable:
+            return UnsupportedTable(self.path, (self.problem,))
         error: LithifyError = kind(self.path) if kind is MissingFile else kind(self.path, self.problem)
         return error
 
@@ -131,6 +142,9 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()
         failure = TaskFailure(type(error).__name__, error.path, error.problem)
+    except UnsupportedTable as error:
+        merge.delete_files()
+        failure = TaskFailure(type(error).__name__, error.table, "; ".join(error.reasons))
     except NotAllowed as error:
         merge.delete_files()
         failure = TaskFailure(type(error).__name__, error.catalog, error.problem)
@@ -161,9 +175,10 @@ class _Merge:
         inputs = self._task.inputs
         rolling = Rolling(
             target_size=self._target.options.target_size,
-            row_group_bytes=self._task.budget.row_group,
+            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[self._target.options.format]),
             bytes_per_row=sum(file.size for file in inputs) / max(1, sum(file.rows for file in inputs)),
             absorbs_rest=not self._task.is_last,
+            unit_size=self._target.options.unit_size,
         )
         sections = self._open_runs()
         with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:

@@ -57,14 +57,16 @@ def test_the_same_schema_is_not_compared() -> None:
 
 FILES: dict[str, tuple[str, dict[str, Any], int]] = {
     "a plain file": ("data-1-0.parquet", {}, 0),
-    "another format": ("data-1-0.orc", {}, 1),
+    "another format": ("data-1-0.mosaic", {}, 1),
+    "orc": ("data-1-0.orc", {}, 0),
+    "avro, with its codec in the name": ("data-1-0.zst.avro", {}, 0),
     "a side file": ("data-1-0.parquet", {"extra_files": ("data-1-0.parquet.index",)}, 1),
     "an embedded index": ("data-1-0.parquet", {"embedded_index": b""}, 1),
     "outside the table": ("data-1-0.parquet", {"external_path": "s3://elsewhere/f"}, 1),
     "outside, but within reach": ("data-1-0.parquet", {"external_path": "file:/there"}, 0),
     "row tracking": ("data-1-0.parquet", {"first_row_id": 0}, 1),
     "data evolution": ("data-1-0.parquet", {"write_columns": ("a",)}, 1),
-    "several at once": ("data-1-0.avro", {"first_row_id": 5, "external_path": "x"}, 3),
+    "several at once": ("data-1-0.mosaic", {"first_row_id": 5, "external_path": "x"}, 3),
 }
 
 

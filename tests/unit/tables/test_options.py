@@ -94,6 +94,23 @@ ONE: list[tuple[str, str, str, Any]] = [
     ("data-file.prefix", "part-", "files.prefix", "part-"),
     ("file.compression", "SNAPPY", "files.compression", "snappy"),
     ("file.compression.zstd-level", "9", "files.zstd_level", 9),
+    ("file.compression", "snappy", "files.named_compression", "snappy"),
+    ("file.compression", "gzip", "files.named_compression", "gz"),
+    ("file.compression", "none", "files.named_compression", ""),
+    ("file.format", "ORC", "files.format", "orc"),
+    ("file.format", "avro", "files.format", "avro"),
+    ("file.block-size", "8 mb", "files.unit_size", 8 * MIB),
+    ("parquet.block.size", "4096", "files.unit_size", 4096),
+    ("orc.stripe.size", "4096", "files.unit_size", None),
+    ("parquet.compression", "SNAPPY", "files.compression", "snappy"),
+    ("orc.compress", "SNAPPY", "files.compression", "zstd"),
+    ("parquet.compression.codec.zstd.level", "7", "files.zstd_level", 7),
+    ("parquet.page.size", "4096", "files.parquet.page", 4096),
+    ("parquet.dictionary.page.size", "4096", "files.parquet.dictionary", 4096),
+    ("parquet.enable.dictionary", "false", "files.parquet.dictionaries", False),
+    ("parquet.enable.dictionary#a.b", "false", "files.parquet.by_column", {"a.b": False}),
+    ("orc.row.index.stride", "5000", "files.orc.index_stride", 5000),
+    ("orc.compress.size", "4096", "files.orc.block", 4096),
     ("data-file.thin-mode", "true", "files.thin", True),
     ("file.suffix.include.compression", "true", "files.suffix_names_compression", True),
     ("metadata.stats-mode", "Truncate(8)", "files.stats.default", "truncate(8)"),
@@ -188,6 +205,57 @@ TOGETHER: dict[str, tuple[dict[str, str], str, Any]] = {
         25,
     ),
 }
+
+
+PER_LEVEL = {
+    "file.format": "orc",
+    "file.format.per.level": "0:avro, 5:PARQUET",
+    "file.compression": "snappy",
+    "file.compression.per.level": "0:zstd,4:zlib,5:gzip",
+    "metadata.stats-mode.per.level": "0:none",
+    "orc.stripe.size": "1000",
+    "parquet.block.size": "2000",
+}
+
+# Level, and what its files have: format, codec, largest unit, statistics, codec in their names.
+LEVELS: list[tuple[int, tuple[str, str, int | None, str, str]]] = [
+    (0, ("avro", "zstd", None, "none", "snappy")),
+    (1, ("orc", "snappy", 1000, "truncate(16)", "snappy")),
+    (4, ("orc", "zlib", 1000, "truncate(16)", "snappy")),
+    (5, ("parquet", "gzip", 2000, "truncate(16)", "snappy")),
+]
+
+
+@pytest.mark.parametrize(("level", "expected"), LEVELS)
+def test_levels_may_differ(level: int, expected: tuple[object, ...]) -> None:
+    files = read_options(PER_LEVEL).files.at(level)
+    found = (files.format, files.compression, files.unit_size, files.stats.default, files.named_compression)
+    assert found == expected
+
+
+UNKNOWN_TO_THE_FORMAT = [
+    {"file.format": "orc", "file.compression": "gzip"},
+    {"file.format": "orc", "orc.compress": "lzo"},
+    {"file.format": "avro", "file.compression": "lz4"},
+    {"file.format": "parquet", "file.compression": "zlib"},
+    {"file.format.per.level": "0:avro", "file.compression": "gzip"},
+    {"file.compression.per.level": "0:deflate"},
+    {"file.format": "mosaic"},
+    {"file.format.per.level": "0:mosaic"},
+]
+
+
+@pytest.mark.parametrize("options", UNKNOWN_TO_THE_FORMAT, ids=str)
+def test_a_codec_that_a_format_does_not_have(options: dict[str, str]) -> None:
+    with pytest.raises(InvalidOption):
+        read_options(options)
+
+
+@pytest.mark.parametrize("text", ["orc", "0", "x:orc", "0:orc:1", "-1:orc"])
+def test_levels_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        read_options({"file.format.per.level": text})
+    assert caught.value.option == "file.format.per.level"
 
 
 @pytest.mark.parametrize(

@@ -294,6 +294,40 @@ class TestParquet:
         assert chunks["name"].has_dictionary_page
         assert not chunks["note"].has_dictionary_page
 
+    @pytest.mark.parametrize(
+        ("options", "has"),
+        [
+            ({}, {"name": True, "note": True}),
+            ({"parquet.enable.dictionary": "false"}, {"name": False, "note": False}),
+            ({"parquet.enable.dictionary#name": "false"}, {"name": False, "note": True}),
+            (
+                {"parquet.enable.dictionary": "false", "parquet.enable.dictionary#name": "true"},
+                {"name": True, "note": False},
+            ),
+        ],
+        ids=str,
+    )
+    def test_dictionaries_that_the_table_asks_for(
+        self, tmp_path: Path, options: dict[str, str], has: dict[str, bool]
+    ) -> None:
+        texts = schema([ID, NAME, NOTE], ["id"])
+        rows = [{"id": n, "name": f"{n % 5}", "note": f"{n % 7}"} for n in range(100)]
+        meta = write(tmp_path, texts, [rows], options)
+        group = pq.read_metadata(tmp_path / meta.name).row_group(0)
+        chunks = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
+        assert {name: chunks[name].has_dictionary_page for name in has} == has
+
+    def test_page_and_dictionary_sizes(self, tmp_path: Path) -> None:
+        texts = schema([ID, NAME], ["id"])
+        rows = [{"id": n, "name": f"{n % 2_000:0100}"} for n in range(20_000)]
+        options = {"parquet.page.size": "4096", "parquet.dictionary.page.size": "10000"}
+        few, many = (write(tmp_path / f"{len(how)}", texts, [rows], how) for how in ({}, options))
+        sizes = []
+        for folder, meta in (("0", few), ("2", many)):
+            chunk = pq.read_metadata(tmp_path / folder / meta.name).row_group(0).column(4)
+            sizes.append(chunk.data_page_offset - (chunk.dictionary_page_offset or chunk.data_page_offset))
+        assert sizes[1] < sizes[0]
+
     @pytest.mark.parametrize("mode", ["truncate(16)", "full"])
     def test_text_that_is_none_is_kept_as_it_is(self, tmp_path: Path, mode: str) -> None:
         """Spark's writer checks no bytes that it is given as text, and Java reads and compacts them."""
@@ -337,7 +371,7 @@ class TestParquet:
 NAMES: dict[str, tuple[dict[str, str], list[str]]] = {
     "default": ({}, ["data-writer-0.parquet", "data-writer-1.parquet"]),
     "prefix": ({"data-file.prefix": "part_"}, ["part_writer-0.parquet", "part_writer-1.parquet"]),
-    "with compression": ({SUFFIX: "true"}, ["data-writer-0.zstd.parquet", "data-writer-1.zstd.parquet"]),
+    "with compression": ({SUFFIX: "true"}, ["data-writer-0.zst.parquet", "data-writer-1.zst.parquet"]),
     "with another": (
         {SUFFIX: "true", "file.compression": "snappy"},
         ["data-writer-0.snappy.parquet", "data-writer-1.snappy.parquet"],

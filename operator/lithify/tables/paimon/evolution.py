@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lithify.tables.paimon.entries import Entry
+from lithify.tables.paimon.formats.names import FORMATS, format_of
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support
@@ -42,8 +43,8 @@ def file_problems(entry: Entry, reaches: Callable[[str], bool]) -> Iterator[str]
         reaches: whether a file outside the table's folder can be read.
     """
     file = entry.file
-    if not file.name.endswith(".parquet"):
-        yield f"data file {file.name}: only Parquet files are rewritten yet"
+    if format_of(file.name) not in FORMATS:
+        yield f"data file {file.name}: only {', '.join(FORMATS)} files are rewritten"
     if file.extra_files or file.embedded_index is not None:
         yield f"data file {file.name}: it has a file index, which would be lost"
     if file.external_path is not None and not reaches(file.external_path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from pypaimon.common.time_utils import parse_duration
 from lithify.errors import InvalidOption
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.rewriting.spec import SequenceField
+from lithify.tables.paimon.formats.names import FORMATS
 from lithify.tables.paimon.statistics import StatsModes
 
 T = TypeVar("T")
@@ -28,6 +29,35 @@ _ZSTD_LEVELS = 22
 _EXTERNAL = "data-file.external-paths"
 
 _TIME_RETAINED = 3_600_000
+_STATS = "metadata.stats-mode"
+
+_CODECS = {
+    "parquet": ("zstd", "snappy", "gzip", "lz4", "lz4_raw", "none", "uncompressed"),
+    "orc": ("zstd", "snappy", "zlib", "lz4", "none"),
+    "avro": ("zstd", "zstandard", "snappy", "deflate", "bzip2", "xz", "null"),
+}
+"""The codecs of each format, by Paimon's names, that Java and Lithify both read and write."""
+
+_SUFFIXES = {"zstd": "zst", "gzip": "gz", "bzip2": "bz2", "none": ""}
+"""How codecs are called at the end of file names, as in Paimon's HadoopCompressionType."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnOptions:
+    """Options of one format that win over those of all formats."""
+
+    codec: str
+    zstd_level: str
+    unit_size: str
+
+
+_OWN_OPTIONS = {
+    "parquet": _OwnOptions(
+        "parquet.compression", "parquet.compression.codec.zstd.level", "parquet.block.size"
+    ),
+    "orc": _OwnOptions("orc.compress", "orc.compression.zstd.level", "orc.stripe.size"),
+    "avro": _OwnOptions("avro.codec", "", ""),
+}
 
 # The first of these that is set decides.
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
@@ -40,17 +70,53 @@ _IGNORE_DELETE = (
 
 
 @dataclass(frozen=True, slots=True)
+class ParquetOptions:
+    """Layout inside Parquet files. Sizes in bytes; None for what suits Lithify's own readers.
+
+    Attributes:
+        page: `parquet.page.size`.
+        dictionary: `parquet.dictionary.page.size`.
+        dictionaries: `parquet.enable.dictionary`: whether columns that repeat themselves get one.
+        by_column: the same of single columns (`parquet.enable.dictionary#<column>`).
+    """
+
+    page: int | None = None
+    dictionary: int | None = None
+    dictionaries: bool = True
+    by_column: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OrcOptions:
+    """Layout inside ORC files.
+
+    Attributes:
+        index_stride: rows between two entries of the index (`orc.row.index.stride`).
+        block: bytes that are compressed together (`orc.compress.size`).
+    """
+
+    index_stride: int = 10_000
+    block: int = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
 class FileOptions:
     """How data files are written. Sizes in bytes.
 
     Attributes:
         prefix: what file names begin with.
-        compression: Parquet codec, lower case.
+        compression: codec, lower case, by the name that Paimon has for it in this format.
         zstd_level: level of the zstd codec.
         thin: without `_KEY_` columns (`data-file.thin-mode`).
         suffix_names_compression: file names end with `.<codec>.parquet`.
         target_size: where files roll.
         stats: which statistics go to the manifest.
+        format: parquet, orc or avro.
+        unit_size: encoded bytes of a row group or stripe at most, None where the table does not say.
+        named_compression: the codec by the name that it has in file names, empty if it has none.
+        parquet: layout inside Parquet files.
+        orc: layout inside ORC files.
+        levels: what differs for files of some levels.
     """
 
     prefix: str
@@ -60,6 +126,21 @@ class FileOptions:
     suffix_names_compression: bool
     target_size: int
     stats: StatsModes
+    format: str = "parquet"
+    unit_size: int | None = None
+    named_compression: str = "zst"
+    parquet: ParquetOptions = field(default_factory=ParquetOptions)
+    orc: OrcOptions = field(default_factory=OrcOptions)
+    levels: Mapping[int, FileOptions] = field(default_factory=dict)
+
+    def in_parquet(self) -> FileOptions:
+        """The same for a file that has to be Parquet, whatever the table wants."""
+        codec = self.compression if self.compression in _CODECS["parquet"] else "zstd"
+        return replace(self, format="parquet", compression=codec)
+
+    def at(self, level: int) -> FileOptions:
+        """How files of one level are written."""
+        return self.levels.get(level, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +315,11 @@ def _file_options(reader: _Reader, options: Mapping[str, str]) -> FileOptions:
         for key, mode in options.items()
         if key.startswith("fields.") and key.endswith(".stats-mode")
     }
-    return FileOptions(
+    kind = reader.text("file.format", "parquet").lower()
+    codec = reader.text("file.compression", "zstd").lower()
+    base = FileOptions(
         prefix=reader.text("data-file.prefix", "data-"),
-        compression=reader.text("file.compression", "zstd").lower(),
+        compression=codec,
         zstd_level=reader.integer("file.compression.zstd-level", 1, high=_ZSTD_LEVELS),
         thin=reader.boolean("data-file.thin-mode", default=False),
         suffix_names_compression=reader.boolean("file.suffix.include.compression", default=False),
@@ -247,6 +330,61 @@ def _file_options(reader: _Reader, options: Mapping[str, str]) -> FileOptions:
             first_columns=reader.integer("metadata.stats-keep-first-n-columns", -1),
             dense=reader.boolean("metadata.stats-dense-store", default=True),
         ),
+        named_compression=_SUFFIXES.get(codec, codec),
+        parquet=_parquet_options(reader, options),
+        orc=OrcOptions(
+            index_stride=reader.integer("orc.row.index.stride", 10_000, low=1_000),
+            block=reader.integer("orc.compress.size", 256 << 10, low=1 << 10, high=(1 << 23) - 1),
+        ),
+    )
+    return replace(_in_format(reader, base, kind, codec), levels=_levels(reader, base, kind, codec))
+
+
+def _levels(reader: _Reader, base: FileOptions, kind: str, codec: str) -> dict[int, FileOptions]:
+    """The options of the levels that have some of their own."""
+    kinds, codecs, modes = (
+        reader.by_level(f"{option}.per.level") for option in ("file.format", "file.compression", _STATS)
+    )
+    levels = {}
+    for level in sorted({*kinds, *codecs, *modes}):
+        stats = replace(base.stats, default=modes.get(level, base.stats.default))
+        own = replace(base, stats=stats)
+        levels[level] = _in_format(reader, own, kinds.get(level, kind), codecs.get(level, codec))
+    return levels
+
+
+def _in_format(reader: _Reader, options: FileOptions, kind: str, codec: str) -> FileOptions:
+    """The options with what the table says of files of this format.
+
+    Raises:
+        InvalidOption: Java Paimon or Lithify cannot write the format, or not with this codec.
+    """
+    if kind not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise InvalidOption("file.format", f"Lithify cannot write '{kind}', only {known}")
+    own = _OWN_OPTIONS[kind]
+    codec = reader.text(own.codec, codec).lower()
+    if codec not in _CODECS[kind]:
+        known = ", ".join(_CODECS[kind])
+        raise InvalidOption("file.compression", f"'{codec}' is no codec of {kind} files ({known})")
+    unit = reader.optional("file.block-size", parse_size)
+    return replace(
+        options,
+        format=kind,
+        compression=codec,
+        zstd_level=reader.integer(own.zstd_level, options.zstd_level, high=_ZSTD_LEVELS),
+        unit_size=unit if unit is not None else reader.optional(own.unit_size, _positive),
+    )
+
+
+def _parquet_options(reader: _Reader, options: Mapping[str, str]) -> ParquetOptions:
+    prefix = "parquet.enable.dictionary#"
+    columns = [key.removeprefix(prefix) for key in options if key.startswith(prefix)]
+    return ParquetOptions(
+        page=reader.optional("parquet.page.size", _positive),
+        dictionary=reader.optional("parquet.dictionary.page.size", _positive),
+        dictionaries=reader.boolean("parquet.enable.dictionary", default=True),
+        by_column={column: reader.boolean(prefix + column, default=True) for column in columns},
     )
 
 
@@ -348,6 +486,10 @@ class _Reader:
         text = self._options.get(key, default)
         return text.strip() if stripped else text
 
+    def by_level(self, key: str) -> dict[int, str]:
+        """A value for each of some levels, as in `0:avro,5:parquet`."""
+        return self.optional(key, _by_level) or {}
+
     def integer(self, key: str, default: int, low: int | None = None, high: int | None = None) -> int:
         value = self.optional(key, lambda text: _bounded(int(text), low, high))
         return default if value is None else value
@@ -371,6 +513,17 @@ def _bounded(number: int, low: int | None, high: int | None) -> int:
     if high is not None and number > high:
         raise ValueError(f"it is at most {high}")
     return number
+
+
+def _positive(text: str) -> int:
+    return _bounded(int(text), 1, None)
+
+
+def _by_level(text: str) -> dict[int, str]:
+    pairs = [pair.split(":") for pair in text.split(",") if pair.strip()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("it is written as 0:avro,5:parquet")
+    return {_bounded(int(level), 0, None): value.strip().lower() for level, value in pairs}
 
 
 def _ratio(text: str) -> float:

@@ -14,9 +14,12 @@ import pyarrow as pa
 
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from lithify.tables.paimon.formats.model import FileColumn, InputFile, Wanted
-from lithify.tables.paimon.formats.registry import Readers, format_of
+from lithify.tables.paimon.formats.names import format_of
+from lithify.tables.paimon.formats.registry import Readers
 from lithify.tables.paimon.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
 from lithify.tables.paimon.storage import Storage
+
+_LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
 _MAX_FILES_FOR_DICTIONARIES = 64
 """Files are only searched for dictionaries where there are few of them."""
@@ -68,6 +71,7 @@ class Reading:
             first_key=first or FileColumn("", self._newest.key_types[0]),
             keys=self._keys,
             piece_bytes=piece_bytes,
+            instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
         )
 
     def _dictionaries(self, files: Sequence[InputFile]) -> set[str]:

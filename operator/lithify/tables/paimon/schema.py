@@ -63,6 +63,11 @@ class Schema:
         return next(column for column in self.columns if column.name == name)
 
     @property
+    def stored_types(self) -> dict[str, ColumnType]:
+        """The types of value and system columns, by name."""
+        return {**{column.name: column.type for column in self.columns}, **SYSTEM_COLUMNS}
+
+    @property
     def key_types(self) -> tuple[ColumnType, ...]:
         """Types of the key columns."""
         return tuple(self.column(name).type for name in self.primary_key)

@@ -7,7 +7,7 @@ value columns and the two system columns (`Schema.rows_schema`), in key order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -18,10 +18,11 @@ from lithify.rewriting.order import key_at, parts_of_column
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.entries import COMPACT_SOURCE, FileMeta, Stats
+from lithify.tables.paimon.formats.model import Unwritable
 from lithify.tables.paimon.formats.registry import open_writer
 from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.outside import Outside
-from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, Schema
+from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_COLUMNS, VALUE_KIND, Schema
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import Raw, raw_of_parts
@@ -53,9 +54,11 @@ class FileTarget:
 
     def names(self) -> Iterator[str]:
         """Names for the files, in order."""
-        codec = f".{self.options.compression}" if self.options.suffix_names_compression else ""
-        stem = f"{self.options.prefix}{self.writer_id}"
-        return (f"{stem}-{number}{codec}.parquet" for number in count())
+        options = self.options
+        names_codec = options.suffix_names_compression and options.named_compression
+        codec = f".{options.named_compression}" if names_codec else ""
+        stem = f"{options.prefix}{self.writer_id}"
+        return (f"{stem}-{number}{codec}.{options.format}" for number in count())
 
 
 class KeyValueFile:
@@ -68,12 +71,10 @@ class KeyValueFile:
         self._target = target
         self._storage = storage
         self._wall_clock = wall_clock
-        self._path = target.path(name)
         self._schema = target.schema.file_schema(thin=target.options.thin)
         self._summary = _Summary(target.schema)
-        self._new_file = storage.create(self._path)
-        self._writer = open_writer(self._new_file.sink, target.options)
         self._rows_schema: pa.Schema | None = None
+        self._open()
 
     @property
     def size(self) -> int:
@@ -83,13 +84,13 @@ class KeyValueFile:
     def write(self, rows: pa.Table) -> None:
         """Adds one row group, stripe or the like."""
         self._summary.add(rows)
-        self._rows_schema = rows.schema
-        rows = rows.unify_dictionaries()
-        columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
-        pairs = zip(self._schema, columns, strict=True)
-        schema = pa.schema([field.with_type(column.type) for field, column in pairs])
         with reporting(self._path):
-            self._writer.write(pa.table(columns, schema=schema))
+            try:
+                self._writer.write(self._in_file(rows))
+            except Unwritable:
+                self._start_over_in_parquet()
+                self._writer.write(self._in_file(rows))
+        self._rows_schema = rows.schema
 
     def close(self) -> FileMeta:
         """Finishes the file and describes it."""
@@ -132,6 +133,37 @@ class KeyValueFile:
         self._writer.abort()
         self._new_file.give_up()
 
+    def _open(self) -> None:
+        self._path = self._target.path(self._name)
+        self._new_file = self._storage.create(self._path)
+        options, types = self._target.options, self._target.schema.stored_types
+        self._writer = open_writer(self._new_file.sink, options, self._path, types)
+
+    def _in_file(self, rows: pa.Table) -> pa.Table:
+        """Rows with the columns of the file."""
+        rows = rows.unify_dictionaries()
+        columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
+        pairs = zip(self._schema, columns, strict=True)
+        return pa.table(columns, schema=pa.schema([field.with_type(column.type) for field, column in pairs]))
+
+    def _start_over_in_parquet(self) -> None:
+        """Makes the file Parquet, which holds every value, with what was written of it so far.
+
+        Java reads the format that the end of a name tells, so a table may have a few files of another one.
+        """
+        written, path, file = self._writer, self._path, self._new_file
+        self._finish()
+        self._target = replace(self._target, options=self._target.options.in_parquet())
+        self._name = f"{self._name.rpartition('.')[0]}.parquet"
+        try:
+            self._open()
+            if self._rows_schema is not None:
+                with self._storage.open(path) as source:
+                    for rows in written.read_back(source, self._rows_schema):
+                        self._writer.write(self._in_file(rows))
+        finally:
+            file.give_up()
+
     def _finish(self) -> int:
         """Writes the end of the file; returns its size."""
         with reporting(self._path):
@@ -144,17 +176,21 @@ class KeyValueFile:
         thin = self._target.options.thin
         keys = [name if thin else KEY_PREFIX + name for name in schema.primary_key]
         types = {column.name: column.type for column in schema.columns}
-        value_modes = modes.of_columns(types, frozenset(keys))
-        key_modes = (
-            [value_modes[list(types).index(name)] for name in keys]
-            if thin
-            else modes.of_columns(keys, frozenset(keys))
-        )
+        by_name = self._stats_modes(frozenset(keys))
+        value_modes, key_modes = ([by_name[name] for name in names] for names in (types, keys))
         values, columns = value_stats(
             [self._column_stats(name) for name in types], types, value_modes, dense=modes.dense
         )
         key_columns = [self._column_stats(name) for name in keys]
         return key_stats(key_columns, schema.key_types, key_modes), values, columns
+
+    def _stats_modes(self, keys: frozenset[str]) -> dict[str, str]:
+        """The mode of each column of the file; in Avro files no column is special to Java."""
+        modes, names = self._target.options.stats, self._schema.names
+        if self._target.options.format == "avro":
+            return dict(zip(names, modes.of_columns(names), strict=True))
+        always = keys | SYSTEM_COLUMNS.keys()
+        return dict(zip(names, modes.of_columns(names, always), strict=True))
 
     def _column_stats(self, name: str) -> ColumnStats:
         column = self._target.schema.column(name.removeprefix(KEY_PREFIX))

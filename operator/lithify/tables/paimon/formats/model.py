@@ -65,12 +65,14 @@ class Wanted:
         first_key: the first column of the key.
         keys: rows outside this range may be left out.
         piece_bytes: how large a batch should be at most.
+        instants_are_local: whether instants in ORC files depend on time zones, which was Java's old way.
     """
 
     columns: Sequence[FileColumn]
     first_key: FileColumn
     keys: KeyRange = EVERYTHING
     piece_bytes: int = 1 << 20
+    instants_are_local: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -82,6 +84,10 @@ class Wanted:
         after, upto = self.keys.after, self.keys.upto
         least, most = (order_parts(self.first_key.type, bound)[:1] for bound in (low, high))
         return (after is None or most >= after[:1]) and (upto is None or least <= upto[:1])
+
+
+class Unwritable(Exception):
+    """A format cannot hold a value, or what writes it for us cannot write it."""
 
 
 class FormatReader(Protocol):
@@ -128,7 +134,11 @@ class FormatWriter(Protocol):
         ...
 
     def write(self, rows: pa.Table) -> None:
-        """Adds rows, as one unit of the format (a row group, a stripe) where it has any."""
+        """Adds rows, as one unit of the format (a row group, a stripe) where it has any.
+
+        Raises:
+            Unwritable: there is a value that the format cannot hold; nothing was added.
+        """
         ...
 
     def finish(self) -> int:

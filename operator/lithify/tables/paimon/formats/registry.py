@@ -6,22 +6,29 @@ which it has, whatever the table's options have become since.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
+from lithify.tables.paimon.formats.avro.reader import AvroReader
+from lithify.tables.paimon.formats.avro.writer import AvroWriter
 from lithify.tables.paimon.formats.model import FormatReader, FormatWriter
+from lithify.tables.paimon.formats.names import format_of
+from lithify.tables.paimon.formats.orc.reader import OrcReader
+from lithify.tables.paimon.formats.orc.writer import OrcWriter
 from lithify.tables.paimon.formats.parquet.reader import ParquetReader
 from lithify.tables.paimon.formats.parquet.writer import ParquetWriter
 from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.types import ColumnType
 
-READERS = {"parquet": ParquetReader}
+READERS: dict[str, Callable[[Storage, int], FormatReader]] = {
+    "parquet": ParquetReader,
+    "orc": OrcReader,
+    "avro": AvroReader,
+}
 """What reads each format, by the end of file names."""
-
-
-def format_of(name: str) -> str:
-    """The end of a file's name without the dot, for example `parquet`."""
-    return name.rpartition(".")[2]
 
 
 class Readers:
@@ -56,6 +63,12 @@ class Readers:
         return self.of(path).holds_deletes(path)
 
 
-def open_writer(sink: pa.NativeFile, options: FileOptions) -> FormatWriter:
-    """A writer of a new file."""
+def open_writer(
+    sink: pa.NativeFile, options: FileOptions, path: str, types: dict[str, ColumnType]
+) -> FormatWriter:
+    """A writer of a new file with columns of these types, in the format that its options say."""
+    if options.format == "avro":
+        return AvroWriter(sink, options, path, types)
+    if options.format == "orc":
+        return OrcWriter(sink, options)
     return ParquetWriter(sink, options)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lithify.tables.paimon.formats.parquet.statistics import footer_stats
-from lithify.tables.paimon.options import FileOptions
+from lithify.tables.paimon.options import FileOptions, ParquetOptions
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
 
@@ -94,16 +94,18 @@ def _opened(
     tells.
     """
     codec = _CODECS.get(options.compression, options.compression)
-    dictionary = [name for name in first.column_names if _gets_dictionary(first.column(name))]
+    allowed = [name for name in first.column_names if _may_have_dictionary(name, options.parquet)]
+    dictionary = [name for name in allowed if _gets_dictionary(first.column(name))]
+    page = options.parquet.page or _PAGE_BYTES
     return pq.ParquetWriter(
         sink,
         first.schema,
         compression=codec,
         compression_level=options.zstd_level if codec == "zstd" else None,
         use_dictionary=dictionary,
-        data_page_size=_PAGE_BYTES,
-        write_batch_size=_rows_per_check(first),
-        dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        data_page_size=page,
+        write_batch_size=_rows_per_check(first, page),
+        dictionary_pagesize_limit=options.parquet.dictionary or _DICTIONARY_BYTES,
         store_schema=False,
         store_decimal_as_integer=True,
         write_statistics=[field.name for field in first.schema if not pa.types.is_floating(field.type)],
@@ -121,7 +123,11 @@ def _gets_dictionary(column: pa.ChunkedArray) -> bool:
     return bool(pc.count_distinct(sample, mode="all").as_py() * _REPETITIONS <= len(sample))
 
 
-def _rows_per_check(rows: pa.Table) -> int:
+def _may_have_dictionary(column: str, options: ParquetOptions) -> bool:
+    return options.by_column.get(column, options.dictionaries)
+
+
+def _rows_per_check(rows: pa.Table, page: int) -> int:
     """After how many rows PyArrow looks at the size of a page: seldom, yet often enough for wide columns."""
     widest = max(column.nbytes for column in rows.columns) / max(1, rows.num_rows)
-    return max(1, min(_MAX_ROWS_PER_CHECK, int(_PAGE_BYTES / max(1.0, widest))))
+    return max(1, min(_MAX_ROWS_PER_CHECK, int(page / max(1.0, widest))))

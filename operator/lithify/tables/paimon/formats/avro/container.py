@@ -1,0 +1,177 @@
+"""Avro's container files: a header with the schema and the codec, then blocks of rows.
+
+Used by the reader and the writer beside this module. Follows the specification of Avro 1.11 ("Object
+Container Files"); the codecs are those of Java's library.
+"""
+
+from __future__ import annotations
+
+import bz2
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cramjam
+import pyarrow as pa
+
+MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+_CHECKSUM_BYTES = 4
+_MOST_BLOCK = 1 << 31
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file says of itself: schema, codec, the marker after every block, and where the first begins."""
+
+    schema: Schema
+    codec: str
+    sync: bytes
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHead:
+    """A block: how many rows it has, where its bytes begin, and how many they are, compressed."""
+
+    rows: int
+    start: int
+    size: int
+
+
+def new_header(schema: Schema, codec: str) -> tuple[bytes, bytes]:
+    """The bytes of a new file's header, and its marker."""
+    sync = os.urandom(_SYNC_BYTES)
+    metadata = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec.encode()}
+    pairs = [_long(len(key)) + key + _long(len(value)) + value for key, value in metadata.items()]
+    return MAGIC + _long(len(pairs)) + b"".join(pairs) + _long(0) + sync, sync
+
+
+def block(rows: int, data: bytes, sync: bytes) -> bytes:
+    """The bytes of a block of compressed rows."""
+    return _long(rows) + _long(len(data)) + data + sync
+
+
+def read_header(source: pa.NativeFile) -> Header:
+    """Reads the header of a file.
+
+    Raises:
+        EOFError: it is cut off, or no Avro file.
+    """
+    stream = _Stream(source)
+    if stream.take(len(MAGIC)) != MAGIC:
+        raise EOFError("it does not begin like one")
+    metadata: dict[bytes, bytes] = {}
+    while count := stream.long():
+        if count < 0:
+            count, _ = -count, stream.long()
+        for _ in range(count):
+            key = stream.take(stream.long())
+            metadata[key] = stream.take(stream.long())
+    sync = stream.take(_SYNC_BYTES)
+    codec = metadata.get(b"avro.codec", b"null").decode()
+    return Header(json.loads(metadata[b"avro.schema"]), codec, sync, stream.position)
+
+
+def blocks(source: pa.NativeFile, header: Header) -> Iterator[BlockHead]:
+    """The blocks of a file, whose bytes the caller may read or pass over before it asks for the next.
+
+    Raises:
+        EOFError: the file is cut off.
+    """
+    position, end = header.start, int(source.size())
+    while position < end:
+        source.seek(position)
+        stream = _Stream(source, position)
+        head = BlockHead(stream.long(), 0, stream.long())
+        if head.rows < 0 or not 0 <= head.size < _MOST_BLOCK or stream.position + head.size > end:
+            raise EOFError("a block in it is cut off")
+        yield BlockHead(head.rows, stream.position, head.size)
+        source.seek(stream.position + head.size)
+        if _Stream(source).take(_SYNC_BYTES) != header.sync:
+            raise EOFError("the marker behind a block is missing")
+        position = stream.position + head.size + _SYNC_BYTES
+
+
+def decompress(codec: str, data: bytes) -> bytes:
+    """The rows of a block.
+
+    Raises:
+        EOFError: they cannot be decompressed.
+        LookupError: the codec is not known.
+    """
+    try:
+        return _DECOMPRESS[codec](data)
+    except (cramjam.DecompressionError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:
+        raise EOFError(f"a block in it cannot be decompressed: {error}") from error
+
+
+def compress(codec: str, data: bytes, zstd_level: int) -> bytes:
+    """The bytes that a block stores."""
+    if codec == "zstandard":
+        return bytes(cramjam.zstd.compress(data, level=zstd_level))
+    if codec == "snappy":
+        return bytes(cramjam.snappy.compress_raw(data)) + zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "big")
+    if codec == "deflate":
+        packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return packer.compress(data) + packer.flush()
+    return _COMPRESS[codec](data)
+
+
+def as_array(rows: int, data: bytes) -> bytes:
+    """The rows of a block as Avro writes an array of records, which one call decodes."""
+    return (_long(rows) + data + _long(0)) if rows else _long(0)
+
+
+class _Stream:
+    """The next bytes of a file."""
+
+    def __init__(self, source: pa.NativeFile, position: int = 0) -> None:
+        self._source = source
+        self.position = position
+
+    def take(self, length: int) -> bytes:
+        data: bytes = self._source.read(length) if length >= 0 else b""
+        if len(data) != length:
+            raise EOFError("it is cut off")
+        self.position += length
+        return data
+
+    def long(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return (value >> 1) ^ -(value & 1)
+
+
+def _long(value: int) -> bytes:
+    """A whole number as Avro writes it, which is never negative here."""
+    number, parts = value << 1, bytearray()
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(parts) + bytes([number])
+
+
+def _unsnapped(data: bytes) -> bytes:
+    return bytes(cramjam.snappy.decompress_raw(data[:-_CHECKSUM_BYTES]))
+
+
+_DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "null": bytes,
+    "deflate": lambda data: zlib.decompress(data, -zlib.MAX_WBITS),
+    "snappy": _unsnapped,
+    "zstandard": lambda data: bytes(cramjam.zstd.decompress(data)),
+    "bzip2": bz2.decompress,
+    "xz": lzma.decompress,
+}
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {"null": bytes, "bzip2": bz2.compress, "xz": lzma.compress}

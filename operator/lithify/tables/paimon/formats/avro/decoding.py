@@ -1,0 +1,77 @@
+"""Decodes the rows of an Avro block into columns.
+
+Called by the reader beside this module. Rows of Avro have no places that could be computed, so this is the
+one loop over rows of a data path: fastavro's compiled one, called once for a block, as for an array of
+records. Logical types and texts are left out of the schema, so that it makes plain numbers and bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+from fastavro import parse_schema, schemaless_reader
+
+from lithify.tables.paimon.formats.avro.container import as_array
+from lithify.tables.paimon.formats.avro.schema import plain_schema
+from lithify.tables.paimon.formats.model import FileColumn
+from lithify.tables.paimon.types import ColumnType, arrow_type
+
+_WIDE = 16
+
+
+class Decoder:
+    """Decodes the blocks of one file.
+
+    Args:
+        schema: the schema in the file's header.
+        columns: the columns to hand out.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], columns: Sequence[FileColumn]) -> None:
+        self._schema = parse_schema({"type": "array", "items": plain_schema(schema)})
+        self._columns = columns
+
+    def decode(self, rows: int, data: bytes) -> pa.RecordBatch:
+        """The rows of a block.
+
+        Raises:
+            EOFError: the block is cut off.
+            LookupError: a column is missing.
+            ArrowInvalid: a value does not fit its column.
+        """
+        try:
+            records: Any = schemaless_reader(BytesIO(as_array(rows, data)), self._schema, None)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise EOFError(f"a block in it cannot be decoded: {error}") from error
+        columns = [
+            _column([record[column.name] for record in records], column.type) for column in self._columns
+        ]
+        return pa.RecordBatch.from_arrays(columns, [column.name for column in self._columns])
+
+
+def _column(values: list[Any], kind: ColumnType) -> pa.Array:
+    """Values as fastavro makes them without logical types, as a column."""
+    wanted = arrow_type(kind)
+    if kind.root == "DECIMAL":
+        return _decimals(values, wanted)
+    if kind.is_bytes:
+        return pa.array(values, pa.binary()).view(wanted)
+    if kind.is_timestamp:
+        return pa.array(values, pa.int64()).view(wanted)
+    if pa.types.is_date32(wanted) or pa.types.is_time32(wanted):
+        return pa.array(values, pa.int32()).view(wanted)
+    return pa.array(values, wanted)
+
+
+def _decimals(values: list[bytes | None], kind: pa.DataType) -> pa.Array:
+    """Unscaled values, the highest byte first, as Arrow has them: 16 bytes, the lowest first."""
+    unscaled = [0 if value is None else int.from_bytes(value, "big", signed=True) for value in values]
+    try:
+        data = b"".join(value.to_bytes(_WIDE, "little", signed=True) for value in unscaled)
+    except OverflowError as error:
+        raise pa.ArrowInvalid("a decimal has more than 38 digits") from error
+    valid = pa.array([value is not None for value in values], pa.bool_())
+    return pa.Array.from_buffers(kind, len(values), [valid.buffers()[1], pa.py_buffer(data)])

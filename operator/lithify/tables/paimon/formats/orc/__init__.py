@@ -1,0 +1,1 @@
+"""ORC: stripes, footers, and what Java and C++ hold differently of timestamps and texts."""

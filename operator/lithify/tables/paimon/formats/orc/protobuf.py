@@ -1,0 +1,79 @@
+"""Reads Protocol Buffers messages without their schemas, for the footers of ORC files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+Field: TypeAlias = int | bytes
+Message: TypeAlias = dict[int, list[Field]]
+"""Field numbers and all values of each: ints for varints and fixed widths, bytes for the rest."""
+
+_FIXED64, _BYTES, _FIXED32 = 1, 2, 5
+
+
+def parse(data: bytes) -> Message:
+    """Reads a message.
+
+    Raises:
+        EOFError: it is cut off, or not one.
+    """
+    message: Message = {}
+    for number, value in _fields(data):
+        message.setdefault(number, []).append(value)
+    return message
+
+
+def number(message: Message, field: int, default: int = 0) -> int:
+    """The last value of a number, as protobuf has it."""
+    value = message.get(field, [default])[-1]
+    return value if isinstance(value, int) else default
+
+
+def signed(message: Message, field: int) -> int | None:
+    """A number that was written as `sint64`, None if it is not there."""
+    value = message.get(field, [None])[-1]
+    return (value >> 1) ^ -(value & 1) if isinstance(value, int) else None
+
+
+def messages(message: Message, field: int) -> list[Message]:
+    """The messages inside a message."""
+    return [parse(value) for value in message.get(field, []) if isinstance(value, bytes)]
+
+
+def text(message: Message, field: int) -> str:
+    """A text, empty if it is not there."""
+    value = message.get(field, [b""])[-1]
+    return value.decode() if isinstance(value, bytes) else ""
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Field]]:
+    position = 0
+    while position < len(data):
+        key, position = _varint(data, position)
+        kind = key & 7
+        if kind == 0:
+            value, position = _varint(data, position)
+            yield key >> 3, value
+            continue
+        if kind == _BYTES:
+            length, position = _varint(data, position)
+        else:
+            length = {_FIXED64: 8, _FIXED32: 4}.get(kind, len(data) + 1)
+        chunk = data[position : position + length]
+        if len(chunk) < length:
+            raise EOFError("a message in it is cut off")
+        position += length
+        yield key >> 3, chunk if kind == _BYTES else int.from_bytes(chunk, "little")
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while position < len(data):
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise EOFError("a number in it is cut off")

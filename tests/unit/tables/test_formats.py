@@ -1,0 +1,348 @@
+"""ORC and Avro files come back as they were, say the same of themselves as Parquet, and refuse damage."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.orc as orc
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from lithify.errors import CorruptTable, MissingFile
+from lithify.tables.paimon.formats.avro.container import blocks, read_header
+from lithify.tables.paimon.formats.model import InputFile
+from lithify.tables.paimon.formats.orc.footers import OrcFooters
+from lithify.tables.paimon.formats.orc.time_zones import provide
+from lithify.tables.paimon.formats.orc.values import as_java_reads, unwrapped
+from lithify.tables.paimon.formats.registry import Readers
+from lithify.tables.paimon.reader import FileRun
+from lithify.tables.paimon.types import Raw, parse_type
+from unit.tables.atomic import ATOMICS, Atomic
+from unit.tables.files import input_file, local_storage, open_file, read, reading, table_of, write
+from unit.tables.manifests import schema
+
+PROPERTY = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+FORMATS = ["orc", "avro"]
+SIMPLE = schema([("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")], ["id"])
+EVERY_TYPE = schema(
+    [("id", "INT NOT NULL"), *((f"c{n}", atomic.text) for n, atomic in enumerate(ATOMICS))], ["id"]
+)
+EARLY = datetime(1969, 12, 31, 23, 59, 59, 1)
+STATS = {"metadata.stats-mode": "full", "metadata.stats-dense-store": "false"}
+CODECS = [
+    *(("orc", codec) for codec in ("zstd", "snappy", "zlib", "lz4", "none")),
+    *(("avro", codec) for codec in ("zstd", "zstandard", "snappy", "deflate", "bzip2", "xz", "null")),
+]
+
+
+def simple_rows(*ids: int) -> list[dict[str, Any]]:
+    return [{"id": number, "name": f"name {number}", "price": None} for number in ids]
+
+
+def large_rows(start: int) -> list[dict[str, Any]]:
+    """Rows that do not compress well, and fill more than a block."""
+    numbers = range(start, start + 10_000)
+    return [{"id": n, "name": sha256(str(n).encode()).hexdigest(), "price": None} for n in numbers]
+
+
+def plain(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"_SEQUENCE_NUMBER": 1, "_VALUE_KIND": 0, **row} for row in rows]
+
+
+def fits_orc(atomic: Atomic, raw: Raw) -> bool:
+    """ORC files have no microseconds before 1970, and no spaces at the end of CHAR."""
+    if atomic.column.is_timestamp and atomic.column.precision > 3 and isinstance(raw, int):
+        return raw >= 0 or raw % 1000 == 0
+    return atomic.column.root != "CHAR" or not isinstance(raw, bytes) or not raw.endswith(b" ")
+
+
+@st.composite
+def rows_of_every_type(draw: st.DrawFn, longest: int = 10_000) -> list[dict[str, Any]]:
+    """Rows of texts of some length at most: beyond a limit Parquet has no statistics."""
+
+    def fits(atomic: Atomic) -> Callable[[Raw], bool]:
+        return lambda raw: fits_orc(atomic, raw) and not (isinstance(raw, bytes) and len(raw) > longest)
+
+    row = st.tuples(*(st.none() | atomic.raws.filter(fits(atomic)) for atomic in ATOMICS))
+    raws = draw(st.lists(row, min_size=1, max_size=4))
+    return [
+        {
+            "id": number,
+            **{
+                f"c{n}": None if raw is None else atomic.python(raw)
+                for n, (atomic, raw) in enumerate(zip(ATOMICS, values, strict=True))
+            },
+        }
+        for number, values in enumerate(raws)
+    ]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", FORMATS)
+class TestEveryType:
+    @PROPERTY
+    @given(rows=rows_of_every_type(), parts=st.integers(1, 3), thin=st.booleans())
+    def test_comes_back(
+        self, tmp_path: Path, kind: str, rows: list[dict[str, Any]], parts: int, thin: bool
+    ) -> None:
+        groups = [group for group in (rows[start::parts] for start in range(parts)) if group]
+        options = {"file.format": kind, "data-file.thin-mode": str(thin).lower()}
+        meta = write(tmp_path, EVERY_TYPE, groups, options)
+        assert meta.name.endswith(f".{kind}")
+        assert read([input_file(tmp_path, meta)], [EVERY_TYPE]) == [r for g in groups for r in plain(g)]
+
+    @PROPERTY
+    @given(rows=rows_of_every_type(longest=1_000), parts=st.integers(1, 2))
+    def test_has_the_statistics_that_it_has_in_parquet(
+        self, tmp_path: Path, kind: str, rows: list[dict[str, Any]], parts: int
+    ) -> None:
+        groups = [group for group in (rows[start::parts] for start in range(parts)) if group]
+        parquet, other = (
+            write(tmp_path, EVERY_TYPE, groups, {"file.format": form, **STATS}) for form in ("parquet", kind)
+        )
+        assert other.value_stats == parquet.value_stats
+        assert other.key_stats == parquet.key_stats
+        assert (other.min_key, other.max_key, other.rows) == (parquet.min_key, parquet.max_key, parquet.rows)
+
+
+@pytest.mark.parametrize(("kind", "codec"), CODECS, ids=" ".join)
+def test_codecs(tmp_path: Path, kind: str, codec: str) -> None:
+    rows = simple_rows(*range(3_000))
+    meta = write(tmp_path, SIMPLE, [rows], {"file.format": kind, "file.compression": codec})
+    assert read([input_file(tmp_path, meta)], [SIMPLE]) == plain(rows)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+class TestFiles:
+    def test_written_parts_are_read_back(self, tmp_path: Path, kind: str) -> None:
+        file = open_file(tmp_path, SIMPLE, {"file.format": kind})
+        parts = [table_of(SIMPLE, simple_rows(*range(n, n + 2_000)), ["name"]) for n in (0, 2_000)]
+        for part in parts:
+            file.write(part)
+        back = pa.concat_tables(file.read_back()).unify_dictionaries()
+        assert back.schema == parts[0].schema
+        assert back.to_pylist() == pa.concat_tables(parts).to_pylist()
+        file.abort()
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("rows", [0, 1, 5_000])
+    def test_an_aborted_file_is_deleted(self, tmp_path: Path, kind: str, rows: int) -> None:
+        file = open_file(tmp_path, SIMPLE, {"file.format": kind})
+        if rows:
+            file.write(table_of(SIMPLE, simple_rows(*range(rows))))
+        file.abort()
+        del file
+        gc.collect()
+        assert not list(tmp_path.iterdir())
+
+    def test_the_size_grows_with_every_part(self, tmp_path: Path, kind: str) -> None:
+        file = open_file(tmp_path, SIMPLE, {"file.format": kind})
+        sizes = []
+        for start in (0, 10_000, 20_000):
+            file.write(table_of(SIMPLE, large_rows(start)))
+            sizes.append(file.size)
+        assert sizes == sorted(set(sizes))
+        assert 0.5 < sizes[-1] / file.close().size < 2
+
+    @pytest.mark.parametrize(("kinds", "holds"), [([0, 2], False), ([0, 3], True), ([1, 2], True)])
+    def test_deletes_are_found(self, tmp_path: Path, kind: str, kinds: list[int], holds: bool) -> None:
+        rows = [{**row, "_VALUE_KIND": k} for row, k in zip(simple_rows(1, 2), kinds, strict=True)]
+        meta = write(tmp_path, SIMPLE, [rows], {"file.format": kind})
+        assert Readers(local_storage()).hold_deletes(f"{tmp_path}/{meta.name}") is holds
+
+    def test_pieces_are_small(self, tmp_path: Path, kind: str) -> None:
+        rows = [{"id": n, "name": f"{n:01000}", "price": None} for n in range(4_000)]
+        files = [input_file(tmp_path, write(tmp_path, SIMPLE, [rows], {"file.format": kind}))]
+        pieces = list(FileRun(files, reading(files, [SIMPLE], ["id"])).pieces(200_000))
+        assert max(piece.rows.nbytes for piece in pieces) <= 300_000
+        assert sum(piece.rows.num_rows for piece in pieces) == 4_000
+
+    def test_formats_mix(self, tmp_path: Path, kind: str) -> None:
+        old = write(tmp_path / "old", SIMPLE, [simple_rows(1)], {"file.format": kind})
+        other = write(tmp_path / "other", SIMPLE, [simple_rows(2)])
+        files = [input_file(tmp_path / "old", old), input_file(tmp_path / "other", other)]
+        assert read(files, [SIMPLE]) == plain(simple_rows(1, 2))
+
+    @pytest.mark.parametrize("rows", [1_999, 2_001, 0])
+    def test_rows_other_than_promised(self, tmp_path: Path, kind: str, rows: int) -> None:
+        meta = write(tmp_path, SIMPLE, [simple_rows(*range(2_000))], {"file.format": kind})
+        path = f"{tmp_path}/{meta.name}"
+        with pytest.raises(CorruptTable) as caught:
+            read([InputFile(path, meta.size, rows, 0, 0)], [SIMPLE])
+        assert caught.value.path == path
+
+    @pytest.mark.parametrize("kept", [0, 1, 3, 20, 0.5, 0.9, -1, -20], ids=str)
+    def test_a_file_that_is_cut_off(self, tmp_path: Path, kind: str, kept: float) -> None:
+        meta = write(tmp_path, SIMPLE, [simple_rows(*range(20_000))], {"file.format": kind})
+        path = tmp_path / meta.name
+        content = path.read_bytes()
+        path.write_bytes(content[: int(len(content) * kept) if 0 < kept < 1 else int(kept)])
+        with pytest.raises(CorruptTable) as caught:
+            read([input_file(tmp_path, meta)], [SIMPLE])
+        assert caught.value.path == str(path)
+        assert not isinstance(caught.value, MissingFile)
+
+    def test_a_file_that_is_gone(self, tmp_path: Path, kind: str) -> None:
+        meta = write(tmp_path, SIMPLE, [simple_rows(1)], {"file.format": kind})
+        (tmp_path / meta.name).unlink()
+        with pytest.raises(MissingFile):
+            read([input_file(tmp_path, meta)], [SIMPLE])
+
+
+class TestOrc:
+    def test_columns_have_the_ids_that_java_gives_them(self, tmp_path: Path) -> None:
+        meta = write(tmp_path, SIMPLE, [simple_rows(1)], {"file.format": "orc"})
+        fields = orc.ORCFile(tmp_path / meta.name).schema
+        assert {field.name: field.metadata[b"paimon.id"] for field in fields} == {
+            "_KEY_id": b"1073741823",
+            "_SEQUENCE_NUMBER": b"2147483646",
+            "_VALUE_KIND": b"2147483645",
+            "id": b"0",
+            "name": b"1",
+            "price": b"2",
+        }
+
+    def test_a_write_is_a_stripe(self, tmp_path: Path) -> None:
+        groups = [large_rows(0), large_rows(10_000)]
+        meta = write(tmp_path, SIMPLE, groups, {"file.format": "orc"})
+        assert orc.ORCFile(tmp_path / meta.name).nstripes == 2
+
+    @pytest.mark.parametrize("codec", ["zstd", "snappy", "zlib", "lz4", "none"])
+    def test_footers_tell_what_pyarrow_tells(self, tmp_path: Path, codec: str) -> None:
+        groups = [large_rows(0), large_rows(10_000)]
+        meta = write(tmp_path, SIMPLE, groups, {"file.format": "orc", "file.compression": codec})
+        path = tmp_path / meta.name
+        footer, theirs = OrcFooters(local_storage()).of(str(path)), orc.ORCFile(path)
+        assert footer.rows == theirs.nrows == 20_000
+        assert [rows for _, rows in footer.stripes] == [10_000, 10_000]
+        assert set(footer.columns) == set(theirs.schema.names)
+        assert footer.time_zone == "GMT"
+        assert footer.columns["id"].integers == (0, 19_999)
+        assert footer.columns["name"].text_bytes == 20_000 * 64
+        assert footer.columns["price"].has_null
+
+    @pytest.mark.parametrize("parts", [0, 1, 2], ids="after {} writes".format)
+    def test_microseconds_before_1970_make_a_file_parquet(self, tmp_path: Path, parts: int) -> None:
+        stamped = schema([("id", "INT NOT NULL"), ("name", "STRING"), ("at", "TIMESTAMP(6)")], ["id"])
+        file = open_file(tmp_path, stamped, {"file.format": "orc", "file.compression": "zlib"})
+        rows = [
+            {"id": n, "name": "x" if n % 2 else None, "at": datetime(1969, 12, 31) if n < parts else EARLY}
+            for n in range(parts + 2)
+        ]
+        for row in rows:
+            file.write(table_of(stamped, [row], ["name"]))
+        meta = file.close()
+        assert [path.name for path in tmp_path.iterdir()] == [meta.name] == ["data-writer-0.parquet"]
+        assert read([input_file(tmp_path, meta)], [stamped]) == plain(rows)
+        assert (meta.rows, meta.value_stats.null_counts) == (parts + 2, (0, (parts + 3) // 2, 0))
+
+    @pytest.mark.parametrize(("there", "known"), [(True, False), (False, True), (False, False)])
+    def test_time_zones_are_provided_where_there_are_none(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool, known: bool
+    ) -> None:
+        monkeypatch.delenv("TZDIR", raising=False)
+        if known:
+            monkeypatch.setenv("TZDIR", "/elsewhere")
+        if there:
+            (tmp_path / "GMT").touch()
+        provide(tmp_path)
+        told = os.environ.get("TZDIR")
+        if there:
+            assert told is None
+        elif known:
+            assert told == "/elsewhere"
+        else:
+            assert told is not None
+            assert (Path(told) / "GMT").exists()
+
+    def test_padded_texts_are_trimmed(self) -> None:
+        column = pa.array(["a  ", " b", "", None, "   "])
+        assert as_java_reads(column, parse_type("CHAR(3)"), None).to_pylist() == ["a", " b", "", None, ""]
+
+
+class TestWrappedTimestamps:
+    """Timestamps are read as nanoseconds that may have wrapped around 64 bits."""
+
+    @given(micros=st.integers(-62_167_219_200_000_000, 253_402_300_799_999_999))
+    def test_every_microsecond_of_ten_thousand_years(self, micros: int) -> None:
+        wrapped = (micros * 1_000 + 2**63) % 2**64 - 2**63
+        column = pa.array([wrapped, None], pa.int64()).view(pa.timestamp("ns"))
+        assert unwrapped(column, pa.timestamp("us")).view(pa.int64()).to_pylist() == [micros, None]
+
+    @given(nanos=st.integers(-(2**63), 2**63 - 1))
+    def test_digits_below_the_microsecond_are_no_wrap(self, nanos: int) -> None:
+        """Where the footer says that nothing wrapped, other digits are an error, not another millennium."""
+        assume(nanos % 1_000)
+        column = pa.array([nanos], pa.int64()).view(pa.timestamp("ns"))
+        with pytest.raises(pa.ArrowInvalid):
+            unwrapped(column, pa.timestamp("us"), (0, 1_000))
+
+
+class TestAvro:
+    def test_another_reader_finds_the_same_in_it(self, tmp_path: Path) -> None:
+        rows = simple_rows(*range(10_000))
+        meta = write(tmp_path, SIMPLE, [rows], {"file.format": "avro"})
+        with (tmp_path / meta.name).open("rb") as file:
+            reader = fastavro.reader(file)
+            found: list[Any] = list(reader)
+        assert [{name: row[name] for name in ("id", "name", "price")} for row in found] == rows
+        assert reader.metadata["avro.codec"] == "zstandard"
+
+    def test_the_schema_is_that_of_java(self, tmp_path: Path) -> None:
+        meta = write(tmp_path, SIMPLE, [simple_rows(1)], {"file.format": "avro"})
+        with pa.OSFile(str(tmp_path / meta.name)) as source:
+            stored = read_header(source).schema
+        decimal = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+        assert (stored["namespace"], stored["name"]) == ("org.apache.paimon.avro.generated", "record")
+        assert stored["fields"] == [
+            {"name": "_KEY_id", "type": "int"},
+            {"name": "_SEQUENCE_NUMBER", "type": "long"},
+            {"name": "_VALUE_KIND", "type": "int"},
+            {"name": "id", "type": "int"},
+            {"name": "name", "type": ["null", "string"], "default": None},
+            {"name": "price", "type": ["null", decimal], "default": None},
+        ]
+
+    def test_blocks_are_as_large_as_those_of_java(self, tmp_path: Path) -> None:
+        options = {"file.format": "avro", "file.compression": "null"}
+        meta = write(tmp_path, SIMPLE, [simple_rows(*range(20_000))], options)
+        with pa.OSFile(str(tmp_path / meta.name)) as source:
+            sizes = [block.size for block in blocks(source, read_header(source))]
+        assert max(sizes) <= 64_000
+        assert median(sizes) > 60_000
+
+    def test_a_row_larger_than_a_block_has_one_of_its_own(self, tmp_path: Path) -> None:
+        rows = [{"id": n, "name": "x" * 200_000, "price": None} for n in range(3)]
+        meta = write(tmp_path, SIMPLE, [rows], {"file.format": "avro"})
+        with pa.OSFile(str(tmp_path / meta.name)) as source:
+            assert [block.rows for block in blocks(source, read_header(source))] == [1, 1, 1]
+        assert read([input_file(tmp_path, meta)], [SIMPLE]) == plain(rows)
+
+    def test_a_null_that_must_not_be(self, tmp_path: Path) -> None:
+        strict = schema([("id", "INT NOT NULL"), ("n", "INT NOT NULL")], ["id"])
+        file = open_file(tmp_path, strict, {"file.format": "avro"})
+        with pytest.raises(CorruptTable):
+            file.write(table_of(strict, [{"id": 1, "n": None}]))
+        file.abort()
+
+    def test_bytes_that_are_overwritten(self, tmp_path: Path) -> None:
+        meta = write(tmp_path, SIMPLE, [large_rows(0)], {"file.format": "avro"})
+        path = tmp_path / meta.name
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2 : len(content) // 2 + 400] = b"\xff" * 400
+        path.write_bytes(content)
+        with pytest.raises(CorruptTable) as caught:
+            read([input_file(tmp_path, meta)], [SIMPLE])
+        assert caught.value.path == str(path)
