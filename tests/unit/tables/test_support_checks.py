@@ -116,8 +116,8 @@ def test_all_refusals_come_sorted_by_name() -> None:
 
 
 def test_a_refusal_reads_as_a_clause_and_names_what_would_do() -> None:
-    (refusal,) = check_options({"file.format.per.level": "0:avro"})
-    assert str(refusal).startswith("option file.format.per.level = 0:avro (accepted: empty): other formats")
+    (refusal,) = check_options({"scan.fallback-branch": "b"})
+    assert str(refusal).startswith("option scan.fallback-branch = b (accepted: empty): readers look into")
 
 
 @pytest.mark.parametrize(

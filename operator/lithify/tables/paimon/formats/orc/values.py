@@ -1,7 +1,7 @@
 """Values that Java's ORC files hold in another form than Arrow reads or writes.
 
 Called by the reader and the writer beside this module. Pure. What Java does was seen by running it
-(docs/design/0015-formats.md).
+(docs/design/0017-formats.md).
 """
 
 from __future__ import annotations
