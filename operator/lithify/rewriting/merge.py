@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.rewriting.offsets import concat, take
 from lithify.rewriting.order import IntPart, concat_parts, rank_rows
 from lithify.rewriting.runs import KeyedPiece, Piece, RunCursor
 from lithify.rewriting.spec import MergeSpec
@@ -37,7 +38,7 @@ def merge_cursors(cursors: Sequence[RunCursor], spec: MergeSpec, *, last_pass: b
     """
     while live := _filled(cursors):
         horizon = min(cursor.horizon for cursor in live)
-        yield _merge_round(
+        yield from _merge_round(
             [piece for cursor in live for piece in cursor.take_upto(horizon)], spec, last_pass=last_pass
         )
 
@@ -68,10 +69,11 @@ class _Groups:
         return np.append(self.starts[1:], len(self.order))
 
 
-def _merge_round(taken: list[KeyedPiece], spec: MergeSpec, *, last_pass: bool) -> Piece:
+def _merge_round(taken: list[KeyedPiece], spec: MergeSpec, *, last_pass: bool) -> Iterator[Piece]:
     """One record a key out of the rows of a round; the payload is gathered once, at the end."""
     if len(taken) == 1:
-        return _without_retracted(taken[0].piece, spec) if last_pass else taken[0].piece
+        yield _without_retracted(taken[0].piece, spec) if last_pass else taken[0].piece
+        return
     taken.sort(key=lambda piece: -piece.piece.oldest_run)
     groups = _group_by_key(rank_rows(concat_parts([piece.keys for piece in taken])))
     rows = _concat([piece.piece for piece in taken])
@@ -80,8 +82,12 @@ def _merge_round(taken: list[KeyedPiece], spec: MergeSpec, *, last_pass: bool) -
     if last_pass:
         kept = ~_doomed(spec.retracts(rows.rows)[winners], merged, spec)
         winners, merged = winners[kept], None
-    gathered = pc.take(rows.rows, pa.array(winners), boundscheck=False)
-    return Piece(gathered, rows.run_numbers[winners], merged=merged)
+    runs, start = rows.run_numbers[winners], 0
+    for gathered in take(rows.rows, winners, taken[0].piece.rows.schema):
+        stop = start + gathered.num_rows
+        flags = None if merged is None else merged[start:stop]
+        yield Piece(gathered, runs[start:stop], merged=flags)
+        start = stop
 
 
 def _group_by_key(ranks: IntPart) -> _Groups:
@@ -162,7 +168,7 @@ def _concat(pieces: Sequence[Piece]) -> Piece:
     if any(piece.merged is not None for piece in pieces):
         merged = np.concatenate([_flags(piece) for piece in pieces])
     return Piece(
-        rows=pa.concat_batches([piece.rows for piece in pieces]),
+        rows=concat([piece.rows for piece in pieces]),
         run=np.concatenate([piece.run_numbers for piece in pieces]),
         merged=merged,
     )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from lithify.errors import CorruptTable, MissingFile, OutOfMemory, StorageError
+from lithify.rewriting.offsets import MOST_BYTES
 
 
 @contextmanager
@@ -30,6 +31,9 @@ def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.Reco
     pending: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
+        if pending and size + batch.nbytes > MOST_BYTES:
+            yield pa.concat_batches(pending)
+            pending, size = [], 0
         pending.append(batch)
         size += batch.nbytes
         if size >= enough:
