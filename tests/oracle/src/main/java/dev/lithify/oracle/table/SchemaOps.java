@@ -70,10 +70,12 @@ public final class SchemaOps {
             case "set_option" -> SchemaChange.setOption(text(value, 0), text(value, 1));
             case "remove_option" -> SchemaChange.removeOption(value.asText());
             case "add_column" -> addColumn(change.object("add_column"));
-            case "drop_column" -> SchemaChange.dropColumn(value.asText());
-            case "rename_column" -> SchemaChange.renameColumn(text(value, 0), text(value, 1));
-            case "update_type" -> SchemaChange.updateColumnType(text(value, 0), TypeText.parse(value.get(1)));
-            case "update_nullability" -> SchemaChange.updateColumnNullability(text(value, 0), value.get(1).asBoolean());
+            case "drop_column" -> SchemaChange.dropColumn(path(value.asText()));
+            case "rename_column" -> SchemaChange.renameColumn(path(text(value, 0)), text(value, 1));
+            case "update_type" -> SchemaChange.updateColumnType(
+                    path(text(value, 0)), TypeText.parse(value.get(1)), false);
+            case "update_nullability" -> SchemaChange.updateColumnNullability(
+                    path(text(value, 0)), value.get(1).asBoolean());
             case "update_comment" -> SchemaChange.updateColumnComment(text(value, 0), text(value, 1));
             case "move" -> SchemaChange.updateColumnPosition(
                     move(change.object("move"), change.object("move").text("name")));
@@ -84,7 +86,14 @@ public final class SchemaOps {
     private static SchemaChange addColumn(Args column) {
         String name = column.text("name");
         DataType type = TypeText.parse(column.node("type"));
-        return SchemaChange.addColumn(name, type, column.findText("comment").orElse(null), move(column, name));
+        String[] path = path(name);
+        return SchemaChange.addColumn(
+                path, type, column.findText("comment").orElse(null), move(column, path[path.length - 1]));
+    }
+
+    /** Dots lead to the parts of nested columns; Paimon calls those of arrays and maps element and value. */
+    private static String[] path(String name) {
+        return name.split("\\.");
     }
 
     private static Move move(Args place, String name) {
