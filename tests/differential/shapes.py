@@ -41,6 +41,23 @@ def timestamps(digits: int, first: int = 1960) -> Value:
     return value
 
 
+def nanos(digits: int) -> Value:
+    """Timestamps of more than microseconds; one in four lies where int64 nanoseconds cannot reach."""
+
+    def value(random: Random) -> str:
+        year = random.choice([1, 1677, 2262, 9999]) if random.random() < 0.25 else random.randint(1900, 2100)
+        fraction = f"{random.randint(0, 10**9 - 1):09d}"[:digits].rstrip("0")
+        time = f"{year:04d}-12-31T23:{random.randint(0, 59):02d}:59"
+        return f"{time}.{fraction}" if fraction else time
+
+    return value
+
+
+def variants(random: Random) -> Any:
+    number = random.randint(-(2**40), 2**40)
+    return random.choice([number, "text", [1, number], {"a": number, "b": {"c": [None, True]}}, {}])
+
+
 def dates(random: Random) -> str:
     return (date(1965, 1, 1) + timedelta(days=random.randint(0, 40_000))).isoformat()
 
@@ -75,14 +92,76 @@ VALUES: dict[str, Value] = {
     "TIMESTAMP(6)": timestamps(6),
     "TIMESTAMP(3) WITH LOCAL TIME ZONE": timestamps(3),
     "TIMESTAMP(6) WITH LOCAL TIME ZONE": timestamps(6),
+    "VARIANT": variants,
+    "TIMESTAMP(7)": nanos(7),
+    "TIMESTAMP(9)": nanos(9),
+    "TIMESTAMP(9) WITH LOCAL TIME ZONE": nanos(9),
 }
 
+_NANOS = ("TIMESTAMP(7", "TIMESTAMP(9")
+AVRO_VALUES = {kind: value for kind, value in VALUES.items() if kind != "VARIANT" and kind[:11] not in _NANOS}
+"""What may be in files of every format."""
 ORC_VALUES: dict[str, Value] = {
-    **{kind: value for kind, value in VALUES.items() if not kind.startswith("TIMESTAMP(6)")},
+    **{kind: value for kind, value in AVRO_VALUES.items() if not kind.startswith("TIMESTAMP(6)")},
     "TIMESTAMP(5)": timestamps(5, 1970),
     "TIMESTAMP(5) WITH LOCAL TIME ZONE": timestamps(5, 1970),
 }
 """What may be in ORC files: PyArrow cannot write microseconds before 1970 to them."""
+
+
+NESTED = [
+    "ARRAY<INT>",
+    "ARRAY<STRING NOT NULL>",
+    "ARRAY<TIMESTAMP(9)>",
+    "ARRAY<DECIMAL(9, 2)>",
+    "ARRAY<DECIMAL(38, 10)>",
+    "ARRAY<DOUBLE>",
+    "ARRAY<ARRAY<BYTES>>",
+    "MAP<STRING, BIGINT>",
+    "MAP<INT NOT NULL, ARRAY<STRING>>",
+    "MAP<DATE, ROW<a INT, b STRING>>",
+    "MULTISET<STRING>",
+    "ROW<a INT, b STRING>",
+    "ROW<a BIGINT NOT NULL, r ROW<x TIMESTAMP(3), y DATE>>",
+    "ARRAY<ROW<key INT, m MAP<STRING, ROW<z ARRAY<TINYINT>>>>>",
+    "ARRAY<VARIANT>",
+]
+
+
+def value_of(written: Any) -> Value:
+    """Values of a type as schema files have it, null now and then."""
+    if isinstance(written, str):
+        atomic = {**ORC_VALUES, **VALUES}[written.removesuffix(" NOT NULL")]
+        return atomic if written.endswith("NOT NULL") else _or_null(atomic)
+    root, _, suffix = written["type"].partition(" ")
+    if root == "ROW":
+        fields = [value_of(field["type"]) for field in written["fields"]]
+        value = _record(fields)
+    elif root == "ARRAY":
+        value = _several(value_of(written["element"]))
+    else:
+        count = integers(1, 9)
+        key, item = (
+            (written["key"], value_of(written["value"])) if root == "MAP" else (written["element"], count)
+        )
+        value = _pairs(VALUES[key.removesuffix(" NOT NULL")], item)
+    return value if suffix else _or_null(value)
+
+
+def _or_null(value: Value) -> Value:
+    return lambda random: None if random.random() < 0.1 else value(random)
+
+
+def _record(fields: list[Value]) -> Value:
+    return lambda random: [field(random) for field in fields]
+
+
+def _several(element: Value) -> Value:
+    return lambda random: [element(random) for _ in range(random.randint(0, 3))]
+
+
+def _pairs(key: Value, item: Value) -> Value:
+    return lambda random: [list(pair) for pair in {key(random): item(random) for _ in range(3)}.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +179,7 @@ class Shape:
         rows: rows a commit.
         deletes: share of rows that are deletes.
         compacted: after which commits Java compacts (with a low trigger).
-        changes: schema changes, by the commit before which they happen.
+        changes: schema changes, by the commit before which they happen; one, or several.
     """
 
     name: str
@@ -113,7 +192,7 @@ class Shape:
     rows: int = 120
     deletes: float = 0.1
     compacted: tuple[int, ...] = (3,)
-    changes: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    changes: Mapping[int, Mapping[str, Any] | list[Mapping[str, Any]]] = field(default_factory=dict)
 
     def make(self, oracle: Oracle, warehouse: Path) -> Table:
         """Creates the table and plays its history."""
@@ -131,26 +210,37 @@ class Shape:
         keys = sorted({self._key(random) for _ in range(self.key_values)}, key=repr)
         for commit in range(self.commits):
             if commit in self.changes:
-                oracle.alter_table(table, self.changes[commit])
-            schema = {column["name"]: column["type"] for column in oracle.schema(table)["fields"]}
+                changes = self.changes[commit]
+                oracle.alter_table(table, *(changes if isinstance(changes, list) else [changes]))
+            schema = {column["name"]: value_of(column["type"]) for column in oracle.schema(table)["fields"]}
+            sequence = self.options.get("sequence.field", "").split(",")
+            schema = {n: _without_nan(v) if n in sequence else v for n, v in schema.items()}
             oracle.write(table, [self._row(random, keys, schema) for _ in range(self.rows)])
             if commit in self.compacted:
                 oracle.compact(table, full=False, options={"num-sorted-run.compaction-trigger": "3"})
         return table
 
     def _key(self, random: Random) -> tuple[Any, ...]:
-        return tuple(VALUES[kind](random) for kind in self.key.values())
+        """A key; without -0.0 among several columns: Java's writers sort it before the 0.0 it equals."""
+        key = tuple(_without_nan(VALUES[kind])(random) for kind in self.key.values())
+        return key if len(key) == 1 else tuple(0.0 if part == "-0.0" else part for part in key)
 
-    def _row(self, random: Random, keys: list[tuple[Any, ...]], schema: Mapping[str, str]) -> Row:
+    def _row(self, random: Random, keys: list[tuple[Any, ...]], schema: Mapping[str, Value]) -> Row:
         """A row with the columns of the schema in their order."""
         kind = "-D" if random.random() < self.deletes else random.choice(["+I", "+U"])
         fixed = dict(zip(self.key, random.choice(keys), strict=True))
         fixed.update({name: random.choice(pool) for name, (_, pool) in self.partition.items()})
-        return [kind, *(fixed[name] if name in fixed else _draw(random, schema[name]) for name in schema)]
+        return [kind, *(fixed[name] if name in fixed else schema[name](random) for name in schema)]
 
 
-def _draw(random: Random, kind: str) -> Any:
-    return None if random.random() < 0.1 else {**ORC_VALUES, **VALUES}[kind](random)
+def _without_nan(value: Value) -> Value:
+    """What keys and sequence fields may have: NaN there is refused."""
+
+    def ordered(random: Random) -> Any:
+        drawn = value(random)
+        return 0.0 if drawn == "NaN" else drawn
+
+    return ordered
 
 
 KEYS = [
@@ -163,6 +253,12 @@ KEYS = [
     Shape("key: timestamp millis", {"at": "TIMESTAMP(3)"}),
     Shape("key: timestamp micros, local zone", {"at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}),
     Shape("key: bytes", {"id": "BYTES"}),
+    Shape("key: timestamp nanos", {"at": "TIMESTAMP(9)"}),
+    Shape("key: double", {"id": "DOUBLE"}),
+    Shape("key: float and int", {"id": "FLOAT", "n": "TINYINT"}),
+    Shape(
+        "key: int and timestamp nanos, local zone", {"id": "INT", "at": "TIMESTAMP(9) WITH LOCAL TIME ZONE"}
+    ),
     Shape("key: boolean, smallint, varchar", {"a": "BOOLEAN", "b": "SMALLINT", "c": "VARCHAR(20)"}),
     Shape("key: all columns", {"a": "SMALLINT", "b": "STRING"}, values={}),
     Shape(
@@ -173,6 +269,20 @@ KEYS = [
 
 TYPES = [
     Shape("every type", values={f"c{number}": kind for number, kind in enumerate(VALUES)}, rows=60),
+    Shape(
+        "every kind of nesting",
+        values={
+            **{f"c{number}": kind for number, kind in enumerate(NESTED)},
+            "key": "STRING",
+            "element": "INT",
+        },
+        rows=60,
+    ),
+    Shape(
+        "nesting, not dense",
+        values={"n": "ARRAY<INT>", "v": "INT"},
+        options={"metadata.stats-dense-store": "false"},
+    ),
 ]
 
 PARTITIONS = [
@@ -216,6 +326,18 @@ OPTIONS = [
     ),
     _tuned("small manifests", manifest__target_file_size="4 kb", manifest__compression="snappy"),
     Shape("ignore-delete", options={"ignore-delete": "true"}, deletes=0.4, key_values=60),
+    Shape(
+        "sequence field: timestamp nanos",
+        values={"v": "STRING", "at": "TIMESTAMP(9)"},
+        options={"sequence.field": "at"},
+        key_values=80,
+    ),
+    Shape(
+        "sequence fields: double and float, descending",
+        values={"v": "STRING", "a": "DOUBLE", "b": "FLOAT"},
+        options={"sequence.field": "a,b", "sequence.field.sort-order": "descending"},
+        key_values=80,
+    ),
     Shape("sequence field", options={"sequence.field": "n"}, key_values=80),
     Shape(
         "sequence fields, descending",
@@ -245,6 +367,50 @@ CHANGES = [
         "string made longer",
         values={"v": "VARCHAR(20)", "n": "BIGINT"},
         changes={4: {"update_type": ["v", "STRING"]}},
+    ),
+    Shape(
+        "columns moved and widened, keys among them",
+        {"id": "INT", "at": "TIMESTAMP(9)"},
+        values={"v": "INT", "n": "DECIMAL(9, 2)", "d": "FLOAT"},
+        changes={
+            2: [{"move": {"name": "v", "first": True}}, {"update_type": ["v", "BIGINT"]}],
+            4: [{"update_type": ["n", "DECIMAL(38, 10)"]}, {"update_type": ["d", "DOUBLE"]}],
+            5: [{"update_type": ["v", "STRING"]}, {"move": {"name": "at", "after": "n"}}],
+        },
+    ),
+    Shape(
+        "a sequence field widened",
+        values={"v": "STRING", "s": "INT"},
+        options={"sequence.field": "s"},
+        key_values=80,
+        changes={4: {"update_type": ["s", "BIGINT"]}},
+    ),
+    Shape(
+        "parts of nested columns added, dropped, renamed, moved and widened",
+        values={
+            "r": "ROW<a INT, b STRING, c DATE>",
+            "l": "ARRAY<ROW<a INT, b ROW<x INT, y STRING>>>",
+            "m": "MAP<STRING, ROW<a TINYINT, b TIMESTAMP(3)>>",
+            "i": "ARRAY<INT>",
+        },
+        rows=60,
+        changes={
+            2: [
+                {"add_column": {"name": "r.d", "type": "ARRAY<STRING>"}},
+                {"drop_column": "r.a"},
+                {"rename_column": ["l.element.b.x", "renamed"]},
+                {"update_type": ["m.value.a", "BIGINT"]},
+            ],
+            4: [
+                {"add_column": {"name": "r.a", "type": "STRING"}},
+                {"rename_column": ["r.b", "bb"]},
+                {"drop_column": "l.element.b.y"},
+                {"add_column": {"name": "m.value.c", "type": "ROW<n INT>"}},
+                {"update_type": ["m.value.b", "TIMESTAMP(9)"]},
+                {"update_type": ["i.element", "DECIMAL(38, 10)"]},
+            ],
+            5: [{"rename_column": ["l", "renamed"]}, {"update_type": ["r.c", "TIMESTAMP(6)"]}],
+        },
     ),
     Shape("option changed", changes={4: {"set_option": ["snapshot.time-retained", "7 h"]}}),
     Shape(
@@ -288,7 +454,7 @@ FORMATS = [
     _tuned("avro", file__format="avro"),
     Shape(
         "avro: every type",
-        values={f"c{number}": kind for number, kind in enumerate(VALUES)},
+        values={f"c{number}": kind for number, kind in enumerate(AVRO_VALUES)},
         rows=60,
         options={"file.format": "avro", "metadata.stats-mode": "full"},
     ),

@@ -8,10 +8,14 @@ arrays or Arrow large_binary arrays, parts of a single key are Python ints or by
     nullable column            0 for null, 1 otherwise, then the value's parts (nulls sort first)
     boolean, int, date, time   the value
     timestamp                  the value in the column's own unit
+    12 bytes (an instant)      Julian day, nanoseconds of that day
     decimal up to 18 digits    the unscaled value
     decimal up to 38 digits    upper 64 bits, lower 64 bits (shifted into the signed range)
-    float, double              bits folded so that -0.0 < 0.0 and the one canonical NaN is largest
+    float, double              bits folded so that both zeros are one and the one canonical NaN is largest
     string, binary             the bytes (UTF-8 for strings), compared unsigned
+
+Instants are 12 bytes as in Parquet's INT96: nanoseconds of the day as int64 and the Julian day as int32, both
+little-endian. Writers may state one instant in several ways (nanoseconds may be negative), which are equal.
 
 This module holds no rows and does no I/O.
 """
@@ -35,6 +39,15 @@ BytesPart: TypeAlias = pa.LargeBinaryArray
 Part: TypeAlias = IntPart | BytesPart
 KeyValue: TypeAlias = int | bytes
 """One part of one key."""
+
+INSTANT = pa.binary(12)
+"""The Arrow type of instants."""
+_DAY_SECONDS = 86_400
+DAY_NANOS = _DAY_SECONDS * 10**9
+EPOCH_DAY = 2_440_588
+"""The Julian day of 1970-01-01."""
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_STORED_INSTANT = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 
 _SIGN = 1 << 63
 _LOW_63_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
@@ -136,6 +149,12 @@ def fold_float(value: float) -> int:
     return int(_fold_floats(np.array([value], dtype=np.float64))[0])
 
 
+def unfold_float(part: int) -> float:
+    """The inverse of `fold_float`, but for the sign of a zero."""
+    folded = np.array([part], dtype=np.int64)
+    return float((folded ^ ((folded >> 63) & _LOW_63_BITS)).view(np.float64)[0])
+
+
 def part_kinds(parts: Sequence[Part]) -> tuple[type[int] | type[bytes], ...]:
     """Whether each part holds ints or bytes, for `decode_key`."""
     return tuple(int if isinstance(part, np.ndarray) else bytes for part in parts)
@@ -173,7 +192,30 @@ def _value_parts(column: pa.Array) -> list[Part]:
         return [_as_int64(column.view(pa.int32()))]
     if pa.types.is_timestamp(kind):
         return [_as_int64(column.view(pa.int64()))]
+    if kind.equals(INSTANT):
+        return [*instants(column)]
     raise TypeError(f"{kind} has no order")
+
+
+def instants(column: pa.Array) -> tuple[IntPart, IntPart]:
+    """Julian day and nanoseconds of that day of each instant; of nulls, whatever lies there."""
+    if len(column) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    stored = np.frombuffer(column.buffers()[1], dtype=_STORED_INSTANT, count=column.offset + len(column))
+    stored = stored[column.offset :]
+    days, nanos = np.divmod(stored["nanos"], np.int64(DAY_NANOS))
+    return stored["day"].astype(np.int64) + days, nanos
+
+
+def timestamps_as_instants(column: pa.Array) -> pa.Array:
+    """A column of timestamps of any unit as instants."""
+    per_second = _PER_SECOND[column.type.unit]
+    ticks = cast(IntPart, column.view(pa.int64()).fill_null(0).to_numpy())
+    days, rest = np.divmod(ticks, np.int64(_DAY_SECONDS * per_second))
+    stored = np.empty(len(column), dtype=_STORED_INSTANT)
+    stored["nanos"], stored["day"] = rest * np.int64(10**9 // per_second), days + EPOCH_DAY
+    valid = column.is_valid().buffers()[1] if column.null_count else None
+    return pa.Array.from_buffers(INSTANT, len(column), [valid, pa.py_buffer(stored)])
 
 
 def _as_int64(column: pa.Array) -> IntPart:
@@ -190,7 +232,7 @@ def _decimal_parts(column: pa.Array) -> list[Part]:
 
 
 def _fold_floats(values: npt.NDArray[np.float64]) -> IntPart:
-    bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    bits = np.where(np.isnan(values), np.nan, np.where(values == 0, 0.0, values)).view(np.int64)
     return bits ^ ((bits >> 63) & _LOW_63_BITS)
 
 
@@ -208,7 +250,7 @@ def _zero(kind: pa.DataType) -> pa.Scalar:
         return pa.scalar(0, pa.int64()).cast(kind)
     if pa.types.is_floating(kind):
         return pa.scalar(0.0, kind)
-    return pa.scalar(b"", pa.binary()).cast(kind)
+    return pa.scalar(b"\x00" * 12, kind) if kind.equals(INSTANT) else pa.scalar(b"", pa.binary()).cast(kind)
 
 
 def _pack(high: IntPart, low: IntPart) -> IntPart:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lithify.errors import CorruptTable
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.rewriting.order import KeyValue, Part, count_upto, first_disorder, key_at, slice_parts
 from lithify.rewriting.spec import MergeSpec
 
@@ -31,6 +31,12 @@ class KeyRange:
 
 
 EVERYTHING = KeyRange()
+
+NO_ORDER = (
+    "a value of the key or sequence is NaN, which Paimon 1.4 holds equal to every number, so that the result "
+    "of a compaction would depend on the order of the files; delete or overwrite such rows first"
+)
+"""Why rows with a NaN there are not merged."""
 
 _PIECES_PER_BUFFER = 4
 
@@ -161,6 +167,7 @@ class RunCursor:
 
         Raises:
             CorruptTable: keys are not strictly increasing.
+            UnsupportedTable: a NaN is in a column of the key or sequence.
         """
         if self._buffer:
             return
@@ -187,6 +194,9 @@ class RunCursor:
         return upto is not None and self._last_key is not None and self._last_key >= upto
 
     def _verified(self, piece: Piece) -> KeyedPiece:
+        nameless = self._spec.column_with_nan(piece.rows)
+        if nameless is not None:
+            raise UnsupportedTable(piece.origin, (f"column {nameless}: {NO_ORDER}",))
         keyed = KeyedPiece(piece, self._spec.key_parts(piece.rows))
         wrong = first_disorder(keyed.keys)
         if wrong is None and self._last_key is not None and key_at(keyed.keys, 0) <= self._last_key:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.rewriting.order import Part, descending, parts_of_column
 
@@ -58,6 +59,16 @@ class MergeSpec:
             parts.append(valid)
             parts.extend(values if field.ascending else [descending(part) for part in values])
         return [*parts, *parts_of_column(rows.column(self.sequence_number))]
+
+    def column_with_nan(self, rows: pa.RecordBatch) -> str | None:
+        """A column of the key or sequence that holds a NaN, if there is one.
+
+        Comparisons of NaN are all false, so to Paimon 1.4 it equals every number, and no order has room for
+        it.
+        """
+        names = [*self.key, *(field.name for field in self.sequence_fields)]
+        floating = (name for name in names if pa.types.is_floating(rows.column(name).type))
+        return next((name for name in floating if pc.any(pc.is_nan(rows.column(name))).as_py()), None)
 
     def retracts(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Which rows retract their key."""

@@ -45,9 +45,9 @@ def ranks(values: Sequence[Any]) -> list[int]:
     return [distinct[value] for value in values]
 
 
-def double_order(value: float) -> tuple[bool, float, float]:
-    """Java's Double.compare: all NaN are the same and the largest, and -0.0 < 0.0."""
-    return (True, 0.0, 0.0) if math.isnan(value) else (False, value, math.copysign(1.0, value))
+def double_order(value: float) -> tuple[bool, float]:
+    """As Java's operators compare: both zeros are one; NaN, which has no order there, is the largest."""
+    return (True, 0.0) if math.isnan(value) else (False, value)
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:

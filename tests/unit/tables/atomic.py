@@ -69,6 +69,12 @@ def _timestamp(text: str, per_second: int, *, zoned: bool) -> Atomic:
     )
 
 
+def _instant(raw: int) -> bytes:
+    """Nanoseconds since 1970 as Parquet's INT96."""
+    days, nanos = divmod(raw, 86_400 * 10**9)
+    return nanos.to_bytes(8, "little") + (days + 2_440_588).to_bytes(4, "little")
+
+
 def _moment(micros: int, *, zoned: bool) -> datetime:
     moment = _EPOCH + timedelta(microseconds=micros)
     return moment.replace(tzinfo=UTC) if zoned else moment
@@ -78,6 +84,9 @@ def _time(millis: int) -> time:
     return (_EPOCH + timedelta(milliseconds=millis)).time()
 
 
+_NANOS = st.sampled_from([_MIN_MICROS * 1000, -1, 0, 1, 1 << 63, _MAX_MICROS * 1000 + 999]) | st.integers(
+    _MIN_MICROS * 1000, _MAX_MICROS * 1000 + 999
+)
 _TEXTS = st.text(max_size=12) | st.sampled_from(["", "1234567", "12345678", "\U0001f600", "\x00", "é" * 2500])
 _BLOBS = st.binary(max_size=20) | st.sampled_from(
     [b"", b"1234567", b"12345678", b"\xff" * 7, b"\x00" * 8, b"x" * 5000]
@@ -110,6 +119,8 @@ ATOMICS = [
     _timestamp("TIMESTAMP(6)", 1_000_000, zoned=False),
     _timestamp("TIMESTAMP(3) WITH LOCAL TIME ZONE", 1000, zoned=True),
     _timestamp("TIMESTAMP(6) WITH LOCAL TIME ZONE", 1_000_000, zoned=True),
+    Atomic("TIMESTAMP(9)", _NANOS, _instant),
+    Atomic("TIMESTAMP(7) WITH LOCAL TIME ZONE", _NANOS, _instant),
     Atomic("CHAR(5)", _TEXTS.map(str.encode), bytes.decode),
     Atomic("STRING", _TEXTS.map(str.encode), bytes.decode),
     Atomic("BINARY(5)", _BLOBS),

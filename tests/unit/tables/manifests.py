@@ -46,7 +46,7 @@ def entry(name: str, level: int = 0, low: int = 0, high: int = 9, buckets: int =
 
 
 def schema(
-    columns: Sequence[tuple[str, str]] | dict[int, tuple[str, str]],
+    columns: Sequence[tuple[str, Any]] | dict[int, tuple[str, Any]],
     primary_key: Sequence[str],
     *,
     number: int = 0,

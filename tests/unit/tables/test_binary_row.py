@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -26,10 +27,14 @@ MANY = settings(max_examples=60, deadline=None)
 Drawn = tuple[list[Atomic], list[Raw]]
 
 
+SHARED = [atomic for atomic in ATOMICS if not atomic.column.is_nanos]
+"""What pypaimon has, too: its timestamps end at microseconds."""
+
+
 @st.composite
-def any_rows(draw: st.DrawFn) -> Drawn:
+def any_rows(draw: st.DrawFn, types: Sequence[Atomic] = ATOMICS) -> Drawn:
     """Some columns, and a row of them; many columns need more than one word of null bits."""
-    atomics = draw(st.lists(st.sampled_from(ATOMICS), max_size=6)) * draw(st.sampled_from([1, 1, 1, 1, 25]))
+    atomics = draw(st.lists(st.sampled_from(types), max_size=6)) * draw(st.sampled_from([1, 1, 1, 1, 25]))
     return atomics, [draw(st.none() | atomic.raws) for atomic in atomics]
 
 
@@ -57,7 +62,7 @@ def has_a_byte_too_many(atomic: Atomic, raw: Raw) -> bool:
 
 class TestCodec:
     @MANY
-    @given(any_rows())
+    @given(any_rows(SHARED))
     def test_rows_are_written_as_pypaimon_writes_them(self, drawn: Drawn) -> None:
         atomics, raws = drawn
         raws = [0 if has_a_byte_too_many(*pair) else pair[1] for pair in zip(atomics, raws, strict=True)]
@@ -73,7 +78,7 @@ class TestCodec:
         assert row[12:16] == struct.pack("<i", size)
         assert row[20:] == unscaled.to_bytes(size, "big", signed=True).ljust(16, b"\x00")
 
-    @every_type
+    @pytest.mark.parametrize("atomic", SHARED, ids=lambda atomic: atomic.text)
     @FEW
     @given(data=st.data())
     def test_every_type_is_written_as_pypaimon_writes_it(self, atomic: Atomic, data: st.DataObject) -> None:
@@ -91,7 +96,7 @@ class TestCodec:
         assert decode_row(encode_row(raws, columns_of(atomics)), columns_of(atomics)) == tuple(raws)
 
     @MANY
-    @given(any_rows())
+    @given(any_rows(SHARED))
     def test_pypaimon_reads_it(self, drawn: Drawn) -> None:
         atomics, raws = drawn
         written = encode_row(raws, columns_of(atomics))
@@ -175,5 +180,5 @@ class TestOrderKey:
 
 
 def _comparable(raw: Raw) -> Any:
-    """Raw values compare as they are, but for the two zeros."""
-    return (raw, struct.pack(">d", raw)[0] < 0x80) if isinstance(raw, float) else raw
+    """Raw values compare as they are."""
+    return raw

@@ -48,7 +48,6 @@ PROPERTY = settings(
 MODE, DENSE = "metadata.stats-mode", "metadata.stats-dense-store"
 THIN, SUFFIX = "data-file.thin-mode", "file.suffix.include.compression"
 FULL = {MODE: "full", DENSE: "false"}
-KEYS = [atomic for atomic in ATOMICS if not atomic.column.is_float]
 
 EVERY_TYPE = schema(
     [("id", "INT NOT NULL"), *((f"c{number}", atomic.text) for number, atomic in enumerate(ATOMICS))], ["id"]
@@ -117,7 +116,7 @@ class TestRoundTrip:
             bounds = naive_bounds(atomic.column, [values[start::groups] for start in range(groups)])
             assert (minima[number], maxima[number]) == bounds, atomic.text
 
-    @pytest.mark.parametrize("atomic", KEYS, ids=lambda atomic: atomic.text)
+    @pytest.mark.parametrize("atomic", ATOMICS, ids=lambda atomic: atomic.text)
     @settings(PROPERTY, max_examples=10)
     @given(data=st.data(), groups=st.integers(1, 2))
     def test_every_type_as_key(
@@ -188,7 +187,12 @@ def naive_bounds(column: ColumnType, groups: Sequence[Sequence[Raw]]) -> tuple[R
     known: list[list[Any]] = [[value for value in group if value is not None] for group in groups]
     order: Any = fold_float if column.is_float else None
     bounds = [bound for group in known if group for bound in (min(group, key=order), max(group, key=order))]
-    if not bounds or column.is_binary or any(isinstance(each, bytes) and len(each) > 4096 for each in bounds):
+    if (
+        not bounds
+        or column.is_binary
+        or column.is_nanos
+        or any(isinstance(each, bytes) and len(each) > 4096 for each in bounds)
+    ):
         return None, None
     return min(bounds, key=order), max(bounds, key=order)
 
@@ -640,7 +644,7 @@ class TestKeyRanges:
         inside = input_file(tmp_path, meta, is_inside=True)
         assert row_groups(reading([inside], [SIMPLE], ["id"], keys), inside) == [0, 1, 2]
 
-    @pytest.mark.parametrize("atomic", KEYS, ids=lambda atomic: atomic.text)
+    @pytest.mark.parametrize("atomic", ATOMICS, ids=lambda atomic: atomic.text)
     @settings(PROPERTY, max_examples=10)
     @given(data=st.data())
     def test_no_row_of_the_range_is_lost(self, tmp_path: Path, atomic: Atomic, data: st.DataObject) -> None:

@@ -85,7 +85,8 @@ def _decode(row: bytes, at: int, column: ColumnType) -> Raw:
         return int.from_bytes(_tail(row, slot, slot & 0xFFFF_FFFF), "big", signed=True)
     if column.is_timestamp and column.precision > 3:
         (millis,) = struct.unpack("<q", _tail(row, slot, 8))
-        return int(millis) * 1000 + (slot & 0xFFFF_FFFF) // 1000
+        nanos = slot & 0xFFFF_FFFF
+        return int(millis) * 1_000_000 + nanos if column.is_nanos else int(millis) * 1000 + nanos // 1000
     (value,) = struct.unpack_from(_FIXED[column.root], row, at)
     return float(value) if column.is_float else int(value)
 
@@ -113,8 +114,8 @@ def _encode(value: int | float | bytes, column: ColumnType, end: int) -> tuple[b
         unscaled = _big_integer(int(value))
         return _pointer(end, len(unscaled)), unscaled.ljust(16, b"\x00")
     if column.is_timestamp and column.precision > 3:
-        millis, micros = divmod(int(value), 1000)
-        return _pointer(end, micros * 1000), struct.pack("<q", millis)
+        millis, nanos = divmod(int(value) * (1 if column.is_nanos else 1000), 1_000_000)
+        return _pointer(end, nanos), struct.pack("<q", millis)
     if column.is_float:
         return struct.pack(_FIXED[column.root], value), b""
     return struct.pack(_FIXED[column.root], int(value)), b""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
@@ -115,6 +116,9 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
 def _refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:
     """Everything else that stands in the way of compacting the table."""
     schema: TableSchema = table.table_schema
+    for column in schema.fields:
+        if column.name in schema.partition_keys and parse_type(column.type.to_dict()).is_nanos:
+            yield f"column {column.name} = {column.type} as partition: it has nanoseconds"
     for refusal in (*check_options(_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
     if not has_server(table):
@@ -182,6 +186,17 @@ def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
         }
         for role in (role for role, plays in roles.items() if plays):
             yield ColumnUse(column.name, str(column.type), role)
+        yield from (ColumnUse(column.name, text) for text in _parts(column.type.to_dict()))
+
+
+def _parts(written: str | Mapping[str, Any]) -> Iterator[str]:
+    """What a type is made of, down to types that are not made of others."""
+    if isinstance(written, str):
+        return
+    inner = [written[part] for part in ("element", "key", "value") if part in written]
+    for part in [*inner, *(each["type"] for each in written.get("fields", ()))]:
+        yield part if isinstance(part, str) else str(part["type"])
+        yield from _parts(part)
 
 
 def _options(schema: TableSchema) -> dict[str, str]:
@@ -194,7 +209,7 @@ def _schema(schema: TableSchema, overrides: Mapping[str, str]) -> Schema:
     return Schema(
         id=schema.id,
         columns=tuple(
-            Column(column.id, column.name, parse_type(str(column.type))) for column in schema.fields
+            Column(column.id, column.name, parse_type(column.type.to_dict())) for column in schema.fields
         ),
         primary_key=tuple(name for name in schema.primary_keys if name not in partition_keys),
         partition_keys=partition_keys,

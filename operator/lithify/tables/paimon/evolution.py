@@ -6,15 +6,14 @@ by `commit` (was the table changed meanwhile?). Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 
+from lithify.tables.paimon.casting import cast_between
 from lithify.tables.paimon.entries import Entry
 from lithify.tables.paimon.formats.names import FORMATS, format_of
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support
-from lithify.tables.paimon.types import UNBOUNDED, ColumnType
 
 
 def schema_conflict(running: Schema, newest: Schema) -> str | None:
@@ -54,21 +53,22 @@ def file_problems(entry: Entry, reaches: Callable[[str], bool]) -> Iterator[str]
         yield f"data file {file.name}: it belongs to row tracking or data evolution"
 
 
+def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
+    """Columns of types that some of the formats that a run reads or writes cannot hold yet."""
+    others = sorted(set(formats) - {"parquet"})
+    for column in schema.columns if others else ():
+        if column.type.is_nested or column.type.is_nanos:
+            name = column.type.root if column.type.is_nested else "timestamps of nanoseconds"
+            yield f"column {column.name}: {name} in files other than Parquet ({', '.join(others)})"
+
+
 def type_changes(old: Schema, newest: Schema) -> Iterator[str]:
-    """Columns whose type changed since a file was written; such values would have to be converted."""
+    """Columns whose type changed since a file was written, where nothing converts values as Java does."""
     before = {column.id: column.type for column in old.columns}
     for column in newest.columns:
         known = before.get(column.id)
-        if known is not None and not _reads_as(known, column.type):
+        if known is not None and cast_between(known, column.type) is None:
             yield (
                 f"column {column.name}: it had another type in schema {old.id}, "
-                "and files from then are not converted yet"
+                "and files from then are not converted as Paimon does it"
             )
-
-
-def _reads_as(old: ColumnType, newest: ColumnType) -> bool:
-    """Whether values of the old type are values of the newest one as they stand."""
-    if old.root == newest.root and old.root in ("VARCHAR", "VARBINARY"):
-        # Values may be longer than declared, and Java cuts them to a new bound as it reads.
-        return newest.precision in (old.precision, UNBOUNDED)
-    return replace(old, nullable=True) == replace(newest, nullable=True)

@@ -12,7 +12,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from lithify.errors import CorruptTable
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
+from lithify.tables.paimon.casting import Cast, cast_between, reads_as
 from lithify.tables.paimon.formats.model import FileColumn, InputFile, Wanted
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.formats.registry import Readers
@@ -52,6 +54,7 @@ class Reading:
         self._keys = keys
         self._newest = newest
         self._stored = {number: _stored_columns(schema, newest) for number, schema in schemas.items()}
+        self._casts = {number: _casts(columns, newest) for number, columns in self._stored.items()}
         self.schema = newest.rows_schema(self._dictionaries(files) - set(plain))
 
     def columns_of(self, file: InputFile) -> list[FileColumn | None]:
@@ -61,6 +64,10 @@ class Reading:
             column and replace(column, as_dictionary=pa.types.is_dictionary(field.type))
             for column, field in pairs
         ]
+
+    def casts_of(self, file: InputFile) -> Sequence[Cast | None]:
+        """What turns each column of the file into that of the rows."""
+        return self._casts[file.schema_id]
 
     def wanted(self, file: InputFile, piece_bytes: int) -> Wanted:
         """What is read of a file."""
@@ -83,7 +90,11 @@ class Reading:
             paths = [file.path for file in alike]
             stored = self.readers.of(paths[0]).columns_with_dictionary(paths)
             pairs = zip(self._stored[schema_id], self._newest.columns, strict=False)
-            names &= {column.name for old, column in pairs if old is None or old.name in stored}
+            names &= {
+                column.name
+                for old, column in pairs
+                if old is None or (old.name in stored and reads_as(old.type, column.type))
+            }
         return names
 
 
@@ -119,8 +130,8 @@ class FileRun:
         columns, schema = self._reading.columns_of(file), self._reading.schema
         wanted = self._reading.wanted(file, piece_bytes)
         for batch in self._reading.readers.of(file.path).batches(file, wanted):
-            pairs = zip(columns, schema, strict=True)
-            arrays = [_column(batch, column, field) for column, field in pairs]
+            both = zip(columns, self._reading.casts_of(file), schema, strict=True)
+            arrays = [_column(batch, *each, file.path) for each in both]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -154,8 +165,25 @@ def _stored_columns(file_schema: Schema, newest: Schema) -> list[FileColumn | No
     return [*(stored.get(column.id) for column in newest.columns), *system]
 
 
-def _column(batch: pa.RecordBatch, column: FileColumn | None, field: pa.Field) -> pa.Array:
+def _casts(stored: Sequence[FileColumn | None], newest: Schema) -> list[Cast | None]:
+    types = [*(column.type for column in newest.columns), *SYSTEM_COLUMNS.values()]
+    pairs = zip(stored, types, strict=True)
+    return [cast_between(column.type, kind) if column else None for column, kind in pairs]
+
+
+def _column(
+    batch: pa.RecordBatch, column: FileColumn | None, cast: Cast | None, field: pa.Field, path: str
+) -> pa.Array:
+    """One column of the rows.
+
+    Raises:
+        CorruptTable: the type of the column was changed, and a value does not fit into the new one.
+    """
     if column is None:
         return pa.nulls(batch.num_rows, field.type)
     values = batch.column(column.name)
-    return values if values.type == field.type else values.cast(field.type)
+    try:
+        return cast(values) if cast else values
+    except pa.ArrowInvalid as error:
+        problem = f"column {field.name}: a value cannot be converted to the column's new type ({error})"
+        raise CorruptTable(path, problem) from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lithify.rewriting.spec import MergeSpec, SequenceField
-from lithify.tables.paimon.types import ColumnType, arrow_type
+from lithify.tables.paimon.types import RECORDS, ColumnType, Field, arrow_type
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
@@ -25,6 +25,8 @@ KEY_PREFIX = "_KEY_"
 _KEY_ID_OFFSET = 1073741823
 _SEQUENCE_NUMBER_ID = 2147483646
 _VALUE_KIND_ID = 2147483645
+_PART_ID, _DEPTHS = 536870911, 1024
+"""Of Paimon's `SpecialFields`: ids of the elements of arrays and of the keys and values of maps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Schema:
         """The columns of a data file, in file order and with Paimon's field ids."""
         keys = [] if thin else [self._key_field(self.column(name)) for name in self.primary_key]
         system = zip(_system_fields(), (_SEQUENCE_NUMBER_ID, _VALUE_KIND_ID), strict=True)
-        values = [_with_id(_field(column.name, column.type), column.id) for column in self.columns]
+        values = [_with_ids(column.name, column.type, column.id) for column in self.columns]
         return pa.schema([*keys, *(_with_id(field, number) for field, number in system), *values])
 
     @staticmethod
@@ -117,6 +119,25 @@ def _system_fields() -> list[pa.Field]:
 
 def _field(name: str, column: ColumnType) -> pa.Field:
     return pa.field(name, arrow_type(column), column.nullable)
+
+
+def _with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
+    """A field whose parts have ids as well, which Java makes of the column's id and their depth in it."""
+    if column.root in RECORDS:
+        kind = pa.struct([_with_ids(part.name, part.type, part.id) for part in column.fields])
+    elif column.root == "ARRAY":
+        kind = pa.list_(_part_with_ids(column.fields[0], number, depth + 1))
+    elif column.is_nested:
+        kind = pa.map_(*(_part_with_ids(part, number, depth + 1) for part in column.fields))
+    else:
+        kind = arrow_type(column)
+    return _with_id(pa.field(name, kind, column.nullable), number)
+
+
+def _part_with_ids(part: Field, number: int, depth: int) -> pa.Field:
+    offset = number * _DEPTHS + depth
+    inner = _with_ids(part.name, part.type, number, depth)
+    return _with_id(inner, _PART_ID - offset if part.name == "key" else _PART_ID + offset)
 
 
 def _encoded(field: pa.Field, dictionaries: Container[str]) -> pa.Field:

@@ -19,7 +19,8 @@ from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
-from lithify.tables.paimon.evolution import file_problems, type_changes
+from lithify.tables.paimon.evolution import file_problems, format_problems, type_changes
+from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
 from lithify.tables.paimon.manifests import Manifests
@@ -228,6 +229,7 @@ class PaimonTable:
         problems = [
             *(problem for entry in listed for problem in file_problems(entry, self.storage.reaches)),
             *(problem for entry in listed for problem in self._order_problems(entry.file)),
+            *format_problems(self.schema, self._formats(listed)),
             *(
                 problem
                 for number in schema_ids
@@ -240,6 +242,12 @@ class PaimonTable:
     def _order_problems(self, file: FileMeta) -> Iterator[str]:
         if self.options.snapshot_ordering and file.source is None:
             yield f"data file {file.name}: nothing tells which snapshot its rows came with"
+
+    def _formats(self, entries: Iterable[Entry]) -> set[str]:
+        """The formats of some files and of those that will be written."""
+        options = self.options.files
+        written = {options.format, *(of_level.format for of_level in options.levels.values())}
+        return written | {format_of(entry.file.name) for entry in entries}
 
     def index_problem(self, index_types: frozenset[str]) -> str | None:
         """Why a snapshot with such indexes cannot be compacted.

@@ -1,20 +1,27 @@
-"""Paimon's atomic types: how a column looks in Arrow and in a BinaryRow, and into which parts it orders.
+"""Paimon's types: how a column looks in Arrow, what raw values it has, and into which parts it orders.
 
 Used by the rest of this package. A *raw* value is a column's value as plain Python without loss: an int for
 booleans, integers, dates (days), times (milliseconds), decimals (unscaled) and timestamps (milliseconds up
-to precision 3, else microseconds); bytes for strings (UTF-8) and binaries; a float for FLOAT and DOUBLE.
+to precision 3, microseconds up to 6, else nanoseconds); bytes for strings (UTF-8) and binaries; a float for
+FLOAT and DOUBLE. Nested types have no raw values: they are neither keys nor do they have statistics.
+
+Timestamps of nanoseconds are 12 bytes in Arrow, as in Parquet's INT96 (see `rewriting.order`): Arrow's own
+nanoseconds end in the year 2262.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from lithify.errors import CorruptTable
-from lithify.rewriting.order import KeyValue, fold_float
+from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.rewriting.order import DAY_NANOS, EPOCH_DAY, INSTANT, KeyValue, fold_float, unfold_float
+from lithify.rewriting.runs import NO_ORDER
 
 Raw: TypeAlias = int | float | bytes | None
 
@@ -51,18 +58,46 @@ _OTHERS = {
     "BINARY": pa.binary(),
     "VARBINARY": pa.binary(),
 }
+NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT"})
+RECORDS = frozenset({"ROW", "VARIANT"})
+"""Nested types whose parts have ids."""
+_MILLIS, _MICROS = 3, 6
 _WORD = (1 << 64) - 1
 _SIGN = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """A part of a nested type: a field of a ROW, the element of an ARRAY, the key or value of a MAP."""
+
+    name: str
+    type: ColumnType
+    id: int = -1
+    """What tells fields of a ROW from each other, whatever they are called; -1 for other parts."""
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnType:
-    """An atomic type; `precision` is the length where it is one of strings or binaries, 0 without either."""
+    """A type; `precision` is the length where it is one of strings or binaries, 0 without either.
+
+    `fields` are the parts of a nested type. A MULTISET and a VARIANT have those that they are stored as.
+    """
 
     root: str
     precision: int = 0
     scale: int = 0
     nullable: bool = True
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether values are made of other values."""
+        return self.root in NESTED
+
+    @property
+    def is_nanos(self) -> bool:
+        """Whether it is a timestamp of more than microseconds."""
+        return self.is_timestamp and self.precision > _MICROS
 
     @property
     def is_bytes(self) -> bool:
@@ -95,8 +130,38 @@ class ColumnType:
         return self.root == "DECIMAL" and self.precision > 18
 
 
-def parse_type(text: str) -> ColumnType:
-    """Reads a type as Paimon's schema files write it; a nested type becomes one with a root of its own."""
+def parse_type(written: str | Mapping[str, Any]) -> ColumnType:
+    """Reads a type as Paimon's schema files write it: text, or an object for what is made of other types.
+
+    What nobody here knows becomes a type with a root of its own.
+    """
+    return _parse_text(written) if isinstance(written, str) else _parse_object(written)
+
+
+def _parse_object(written: Mapping[str, Any]) -> ColumnType:
+    text = str(written["type"]).upper()
+    root, nullable = text.removesuffix(" NOT NULL").strip(), not text.endswith(" NOT NULL")
+    if root == "ROW":
+        fields = tuple(
+            Field(each["name"], parse_type(each["type"]), each["id"]) for each in written["fields"]
+        )
+    elif root == "ARRAY":
+        fields = (Field("element", parse_type(written["element"])),)
+    elif root == "MAP":
+        fields = (Field("key", _not_null(written["key"])), Field("value", parse_type(written["value"])))
+    elif root == "MULTISET":
+        fields = (Field("key", _not_null(written["element"])), Field("value", _COUNT))
+    else:
+        return ColumnType(f"{root} {dict(written)}", nullable=nullable)
+    return ColumnType(root, nullable=nullable, fields=fields)
+
+
+def _not_null(written: str | Mapping[str, Any]) -> ColumnType:
+    """Keys of maps: neither Parquet nor Arrow can store one that is null, whatever the schema says."""
+    return replace(parse_type(written), nullable=False)
+
+
+def _parse_text(text: str) -> ColumnType:
     stripped = text.strip().upper()
     nullable = not stripped.endswith(" NOT NULL")
     match = _TYPE.fullmatch(stripped.removesuffix(" NOT NULL").strip())
@@ -105,31 +170,53 @@ def parse_type(text: str) -> ColumnType:
     root = _ALIASES.get(match["root"], match["root"])
     if match["zoned"] and root == "TIMESTAMP":
         root = "TIMESTAMP_LTZ"
+    if root == "VARIANT":
+        return ColumnType(root, nullable=nullable, fields=_VARIANT)
     numbers = [int(number) for number in (match["arguments"] or "").split(",") if number.strip()]
     default = _DEFAULT_PRECISION.get(match["root"], _DEFAULT_PRECISION.get(root, 0))
     precision = numbers[0] if numbers else default
     return ColumnType(root, precision, numbers[1] if len(numbers) > 1 else 0, nullable)
 
 
+_VARIANT = tuple(
+    Field(name, ColumnType("VARBINARY", UNBOUNDED, nullable=False), number)
+    for number, name in enumerate(("value", "metadata"))
+)
+"""How a VARIANT is stored that is not shredded."""
+_COUNT = ColumnType("INT", nullable=False)
+"""How often an element is in a MULTISET."""
+
+
 def arrow_type(column: ColumnType) -> pa.DataType:
-    """The Arrow type that Java's Parquet files of this type read as.
+    """The Arrow type of the rows of a column of this type.
 
     Raises:
         KeyError: the type is not one that `support` lets through.
     """
+    if column.is_nested:
+        return _nested_arrow_type(column)
     if column.root == "DECIMAL":
         return pa.decimal128(column.precision, column.scale)
+    if column.is_nanos:
+        return INSTANT
     if column.is_timestamp:
-        unit = "ms" if column.precision <= 3 else "us"
+        unit = "ms" if column.precision <= _MILLIS else "us"
         return pa.timestamp(unit, tz="UTC" if column.root == "TIMESTAMP_LTZ" else None)
     return _INTEGERS.get(column.root) or _OTHERS[column.root]
+
+
+def _nested_arrow_type(column: ColumnType) -> pa.DataType:
+    fields = [pa.field(part.name, arrow_type(part.type), part.type.nullable) for part in column.fields]
+    if column.root in RECORDS:
+        return pa.struct(fields)
+    return pa.list_(fields[0]) if column.root == "ARRAY" else pa.map_(*fields)
 
 
 def order_kinds(column: ColumnType) -> tuple[type[int] | type[bytes], ...]:
     """What the order parts of a key column of this type are made of (see `rewriting.order`)."""
     if column.is_bytes:
         return (bytes,)
-    return (int, int) if column.is_wide_decimal else (int,)
+    return (int, int) if column.is_wide_decimal or column.is_nanos else (int,)
 
 
 def order_parts(column: ColumnType, raw: Raw) -> tuple[KeyValue, ...]:
@@ -137,21 +224,32 @@ def order_parts(column: ColumnType, raw: Raw) -> tuple[KeyValue, ...]:
 
     Raises:
         CorruptTable: a key is null.
+        UnsupportedTable: it is NaN.
     """
     if raw is None:
         raise CorruptTable("manifest", "a key bound of a data file is null")
     if isinstance(raw, bytes):
         return (raw,)
     if isinstance(raw, float):
+        if math.isnan(raw):
+            raise UnsupportedTable("manifest", (f"a key bound of a data file: {NO_ORDER}",))
         return (fold_float(raw),)
     if column.is_wide_decimal:
         return (raw >> 64, (raw & _WORD) - _SIGN)
+    if column.is_nanos:
+        days, nanos = divmod(raw, DAY_NANOS)
+        return (days + EPOCH_DAY, nanos)
     return (raw,)
 
 
 def raw_of_parts(column: ColumnType, parts: tuple[KeyValue, ...]) -> Raw:
-    """The inverse of `order_parts` for every type that may be a key."""
+    """The inverse of `order_parts`, but for the sign of a zero."""
+    if column.is_float:
+        return unfold_float(int(parts[0]))
     if column.is_wide_decimal:
         upper, lower = parts
         return (int(upper) << 64) | (int(lower) + _SIGN)
+    if column.is_nanos:
+        day, nanos = parts
+        return (int(day) - EPOCH_DAY) * DAY_NANOS + int(nanos)
     return parts[0]

@@ -25,7 +25,7 @@ from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_COLUMNS, VALUE_KIND, Schema
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
-from lithify.tables.paimon.types import Raw, raw_of_parts
+from lithify.tables.paimon.types import ColumnType, Raw, raw_of_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class KeyValueFile:
         rows = rows.unify_dictionaries()
         columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
         pairs = zip(self._schema, columns, strict=True)
-        return pa.table(columns, schema=pa.schema([field.with_type(column.type) for field, column in pairs]))
+        return pa.table(columns, schema=pa.schema([_as_it_comes(field, column) for field, column in pairs]))
 
     def _start_over_in_parquet(self) -> None:
         """Makes the file Parquet, which holds every value, with what was written of it so far.
@@ -199,6 +199,11 @@ class KeyValueFile:
         return self._writer.column_stats(name, column.type)
 
 
+def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
+    """The field of a column that may come as a dictionary; parts of nested ones keep their ids."""
+    return field.with_type(column.type) if pa.types.is_dictionary(column.type) else field
+
+
 class _Summary:
     """Key bounds, sequence range, deletes and statistics of floats of the rows written so far."""
 
@@ -232,5 +237,12 @@ class _Summary:
         values = []
         for name, column in zip(self._schema.primary_key, self._schema.key_types, strict=True):
             one_row = rows.column(name).slice(row, 1).combine_chunks()
-            values.append(raw_of_parts(column, key_at(parts_of_column(one_row), 0)))
+            values.append(_raw(one_row, column))
         return values
+
+
+def _raw(one_row: pa.Array, column: ColumnType) -> Raw:
+    """The raw value of a column of one row. Parts do not tell -0.0 from 0.0."""
+    if column.is_float:
+        return float(one_row[0].as_py())
+    return raw_of_parts(column, key_at(parts_of_column(one_row), 0))

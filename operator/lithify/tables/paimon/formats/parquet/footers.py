@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lithify.rewriting.spec import RETRACTS
+from lithify.tables.paimon.formats.parquet.int96 import with_fixed_bytes
 from lithify.tables.paimon.formats.reading import reading
 from lithify.tables.paimon.schema import VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
@@ -37,6 +38,9 @@ _SMALL_DICTIONARY = 64 << 10
 _TINY_DICTIONARY = 256
 """A dictionary that does no harm even if it holds every value once."""
 
+_WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+"""Bytes of values of a fixed width."""
+
 _SHORT_CODES = 0.75
 """Codes this much shorter than those of as many different values stand for values that repeat themselves."""
 
@@ -55,7 +59,7 @@ class Footers:
         self._kept = lru_cache(_KEPT)(self._read)
 
     def of(self, path: str) -> pq.FileMetaData:
-        """The footer of a file.
+        """The footer of a file; columns of INT96 are shown as 12 fixed bytes, which they are.
 
         Raises:
             MissingFile: the file does not exist.
@@ -86,7 +90,8 @@ class Footers:
     def bytes_per_row(self, path: str) -> float:
         """Uncompressed bytes a row, as far as the footer tells (dictionaries hide some)."""
         footer = self.of(path)
-        total = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
+        groups = range(footer.num_row_groups)
+        total = sum(_plain_bytes(chunk) for group in groups for chunk in _chunks(footer, group))
         return float(total / max(1, footer.num_rows))
 
     def bytes_behind_dictionaries(self, path: str, columns: Collection[str]) -> int:
@@ -131,7 +136,7 @@ class Footers:
 
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path, "Parquet"), self._storage.open(path) as source:
-            return pq.read_metadata(source)
+            return with_fixed_bytes(pq.read_metadata(source))
 
 
 def _chunks(footer: pq.FileMetaData, number: int) -> list[pq.ColumnChunkMetaData]:
@@ -152,7 +157,25 @@ def _group_fetched(footer: pq.FileMetaData, number: int, fetched: int) -> int:
 
 def _hidden_bytes(footer: pq.FileMetaData, number: int, columns: Collection[str]) -> int:
     chunks = (c for c in _chunks(footer, number) if c.physical_type == "BYTE_ARRAY" and c.has_dictionary_page)
-    return sum(int(chunk.total_uncompressed_size) for chunk in chunks if chunk.path_in_schema in columns)
+    return sum(
+        int(chunk.total_uncompressed_size)
+        for chunk in chunks
+        if chunk.path_in_schema in columns or _is_part_of(chunk.path_in_schema, columns)
+    )
+
+
+def _is_part_of(path: str, columns: Collection[str]) -> bool:
+    """Whether a column chunk, by its path, belongs to one of some nested columns."""
+    return any(path.startswith(f"{column}.") for column in columns)
+
+
+def _plain_bytes(chunk: pq.ColumnChunkMetaData) -> int:
+    """Bytes of a column chunk without compression, at least those of the numbers that are in it.
+
+    A dictionary hides how large they are, and a row of a nested column may hold any number of them.
+    """
+    width = _WIDTHS.get(chunk.physical_type, 0)
+    return max(int(chunk.total_uncompressed_size), int(chunk.num_values) * width)
 
 
 def _column_overhead(chunk: pq.ColumnChunkMetaData, rows: int) -> int:

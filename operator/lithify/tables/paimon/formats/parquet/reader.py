@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.paimon.formats.model import InputFile, Wanted, check_rows
 from lithify.tables.paimon.formats.parquet.footers import FETCH_BYTES, MOST_FETCHED, Footers
+from lithify.tables.paimon.formats.parquet.physical import as_declared
 from lithify.tables.paimon.formats.parquet.statistics import raw_bounds
 from lithify.tables.paimon.formats.reading import gathered, reading
 from lithify.tables.paimon.storage import Storage
@@ -68,7 +69,8 @@ class ParquetReader:
             groups = self.row_groups(file, wanted)
             batches = parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False)
             for batch in gathered(batches, wanted.piece_bytes // 2):
-                yield batch.select(names)  # PyArrow passes over columns that the file does not have
+                # PyArrow passes over columns that the file has not, and takes too many where names have dots.
+                yield as_declared(batch.select(names), wanted.columns)
 
     def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
         """The row groups of a file that may hold keys of the range, by the first column of the key."""

@@ -1,11 +1,13 @@
 """Column statistics out of Parquet footers, as raw values.
 
 Called by the reader beside this module (which row groups can be left out?) and the writer (what goes to the
-manifest?). Binaries have no bounds, because Paimon compares them with signed bytes there.
+manifest?). Binaries have no bounds, because Paimon compares them with signed bytes there, nor have timestamps
+of nanoseconds, whose INT96 has no order.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -29,12 +31,15 @@ def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> Col
 
 def raw_bounds(statistics: pq.Statistics | None, column: ColumnType) -> tuple[Any, Any] | None:
     """Smallest and largest raw value of a column chunk, if its statistics tell."""
-    if statistics is None or not statistics.has_min_max:
+    if statistics is None or column.is_nanos or not statistics.has_min_max:
         return None
-    return _raw(statistics.min_raw, column), _raw(statistics.max_raw, column)
+    low, high = _raw(statistics.min_raw, column), _raw(statistics.max_raw, column)
+    return None if column.is_float and (math.isnan(low) or math.isnan(high)) else (low, high)
 
 
 def _raw(value: Any, column: ColumnType) -> Any:
     if column.root == "DECIMAL" and isinstance(value, bytes):
         return int.from_bytes(value, "big", signed=True)
+    if column.is_float:
+        return float(value)
     return value if isinstance(value, bytes) else int(value)

@@ -1,16 +1,21 @@
 """Writes Parquet files as Java Paimon's readers of all versions understand them.
 
-Opened by `registry`, a `FormatWriter`. Every write is a row group.
+Opened by `registry`, a `FormatWriter`. Every write is a row group. Timestamps of nanoseconds are written as
+12 bytes and labelled as INT96 in the footer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lithify.rewriting.order import INSTANT
+from lithify.tables.paimon.formats.parquet.int96 import with_fixed_bytes, with_int96
+from lithify.tables.paimon.formats.parquet.physical import Leaf, leaves_of_rows
 from lithify.tables.paimon.formats.parquet.statistics import footer_stats
 from lithify.tables.paimon.options import FileOptions, ParquetOptions
 from lithify.tables.paimon.statistics import ColumnStats
@@ -42,6 +47,8 @@ class ParquetWriter:
         self._options = options
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
+        self._end: HeldEnd | None = None
+        self._nulls: Counter[str] = Counter()
         self.rows = 0
 
     @property
@@ -52,26 +59,39 @@ class ParquetWriter:
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
         if self._writer is None:
-            self._writer = _opened(self._sink, rows, self._options, self._footers)
+            if any(leaf.values.type.equals(INSTANT) for leaf in leaves_of_rows(rows)):
+                self._end = HeldEnd(self._sink)
+            self._writer = _opened(self._end or self._sink, rows, self._options, self._footers)
         self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self._nulls.update({name: rows.column(name).null_count for name in rows.column_names})
         self.rows += rows.num_rows
 
     def finish(self) -> int:
         """Writes the footer; returns the size of the file."""
         if self._writer is not None:
+            if self._end is not None:
+                self._end.hold()
             self._writer.close()
+        if self._end is not None:
+            self._sink.write(with_int96(self._end.held))
         return self.size
 
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
-        """What the footer says of a column, which is not one of floats."""
+        """What Java takes from the footer of a column that is not one of floats: nothing of a nested one."""
+        if column.is_nested:
+            return ColumnStats()
+        if column.is_nanos:
+            return ColumnStats(nulls=self._nulls[name])
         (footer,) = self._footers
-        return footer_stats(footer, footer.schema.names.index(name), column)
+        paths = [footer.schema.column(index).path for index in range(footer.num_columns)]
+        return footer_stats(footer, paths.index(name), column)
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
         """Yields the row groups."""
         names = rows_schema.names
         dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
-        parquet = pq.ParquetFile(source, read_dictionary=dictionaries, pre_buffer=False)
+        footer = with_fixed_bytes(pq.read_metadata(source))
+        parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
         for number in range(parquet.num_row_groups):
             rows = parquet.read_row_group(number, columns=names, use_threads=False)
             yield rows.select(names).cast(rows_schema)
@@ -82,8 +102,38 @@ class ParquetWriter:
             self._writer.is_open = False
 
 
+class HeldEnd:
+    """A sink that hands everything on until it is told to hold back the rest, which ends with the footer."""
+
+    closed = False
+
+    def __init__(self, sink: pa.NativeFile) -> None:
+        self._sink = sink
+        self._is_holding = False
+        self.held = b""
+
+    def hold(self) -> None:
+        """Holds back what is written from now on."""
+        self._is_holding = True
+
+    def write(self, data: bytes) -> int:
+        """Takes bytes."""
+        if self._is_holding:
+            self.held += data
+        else:
+            self._sink.write(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Where the next bytes will be."""
+        return int(self._sink.tell()) + len(self.held)
+
+    def flush(self) -> None:
+        """Nothing is kept but what is held back."""
+
+
 def _opened(
-    sink: pa.NativeFile, first: pa.Table, options: FileOptions, footers: list[pq.FileMetaData]
+    sink: pa.NativeFile | HeldEnd, first: pa.Table, options: FileOptions, footers: list[pq.FileMetaData]
 ) -> pq.ParquetWriter:
     """A writer whose encodings suit the first rows.
 
@@ -94,8 +144,10 @@ def _opened(
     tells.
     """
     codec = _CODECS.get(options.compression, options.compression)
-    allowed = [name for name in first.column_names if _may_have_dictionary(name, options.parquet)]
-    dictionary = [name for name in allowed if _gets_dictionary(first.column(name))]
+    leaves = list(leaves_of_rows(first.slice(0, _SAMPLE_ROWS)))
+    allowed = [leaf for leaf in leaves if _may_have_dictionary(leaf.path, options.parquet)]
+    dictionary = [leaf.path for leaf in allowed if _gets_dictionary(leaf.values)]
+    with_statistics = [leaf.path for leaf in leaves if _gets_statistics(leaf.values.type)]
     page = options.parquet.page or _PAGE_BYTES
     return pq.ParquetWriter(
         sink,
@@ -104,22 +156,22 @@ def _opened(
         compression_level=options.zstd_level if codec == "zstd" else None,
         use_dictionary=dictionary,
         data_page_size=page,
-        write_batch_size=_rows_per_check(first, page),
+        write_batch_size=_values_per_check(leaves, page),
         dictionary_pagesize_limit=options.parquet.dictionary or _DICTIONARY_BYTES,
         store_schema=False,
         store_decimal_as_integer=True,
-        write_statistics=[field.name for field in first.schema if not pa.types.is_floating(field.type)],
+        write_statistics=with_statistics,
         write_page_index=True,
         metadata_collector=footers,
     )
 
 
-def _gets_dictionary(column: pa.ChunkedArray) -> bool:
-    if pa.types.is_dictionary(column.type):
+def _gets_dictionary(values: pa.ChunkedArray) -> bool:
+    if pa.types.is_dictionary(values.type):
         return True
-    if pa.types.is_decimal(column.type) and column.type.precision > 18:
+    if pa.types.is_decimal(values.type) and values.type.precision > 18:
         return False
-    sample = column.slice(0, _SAMPLE_ROWS)
+    sample = values.slice(0, _SAMPLE_ROWS)
     return bool(pc.count_distinct(sample, mode="all").as_py() * _REPETITIONS <= len(sample))
 
 
@@ -127,7 +179,11 @@ def _may_have_dictionary(column: str, options: ParquetOptions) -> bool:
     return options.by_column.get(column, options.dictionaries)
 
 
-def _rows_per_check(rows: pa.Table, page: int) -> int:
-    """After how many rows PyArrow looks at the size of a page: seldom, yet often enough for wide columns."""
-    widest = max(column.nbytes for column in rows.columns) / max(1, rows.num_rows)
+def _gets_statistics(kind: pa.DataType) -> bool:
+    return not (pa.types.is_floating(kind) or kind.equals(INSTANT))
+
+
+def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
+    """After how many values PyArrow looks at the size of a page: seldom, yet often enough for wide ones."""
+    widest = max(leaf.values.nbytes / max(1, len(leaf.values)) for leaf in leaves)
     return max(1, min(_MAX_ROWS_PER_CHECK, int(page / max(1.0, widest))))

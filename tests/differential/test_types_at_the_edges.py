@@ -1,0 +1,113 @@
+"""What only files tell: NaN among keys, shredded variants, nanoseconds in another form, time zones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from differential.shapes import SHAPES, Shape
+from differential.test_compaction_parity import copy, metadata
+from lithify.errors import CorruptTable, UnsupportedTable
+from oracle.client import Oracle, Table
+from support.runs import run_inline
+
+pytestmark = pytest.mark.oracle
+
+ONE_BUCKET = {"bucket": "1"}
+
+
+def named(name: str) -> Shape:
+    return next(shape for shape in SHAPES if shape.name == name)
+
+
+REFUSED: dict[str, tuple[dict[str, str], dict[str, str], list[list[Any]], str]] = {
+    "the last key": ({"k": "DOUBLE NOT NULL", "v": "INT"}, {}, [[1.0, 1], ["NaN", 2]], "NaN"),
+    "a key in the middle": (
+        {"k": "INT NOT NULL", "f": "FLOAT NOT NULL"},
+        {},
+        [[1, 1.0], [2, "NaN"], [3, 1.0]],
+        "column f",
+    ),
+    "a sequence field": (
+        {"k": "INT NOT NULL", "s": "DOUBLE"},
+        {"sequence.field": "s"},
+        [[1, 1.0], [2, "NaN"], [3, None]],
+        "column s",
+    ),
+}
+
+
+@pytest.mark.parametrize(("columns", "options", "rows", "said"), REFUSED.values(), ids=REFUSED)
+def test_nan_is_not_merged(
+    oracle: Oracle,
+    tmp_path: Path,
+    columns: dict[str, str],
+    options: dict[str, str],
+    rows: list[list[Any]],
+    said: str,
+) -> None:
+    table = Table(tmp_path / "w", "db.t")
+    key = [name for name, kind in columns.items() if kind.endswith("NOT NULL")]
+    oracle.create_table(table, columns, key, options={**ONE_BUCKET, **options})
+    for _ in range(2):
+        oracle.write(table, [["+I", *row] for row in rows])
+    before, snapshots = oracle.files(table), oracle.snapshots(table)
+    with pytest.raises(UnsupportedTable, match=said) as caught:
+        run_inline(table, full=True)
+    assert "NaN" in str(caught.value)
+    assert (oracle.files(table), oracle.snapshots(table)) == (before, snapshots)
+
+
+def test_a_shredded_variant_ends_the_run(oracle: Oracle, tmp_path: Path) -> None:
+    """The option that wrote it may have been taken away since."""
+    table = Table(tmp_path / "w", "db.t")
+    oracle.create_table(table, {"id": "INT NOT NULL", "v": "VARIANT"}, ["id"], options=ONE_BUCKET)
+    shredded = {"variant.inferShreddingSchema": "true"}
+    for number in range(2):
+        oracle.write(
+            table, [["+I", key, {"a": key, "b": "x"}] for key in range(number, 50)], options=shredded
+        )
+    schemas = [str(pq.read_metadata(file.path).schema) for file in oracle.files(table)]
+    assert all("typed_value" in schema for schema in schemas)
+    before = oracle.files(table)
+    with pytest.raises(CorruptTable, match="typed_value"):
+        run_inline(table, full=True)
+    assert oracle.files(table) == before
+
+
+def test_nanoseconds_in_the_newer_form_are_read_as_they_are_labelled(oracle: Oracle, tmp_path: Path) -> None:
+    """Java 1.4 takes them for milliseconds or fails; newer versions and pypaimon read them as we do."""
+    table = Table(tmp_path / "w", "db.t")
+    columns = {"id": "INT NOT NULL", "at": "TIMESTAMP(9)", "many": "ARRAY<TIMESTAMP(9)>"}
+    oracle.create_table(table, columns, ["id"], options=ONE_BUCKET)
+    rows = [[1, "2024-02-29T12:00:00.123456789", [None, "1969-12-31T23:59:59.999999999"]], [2, None, None]]
+    oracle.write(table, [["+I", *row] for row in rows])
+    (file,) = oracle.files(table)
+    newer = pq.read_table(file.path)
+    assert newer.schema.field("at").type == pa.timestamp("ns")
+    pq.write_table(newer, file.path, store_schema=False)
+    crc = Path(file.path).with_name(f".{Path(file.path).name}.crc")
+    crc.unlink(missing_ok=True)
+    oracle.write(table, [["+I", 3, None, None]])
+    run_inline(table, full=True)
+    assert oracle.read(table) == [["+I", *row] for row in [*rows, [3, None, None]]]
+
+
+def test_the_time_zone_of_java_changes_nothing(tmp_path: Path) -> None:
+    """Of timestamps with local time zone and of nanoseconds, in UTC and in Shanghai."""
+    with Oracle.start(timezone="Asia/Shanghai") as oracle:
+        original = named("every type").make(oracle, tmp_path / "original")
+        rows, before = oracle.read(original), {file.name for file in oracle.files(original)}
+        java, ours = (copy(original, tmp_path / name) for name in ("java", "ours"))
+        oracle.manager_round(java, full=True, commit=True)
+        run_inline(ours, full=True)
+        assert oracle.read(ours) == rows
+        mine, theirs = ([metadata(f) for f in oracle.files(t) if f.name not in before] for t in (ours, java))
+        assert mine == theirs
+        assert mine
+    with Oracle.start(timezone="UTC") as oracle:
+        assert oracle.read(ours) == oracle.read(java)
