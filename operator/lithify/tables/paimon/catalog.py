@@ -116,9 +116,6 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
 def _refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:
     """Everything else that stands in the way of compacting the table."""
     schema: TableSchema = table.table_schema
-    for column in schema.fields:
-        if column.name in schema.partition_keys and parse_type(column.type.to_dict()).is_nanos:
-            yield f"column {column.name} = {column.type} as partition: it has nanoseconds"
     for refusal in (*check_options(_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
     if not has_server(table):
