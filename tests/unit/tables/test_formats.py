@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -25,10 +26,12 @@ from lithify.tables.paimon.formats.orc.footers import OrcFooters
 from lithify.tables.paimon.formats.orc.time_zones import provide
 from lithify.tables.paimon.formats.orc.values import as_java_reads, unwrapped
 from lithify.tables.paimon.formats.registry import Readers
+from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.reader import FileRun
 from lithify.tables.paimon.types import Raw, parse_type
+from lithify.tables.paimon.writer import KeyValueFile
 from unit.tables.atomic import ATOMICS, Atomic
-from unit.tables.files import input_file, local_storage, open_file, read, reading, table_of, write
+from unit.tables.files import input_file, local_storage, open_file, read, reading, table_of, target, write
 from unit.tables.manifests import schema
 
 PROPERTY = settings(
@@ -247,6 +250,16 @@ class TestOrc:
         assert [path.name for path in tmp_path.iterdir()] == [meta.name] == ["data-writer-0.parquet"]
         assert read([input_file(tmp_path, meta)], [stamped]) == plain(rows)
         assert (meta.rows, meta.value_stats.null_counts) == (parts + 2, (0, (parts + 3) // 2, 0))
+
+    def test_a_file_that_becomes_parquet_lies_where_its_new_name_says(self, tmp_path: Path) -> None:
+        stamped = schema([("id", "INT NOT NULL"), ("at", "TIMESTAMP(6)")], ["id"])
+        outside = Outside(tuple(f"file:{tmp_path}/{name}" for name in "ab"), has_entropy=True)
+        to = replace(target(tmp_path / "table", stamped, {"file.format": "orc"}), outside=outside)
+        file = KeyValueFile(next(to.names()), to, local_storage(), lambda: 0)
+        file.write(table_of(stamped, [{"id": 1, "at": EARLY}]))
+        meta = file.close()
+        (there,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        assert meta.external_path == f"file:{there}" == to.path("data-writer-0.parquet")
 
     @pytest.mark.parametrize(("there", "known"), [(True, False), (False, True), (False, False)])
     def test_time_zones_are_provided_where_there_are_none(
