@@ -124,7 +124,7 @@ def test_unsupported_tables_are_refused_by_name_before_any_work(
 
 
 def test_converted_columns_are_refused(oracle: Oracle, table: Table) -> None:
-    oracle.alter_table(table, {"update_type": ["n", "DOUBLE"]})
+    oracle.alter_table(table, {"update_type": ["n", "TIMESTAMP(3)"]})
 
     with pytest.raises(UnsupportedTable) as caught:
         run_inline(table)
