@@ -22,6 +22,7 @@ This module holds no rows and does no I/O.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias, cast
@@ -147,6 +148,12 @@ def decode_key(key: OrderKey, kinds: Sequence[type[int] | type[bytes]]) -> tuple
 def fold_float(value: float) -> int:
     """The part of one FLOAT or DOUBLE value, as `parts_of_column` computes it for a DOUBLE column."""
     return int(_fold_floats(np.array([value], dtype=np.float64))[0])
+
+
+def total_order(value: float) -> int:
+    """A number with the order of Java's `Double.compare`: -0.0 before 0.0, and NaN last."""
+    bits = int(np.array([math.nan if math.isnan(value) else value], dtype=np.float64).view(np.int64)[0])
+    return bits ^ (bits >> 63 & int(_LOW_63_BITS))
 
 
 def unfold_float(part: int) -> float:

@@ -29,6 +29,7 @@ from lithify.rewriting.order import (
     parts_of_column,
     rank_rows,
     slice_parts,
+    total_order,
 )
 from unit.rewriting.columns import KINDS, Kind, integers, ranks, ranks_by
 
@@ -126,6 +127,12 @@ class TestColumns:
     def test_one_float_folds_as_a_column_of_doubles_does(self, value: float) -> None:
         (part,) = parts_of_column(pa.array([value], pa.float64()))
         assert fold_float(value) == part[0]
+
+    def test_the_total_order_is_javas(self) -> None:
+        ordered = [-math.inf, -1.5, -5e-324, -0.0, 0.0, 5e-324, 1.5, math.inf, math.nan]
+        places = [total_order(value) for value in ordered]
+        assert places == sorted(set(places))
+        assert total_order(-math.nan) == places[-1]
 
 
 SHAPES = {

@@ -23,6 +23,15 @@ def test_pandas_is_left_out(module: str) -> None:
     assert _answer(asked) == "False"
 
 
+def test_what_needs_pandas_says_so() -> None:
+    asked = (
+        "import lithify.job.task, pyarrow as pa\n"
+        "try:\n    pa.array([1]).to_pandas()\n"
+        "except ImportError as error:\n    print('pandas' in str(error))"
+    )
+    assert _answer(asked) == "True"
+
+
 def test_pandas_that_is_loaded_already_stays() -> None:
     asked = "import pandas, lithify.job.task, pyarrow as pa; print(pa.array([1]).to_pandas().sum())"
     assert _answer(asked) == "1"

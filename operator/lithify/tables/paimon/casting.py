@@ -25,6 +25,7 @@ Cast = Callable[[pa.Array], pa.Array]
 
 _INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _FLOATS = ("FLOAT", "DOUBLE")
+_WIDTHS = {pa.float32(): np.float32, pa.float64(): np.float64}
 _LONG_DIGITS = 18
 """Java computes with decimals of up to so many digits as 64-bit integers."""
 _PLAIN_SCALE = 6
@@ -176,7 +177,7 @@ def _whole(values: pa.Array, old: ColumnType, bits: int) -> pa.Array:
 def _quotient(values: pa.Array, scale: int, target: pa.DataType) -> pa.Array:
     quotients = _low_words(values).astype(np.float64) / 10.0**scale
     with np.errstate(over="ignore"):
-        return pa.array(quotients.astype(target.to_pandas_dtype()), mask=_nulls(values))
+        return pa.array(quotients.astype(_WIDTHS[target]), mask=_nulls(values))
 
 
 def _low_words(decimals: pa.Array) -> IntPart:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from lithify.rewriting.order import encode_key
+from lithify.rewriting.order import encode_key, total_order
 from lithify.tables.model import OrderKey
 from lithify.tables.paimon.binary_row import decode_row, encode_row
 from lithify.tables.paimon.entries import Stats
@@ -133,4 +133,5 @@ def _meet(entries: int, there: tuple[Raw, Raw, int | None], deleted: ColumnRange
 
 
 def _order(column: ColumnType, value: Raw) -> OrderKey:
-    return encode_key(order_parts(column, value))
+    parts = (total_order(value),) if isinstance(value, float) else order_parts(column, value)
+    return encode_key(parts)

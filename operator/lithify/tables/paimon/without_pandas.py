@@ -46,5 +46,6 @@ def leave_out_pandas() -> None:
 def _stand_in() -> ModuleType:
     module = ModuleType(_NAME, "Stands in for pandas, which is left out of this process.")
     module.__spec__ = ModuleSpec(_NAME, None)
-    vars(module)["DataFrame"] = object
+    # PyArrow says clearly that this is not enough, should something ever need pandas after all.
+    vars(module).update(DataFrame=object, __version__="0")
     return module
