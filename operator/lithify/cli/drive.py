@@ -242,7 +242,7 @@ class Attempt:
             nothing = Report(table.name, told.run, "NothingToDo", request.strategy.value)
             return outcome_of_report(nothing, told.attempt, None)
         plan = plan_run(table, view, request.strategy, clock_of(told))
-        tasks = [task for _, task in tasks_of(table, plan, "", request.sizing)]
+        tasks = [task for _, task in tasks_of(table, plan, request.sizing)]
         return outcome_of_plan(told.run, told.attempt, plan_summary(plan, tasks), view.snapshot_id)
 
     def _spark(self, environment: Mapping[str, str]) -> Compact:

@@ -29,7 +29,7 @@ from lithify.errors import (
 from lithify.faults import reach
 from lithify.job.joining import Work, joins_of, without_joined
 from lithify.job.outputs import Outputs, moved_on
-from lithify.job.planner import RunPlan, Sizing, plan_run, tasks_of, total_bytes
+from lithify.job.planner import RunPlan, Sizing, numbered, plan_run, tasks_of, total_bytes
 from lithify.job.report import Report, bucket_report, resting
 from lithify.job.runner import Progress, TaskRunner
 from lithify.job.steps import Commits, Pace
@@ -218,16 +218,18 @@ class _Run:
 
     def _steps(self, plan: RunPlan) -> Mapping[BucketId, str]:
         """Compacts the buckets of a plan, step by step; returns those in conflict, with the reason."""
-        self._observer.planned(
-            plan, [task for _, task in tasks_of(self._table, plan, "", self._request.sizing)]
-        )
+        tasks: dict[BucketId, list[MergeTask]] = {unit.bucket: [] for unit in plan.units}
+        for unit, task in tasks_of(self._table, plan, self._request.sizing):
+            tasks[unit.bucket].append(task)
+        self._observer.planned(plan, [task for of_unit in tasks.values() for task in of_unit])
         conflicts: dict[BucketId, str] = {}
         units = plan.units
         self._tasks_done = 0
         while units:
             size = self._pace.step(units)
             step, units = replace(plan, units=units[:size]), units[size:]
-            conflicts |= self._step(step, len(units))
+            work = [(unit, task) for unit in step.units for task in tasks[unit.bucket]]
+            conflicts |= self._step(step, work, len(units))
             if units:
                 reach("step-done")
                 units, changed = self._unchanged(units)
@@ -248,13 +250,13 @@ class _Run:
                 gone[unit.bucket] = "others have compacted it since it was planned"
         return tuple(unit for unit in units if unit.bucket not in gone), gone
 
-    def _step(self, plan: RunPlan, to_come: int) -> Mapping[BucketId, str]:
+    def _step(self, plan: RunPlan, work: Sequence[Work], to_come: int) -> Mapping[BucketId, str]:
         """Compacts the buckets of one step; returns those in conflict, with the reason."""
         started = monotonic()
         attempt = self._begin(plan)
         reach("journal-written")
         try:
-            conflicts = self._attempt(plan, attempt, to_come)
+            conflicts = self._attempt(plan, numbered(work, attempt.prefix), attempt, to_come)
         except CommitUnknown:
             raise
         except BaseException:
@@ -299,8 +301,9 @@ class _Run:
         if not self._has_stragglers:
             self._table.journal.close(attempt)
 
-    def _attempt(self, plan: RunPlan, attempt: Attempt, to_come: int) -> Mapping[BucketId, str]:
-        work = list(tasks_of(self._table, plan, attempt.prefix, self._request.sizing))
+    def _attempt(
+        self, plan: RunPlan, work: Sequence[Work], attempt: Attempt, to_come: int
+    ) -> Mapping[BucketId, str]:
         with self._stage("rewrite"):
             done = self._rewrite(work)
         reach("tasks-done")

@@ -73,30 +73,21 @@ def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -
     return RunPlan(view, units, tuple(rest for rest in planned if isinstance(rest, Rest)))
 
 
-def tasks_of(
-    table: PaimonTable, plan: RunPlan, prefix: str, sizing: Sizing
-) -> Iterator[tuple[Unit, MergeTask]]:
-    """The tasks of all units, each with its unit; their files will be named after `prefix`."""
+def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[Unit, MergeTask]]:
+    """The tasks of all units, each with its unit; they belong to no attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
-    index = 0
     for unit in plan.units:
         for rewrite in unit.work.rewrites:
             for part in split_rewrite(rewrite, task_bytes):
-                yield unit, _task(table, plan.view, unit, part, MergeNumber(index, prefix), sizing.budget)
-                index += 1
+                yield unit, _task(table, plan.view, unit, part, sizing.budget)
 
 
-@dataclass(frozen=True, slots=True)
-class MergeNumber:
-    """Which task of which attempt."""
-
-    index: int
-    prefix: str
+def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[Unit, MergeTask]]:
+    """The tasks as those of one attempt, after whose prefix their files will be named."""
+    return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
 
 
-def _task(
-    table: PaimonTable, view: View, unit: Unit, part: TaskPlan, number: MergeNumber, budget: Budget
-) -> MergeTask:
+def _task(table: PaimonTable, view: View, unit: Unit, part: TaskPlan, budget: Budget) -> MergeTask:
     entries = view.entries[unit.bucket]
 
     def read(file: DataFile) -> InputFile:
@@ -105,8 +96,8 @@ def _task(
     sections = tuple(tuple(tuple(map(read, run)) for run in section.runs) for section in part.sections)
     schema_ids = {file.schema_id for section in part.sections for file in section.files}
     return MergeTask(
-        index=number.index,
-        prefix=number.prefix,
+        index=0,
+        prefix="",
         sections=sections,
         keys=KeyRange(_key(table, part.span.after), _key(table, part.span.upto)),
         is_last=part.is_last,

@@ -115,11 +115,6 @@ class ManifestWriter:
         self._metas: list[ManifestFileMeta] = []
         self._open()
 
-    @property
-    def next_number(self) -> int:
-        """The number of the next file."""
-        return self._number
-
     def write(self, record: dict[str, Any]) -> None:
         """Adds an entry; may write a file."""
         self._writer.write(record)
