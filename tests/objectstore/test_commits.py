@@ -27,11 +27,10 @@ from objectstore.proxy import (
 from objectstore.tables import IMPATIENT, java_table, run
 from oracle.client import Oracle, Table
 from support.cases import case
+from support.crashes import SETTLED
 from support.tables import append, journals, stray_files
 
 pytestmark = pytest.mark.oracle
-
-SETTLED = timedelta(minutes=61)
 
 
 @pytest.fixture

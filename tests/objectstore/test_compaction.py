@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -19,13 +18,13 @@ from objectstore.fixtures import Bucket
 from objectstore.server import SECRET_KEY
 from objectstore.tables import address, java_table, run
 from oracle.client import Oracle, Table
+from support.crashes import SETTLED
 from support.runs import LITHIFY, Outcome, ShiftedClock, start
 from support.tables import journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
 
 REWRITTEN = {"compaction.force-rewrite-all-files": "true"}
-SETTLED = timedelta(minutes=61)
 
 
 @pytest.mark.spark

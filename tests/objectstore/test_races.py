@@ -7,7 +7,6 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import timedelta
 
 import pytest
 
@@ -16,14 +15,13 @@ from objectstore.fixtures import Bucket
 from objectstore.racing import CONTEXT, DEADLINE, Outcomes, commit_on, mark, race, started
 from objectstore.tables import IMPATIENT, address, java_table, run, small_table
 from oracle.client import Oracle
+from support.crashes import SETTLED
 from support.small_tables import SmallTable
 from support.tables import append, journals, stray_files
 
 ROUNDS = 1000
 KILLS = int(os.environ.get("LITHIFY_TEST_KILLS", "12"))
 """How often the server is killed; LITHIFY_TEST_KILLS=500 is thorough."""
-
-SETTLED = timedelta(minutes=61)
 
 
 def deltas(table: SmallTable) -> dict[int, str]:

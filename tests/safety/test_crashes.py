@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from oracle.client import Oracle, Table
+from support.crashes import SETTLED, assert_a_kill_is_harmless
 from support.runs import clean_up, run_inline, start
 from support.tables import journals, make_plain, stray_files
 
@@ -16,8 +17,6 @@ pytestmark = pytest.mark.oracle
 
 BEFORE_COMMIT = ["planned", "journal-written", "file-written", "tasks-done", "manifests-written"]
 AFTER_COMMIT = ["snapshot-written", "hint-written", "leftovers-deleted"]
-SETTLED = timedelta(minutes=61)
-"""When tasks of an attempt that was condemned now must be over."""
 
 
 @pytest.mark.parametrize("point", [*BEFORE_COMMIT, *AFTER_COMMIT])
@@ -25,17 +24,7 @@ def test_killed_run_leaves_rows_intact_and_the_next_runs_clean_up(
     oracle: Oracle, tmp_path: Path, point: str
 ) -> None:
     table = make_plain(oracle, tmp_path, buckets=2)
-    rows = oracle.read(table)
-
-    killed = start(table, faults={point: "kill"}).wait()
-
-    assert killed.code == -signal.SIGKILL
-    assert oracle.read(table) == rows
-    for later in (timedelta(), SETTLED, 2 * SETTLED):
-        run_inline(table, shift=later)
-        assert oracle.read(table) == rows
-    assert stray_files(oracle, table) == set()
-    assert journals(table) == set()
+    assert_a_kill_is_harmless(oracle, table, point)
 
 
 @pytest.mark.parametrize("point", BEFORE_COMMIT)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from oracle.client import Oracle, Table
+from support.crashes import assert_a_kill_is_harmless
 from support.runs import Held, run_inline, start
 from support.tables import append, copy_of, expire, journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
-
-SETTLED = timedelta(minutes=61)
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +25,7 @@ def model(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
 def test_killed_run_leaves_rows_intact_and_the_next_runs_clean_up(
     oracle: Oracle, table: Table, point: str
 ) -> None:
-    rows = oracle.read(table)
-
-    killed = start(table, faults={point: "kill"}).wait()
-
-    assert killed.code == -signal.SIGKILL
-    assert oracle.read(table) == rows
-    for later in (timedelta(), SETTLED, 2 * SETTLED):
-        run_inline(table, shift=later)
-    assert oracle.read(table) == rows
-    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+    assert_a_kill_is_harmless(oracle, table, point)
 
 
 def test_java_commit_in_the_middle_of_a_merge(oracle: Oracle, table: Table, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from lithify.planning.policy import Strategy
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from oracle.client import Oracle, Table
 from support.cases import case
+from support.crashes import SETTLED
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step
 from support.runs import Held, ShiftedClock
 from support.tables import data_files, journals, make_plain, stray_files, upserts
@@ -43,7 +43,6 @@ from support.tables import data_files, journals, make_plain, stray_files, upsert
 pytestmark = pytest.mark.oracle
 
 Commit = Callable[[], Reply]
-SETTLED = timedelta(minutes=61)
 
 
 class PicklingRunner(InlineRunner):

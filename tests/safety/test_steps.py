@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import signal
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from lithify.job.steps import Commits
 from oracle.client import Oracle, Table
+from support.crashes import SETTLED
 from support.runs import Held, run_inline, start
 from support.tables import copy_of, journals, make_plain, stray_files, upserts
 
 pytestmark = pytest.mark.oracle
 
-SETTLED = timedelta(minutes=61)
 ONE_BY_ONE = ("--run", "run-a", "--commit-every", "1")
 
 

@@ -19,19 +19,7 @@ from lithify.job.task import MergeTask
 from lithify.planning.policy import Strategy
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
-from unit.job.orders import ALL_THERE, BUCKETS, copy_of, make_orders, rows, run, without_snapshots
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> TableAddress:
-    """A table of two commits, for reading only."""
-    return make_orders(tmp_path_factory.mktemp("made"), commits=2)
-
-
-@pytest.fixture
-def orders(made: TableAddress, tmp_path: Path) -> TableAddress:
-    """The same, to be changed."""
-    return copy_of(made, tmp_path / "warehouse")
+from unit.job.orders import ALL_THERE, BUCKETS, rows, run, without_snapshots
 
 
 class Meanwhile(Silent):

@@ -25,7 +25,7 @@ from lithify.planning.plan import Unit
 from lithify.planning.policy import Strategy
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.found_runs import find_run
-from unit.job.orders import BUCKETS, NAME, copy_of, make_orders, rows, run
+from unit.job.orders import BUCKETS, NAME, rows, run
 from unit.planning.trees import repeatable
 
 ONE_BY_ONE = Commits(most_bytes=1)
@@ -82,18 +82,6 @@ class TestPace:
         pace = Pace(Commits())
         pace.took(size, seconds)
         assert pace.bytes == FIRST_BYTES
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> TableAddress:
-    """A table of two commits and four buckets, for reading only."""
-    return make_orders(tmp_path_factory.mktemp("made"), commits=2)
-
-
-@pytest.fixture
-def orders(made: TableAddress, tmp_path: Path) -> TableAddress:
-    """The same, to be changed."""
-    return copy_of(made, tmp_path / "warehouse")
 
 
 class Between(Silent):

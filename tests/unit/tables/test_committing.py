@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitUnknown
@@ -174,9 +176,9 @@ def test_interrupted_after_the_snapshot_was_sent_nothing_that_it_names_is_delete
     table = open_table(small.address)
     write = table.snapshots.write
 
-    def interrupt(*given: object) -> None:
+    def interrupt(*given: Any) -> None:
         if point == "write":
-            write(*given)  # type: ignore[arg-type]
+            write(*given)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(table.snapshots, point, interrupt)
@@ -237,7 +239,7 @@ def live(table: PaimonTable) -> list[Entry]:
     return table.manifests.live(newest_of(table))
 
 
-def newest_of(table: PaimonTable):  # type: ignore[no-untyped-def]  # pypaimon's
+def newest_of(table: PaimonTable) -> Snapshot:
     newest = table.snapshots.latest()
     assert newest is not None
     return newest
