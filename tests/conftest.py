@@ -10,6 +10,7 @@ import pytest
 from building import spark_classes
 from oracle.client import Oracle
 
+pytest.register_assert_rewrite("differential.rounds", "fuzz.playing")
 pytest_plugins = ["cluster.fixtures", "cluster.node_fixtures", "objectstore.fixtures"]
 
 

@@ -107,7 +107,7 @@ ORC_VALUES: dict[str, Value] = {
     "TIMESTAMP(5) WITH LOCAL TIME ZONE": timestamps(5, 1970),
 }
 """What may be in ORC files: PyArrow cannot write microseconds before 1970 to them."""
-
+EVERY_VALUE = {**ORC_VALUES, **VALUES}
 
 NESTED = [
     "ARRAY<INT>",
@@ -131,7 +131,7 @@ NESTED = [
 def value_of(written: Any) -> Value:
     """Values of a type as schema files have it, null now and then."""
     if isinstance(written, str):
-        atomic = {**ORC_VALUES, **VALUES}[written.removesuffix(" NOT NULL")]
+        atomic = EVERY_VALUE[written.removesuffix(" NOT NULL")]
         return atomic if written.endswith("NOT NULL") else _or_null(atomic)
     root, _, suffix = written["type"].partition(" ")
     if root == "ROW":
@@ -214,7 +214,7 @@ class Shape:
                 oracle.alter_table(table, *(changes if isinstance(changes, list) else [changes]))
             schema = {column["name"]: value_of(column["type"]) for column in oracle.schema(table)["fields"]}
             sequence = self.options.get("sequence.field", "").split(",")
-            schema = {n: _without_nan(v) if n in sequence else v for n, v in schema.items()}
+            schema = {n: without_nan(v) if n in sequence else v for n, v in schema.items()}
             oracle.write(table, [self._row(random, keys, schema) for _ in range(self.rows)])
             if commit in self.compacted:
                 oracle.compact(table, full=False, options={"num-sorted-run.compaction-trigger": "3"})
@@ -222,7 +222,7 @@ class Shape:
 
     def _key(self, random: Random) -> tuple[Any, ...]:
         """A key; without -0.0 among several columns: Java's writers sort it before the 0.0 it equals."""
-        key = tuple(_without_nan(VALUES[kind])(random) for kind in self.key.values())
+        key = tuple(without_nan(VALUES[kind])(random) for kind in self.key.values())
         return key if len(key) == 1 else tuple(0.0 if part == "-0.0" else part for part in key)
 
     def _row(self, random: Random, keys: list[tuple[Any, ...]], schema: Mapping[str, Value]) -> Row:
@@ -233,7 +233,7 @@ class Shape:
         return [kind, *(fixed[name] if name in fixed else schema[name](random) for name in schema)]
 
 
-def _without_nan(value: Value) -> Value:
+def without_nan(value: Value) -> Value:
     """What keys and sequence fields may have: NaN there is refused."""
 
     def ordered(random: Random) -> Any:
@@ -360,6 +360,23 @@ OPTIONS = [
 
 CHANGES = [
     Shape("column added", changes={4: {"add_column": {"name": "extra", "type": "INT"}}}),
+    Shape(
+        "columns added whose parts must not be null",
+        changes={
+            4: [
+                {"add_column": {"name": "x", "type": "VARIANT"}},
+                {
+                    "add_column": {
+                        "name": "r",
+                        "type": "ROW<a INT NOT NULL, b BYTES NOT NULL, c ARRAY<INT> NOT NULL, "
+                        "d MAP<INT NOT NULL, STRING> NOT NULL, e ROW<f DATE NOT NULL, g INT> NOT NULL, "
+                        "h DECIMAL(9, 2) NOT NULL, i TIMESTAMP(9) NOT NULL, j VARIANT>",
+                    }
+                },
+            ]
+        },
+        rows=60,
+    ),
     Shape("column added first", changes={4: {"add_column": {"name": "extra", "type": "INT", "first": True}}}),
     Shape("column dropped", changes={4: {"drop_column": "v"}}),
     Shape("column renamed", changes={4: {"rename_column": ["v", "renamed"]}}),
@@ -397,6 +414,7 @@ CHANGES = [
         changes={
             2: [
                 {"add_column": {"name": "r.d", "type": "ARRAY<STRING>"}},
+                {"add_column": {"name": "r.e", "type": "ROW<x INT NOT NULL, y VARIANT>"}},
                 {"drop_column": "r.a"},
                 {"rename_column": ["l.element.b.x", "renamed"]},
                 {"update_type": ["m.value.a", "BIGINT"]},

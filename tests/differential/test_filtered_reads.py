@@ -13,7 +13,7 @@ in two ways, of which only the first is true of our files too:
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -62,13 +62,6 @@ MODES = [
 
 IN_JAVAS_FILES = ("bigint", "double", "decimal_4", "decimal_38", "text", "date", "instant_6", *BINARIES)
 """Columns that Java stores in different ways."""
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    """A Java that compiles little: there are many short reads, and soon it is over."""
-    with Oracle.start(jvm_args=["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]) as started:
-        yield started
 
 
 class Expected:

@@ -14,15 +14,17 @@ from typing import Any
 
 import pytest
 
-from differential.test_compaction_parity import copy, metadata
+from differential.rounds import metadata
 from lithify.errors import CorruptTable
 from lithify.tables.paimon.casting import cast_between
 from lithify.tables.paimon.types import ColumnType, parse_type
 from oracle.client import Oracle, OracleError, Table
 from support.runs import run_inline
+from support.tables import copy_of
 
 pytestmark = pytest.mark.oracle
 
+ONE_BUCKET = {"bucket": "1"}
 _INTEGERS: Mapping[str, int] = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _NUMBERS = [0, 1, -1, 127, 128, 255, 256, -129, 32_767, 65_536, 16_777_217, 2**31 - 1, 2**53 + 1, 2**63 - 1]
 _FLOATS = ["NaN", "Infinity", "-Infinity", "-0.0", 0.5, -0.5, 1.5, -300.75, 3e9, -3e9, 1e19, -1e19, 1e30, 0.1]
@@ -101,7 +103,7 @@ def table_of(oracle: Oracle, warehouse: Path, changes: list[tuple[str, str]]) ->
         table,
         {"id": "INT NOT NULL", **columns},
         ["id"],
-        options={"bucket": "1", "metadata.stats-mode": "full"},
+        options={**ONE_BUCKET, "metadata.stats-mode": "full"},
     )
     values = [fitting(VALUES[old], parse_type(newest)) for old, newest in changes]
     rows = list(zip_longest(*values, [None] * (max(map(len, values)) + 1)))
@@ -128,7 +130,7 @@ def test_every_change_that_is_made_is_that_of_java(oracle: Oracle, tmp_path: Pat
     nothing = [None] * len(changes)
     oracle.write(original, [["+I", 1, *nothing], ["-D", 2, *nothing]])
     rows = oracle.read(original)
-    java, ours = (copy(original, tmp_path / name) for name in ("java", "ours"))
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
     oracle.manager_round(java, full=True, commit=True)
     run_inline(ours, full=True)
     after = oracle.read(ours)
@@ -138,10 +140,25 @@ def test_every_change_that_is_made_is_that_of_java(oracle: Oracle, tmp_path: Pat
     assert [metadata(file) for file in oracle.files(ours)] == [metadata(file) for file in oracle.files(java)]
 
 
+def test_a_text_that_became_a_char_loses_its_padding_in_orc_files(oracle: Oracle, tmp_path: Path) -> None:
+    """Java pads where it converts and trims CHARs that it reads from ORC: its own compaction does that."""
+    original = Table(tmp_path / "original", "db.t")
+    options = {**ONE_BUCKET, "file.format": "orc"}
+    oracle.create_table(original, {"id": "INT NOT NULL", "v": "STRING"}, ["id"], options=options)
+    for _ in range(2):
+        oracle.write(original, [["+I", 1, "ab"]])
+    oracle.alter_table(original, {"update_type": ["v", "CHAR(4)"]})
+    assert oracle.read(original) == [["+I", 1, "ab  "]]
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
+    oracle.manager_round(java, full=True, commit=True)
+    run_inline(ours, full=True)
+    assert oracle.read(ours) == oracle.read(java) == [["+I", 1, "ab"]]
+
+
 def test_a_number_with_too_many_digits_ends_the_run(oracle: Oracle, tmp_path: Path) -> None:
     """Java cannot read such a table either."""
     table = Table(tmp_path / "w", "db.t")
-    oracle.create_table(table, {"id": "INT NOT NULL", "n": "INT"}, ["id"], options={"bucket": "1"})
+    oracle.create_table(table, {"id": "INT NOT NULL", "n": "INT"}, ["id"], options=ONE_BUCKET)
     oracle.write(table, [["+I", 1, 1000]])
     oracle.alter_table(table, {"update_type": ["n", "DECIMAL(3, 1)"]})
     oracle.write(table, [["+I", 2, "1.0"]])

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from differential.rounds import metadata
 from differential.shapes import SHAPES, Shape
-from differential.test_compaction_parity import copy, metadata
 from lithify.errors import CorruptTable, UnsupportedTable
 from oracle.client import Oracle, Table
 from support.runs import run_inline
+from support.tables import copy_of
 
 pytestmark = pytest.mark.oracle
 
@@ -102,7 +103,7 @@ def test_the_time_zone_of_java_changes_nothing(tmp_path: Path) -> None:
     with Oracle.start(timezone="Asia/Shanghai") as oracle:
         original = named("every type").make(oracle, tmp_path / "original")
         rows, before = oracle.read(original), {file.name for file in oracle.files(original)}
-        java, ours = (copy(original, tmp_path / name) for name in ("java", "ours"))
+        java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
         oracle.manager_round(java, full=True, commit=True)
         run_inline(ours, full=True)
         assert oracle.read(ours) == rows

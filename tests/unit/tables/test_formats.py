@@ -315,6 +315,16 @@ class TestAvro:
         assert [{name: row[name] for name in ("id", "name", "price")} for row in found] == rows
         assert reader.metadata["avro.codec"] == "zstandard"
 
+    def test_a_changed_byte_in_snappy_does_not_go_unseen(self, tmp_path: Path) -> None:
+        options = {"file.format": "avro", "file.compression": "snappy"}
+        meta = write(tmp_path, SIMPLE, [simple_rows(1)], options)
+        path = tmp_path / meta.name
+        content = bytearray(path.read_bytes())
+        content[content.index(b"name 1") + 5] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(CorruptTable, match="checksum"):
+            read([input_file(tmp_path, meta)], [SIMPLE])
+
     def test_the_schema_is_that_of_java(self, tmp_path: Path) -> None:
         meta = write(tmp_path, SIMPLE, [simple_rows(1)], {"file.format": "avro"})
         with pa.OSFile(str(tmp_path / meta.name)) as source:

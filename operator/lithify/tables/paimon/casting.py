@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.rewriting.order import IntPart, timestamps_as_instants
-from lithify.tables.paimon.nesting import list_of, map_of, struct_of
+from lithify.tables.paimon.nesting import list_of, map_of, nulls, struct_of
 from lithify.tables.paimon.types import UNBOUNDED, ColumnType, Field, arrow_type
 
 Cast = Callable[[pa.Array], pa.Array]
@@ -104,7 +104,7 @@ def _row(old: ColumnType, newest: ColumnType) -> Cast | None:
 
     def converted(values: pa.Array) -> pa.Array:
         columns = [
-            pa.nulls(len(values), kind.field(number).type) if part is None else part[1](values.field(part[0]))
+            nulls(len(values), kind.field(number).type) if part is None else part[1](values.field(part[0]))
             for number, part in enumerate(parts)
         ]
         return struct_of(values, kind, columns)

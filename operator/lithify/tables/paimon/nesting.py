@@ -1,7 +1,8 @@
 """Nested Arrow columns taken apart and put together again with other parts.
 
 Called where the parts of a nested column have to change: by formats, whose files may store them otherwise,
-and by `casting`. Offsets and nulls are kept as they are; nothing is copied but the parts that change.
+and by `casting`. Offsets and nulls are kept as they are; nothing is copied but the parts that change. Columns
+that a file does not have are made here, too.
 """
 
 from __future__ import annotations
@@ -50,3 +51,25 @@ def map_of(values: pa.Array, kind: pa.DataType, keys: pa.Array, items: pa.Array)
     return pa.Array.from_buffers(
         kind, len(values), values.buffers()[:2], offset=values.offset, children=[entries]
     )
+
+
+def nulls(length: int, kind: pa.DataType) -> pa.Array:
+    """A column of nulls, whose parts hold zeros and empty lists where they must not be null."""
+    return _blank(length, kind, nullable=True)
+
+
+def _blank(length: int, kind: pa.DataType, *, nullable: bool) -> pa.Array:
+    column = pa.nulls(length, kind)
+    validity = column.buffers()[0] if nullable else None
+    if pa.types.is_struct(kind):
+        parts = [_blank(length, field.type, nullable=field.nullable) for field in kind]
+        return pa.Array.from_buffers(kind, length, [validity], children=parts)
+    if nullable:
+        return column
+    if pa.types.is_map(kind):
+        entries = [pa.field("key", kind.key_type, nullable=False), kind.item_field]
+        nothing = pa.nulls(0, pa.struct(entries))
+        return pa.Array.from_buffers(kind, length, [None, column.buffers()[1]], children=[nothing])
+    if pa.types.is_list(kind):
+        return pa.Array.from_buffers(kind, length, [None, column.buffers()[1]], children=[column.values])
+    return pa.Array.from_buffers(kind, length, [None, *column.buffers()[1:]])

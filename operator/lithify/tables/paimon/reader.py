@@ -18,6 +18,7 @@ from lithify.tables.paimon.casting import Cast, cast_between, reads_as
 from lithify.tables.paimon.formats.model import FileColumn, InputFile, Wanted
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.formats.registry import Readers
+from lithify.tables.paimon.nesting import nulls
 from lithify.tables.paimon.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
 from lithify.tables.paimon.storage import Storage
 
@@ -180,7 +181,7 @@ def _column(
         CorruptTable: the type of the column was changed, and a value does not fit into the new one.
     """
     if column is None:
-        return pa.nulls(batch.num_rows, field.type)
+        return nulls(batch.num_rows, field.type)
     values = batch.column(column.name)
     try:
         return cast(values) if cast else values

@@ -163,7 +163,10 @@ def _long(value: int) -> bytes:
 
 
 def _unsnapped(data: bytes) -> bytes:
-    return bytes(cramjam.snappy.decompress_raw(data[:-_CHECKSUM_BYTES]))
+    rows = bytes(cramjam.snappy.decompress_raw(data[:-_CHECKSUM_BYTES]))
+    if zlib.crc32(rows) != int.from_bytes(data[-_CHECKSUM_BYTES:], "big"):
+        raise ValueError("its checksum is another")
+    return rows
 
 
 _DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {

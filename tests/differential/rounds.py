@@ -1,0 +1,143 @@
+"""A round of ours beside one of Java's real compaction manager: what must be the same of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pyarrow.parquet as pq
+
+from oracle.client import Oracle, Table
+from oracle.model import DataFile, KeyValue, Stats
+
+TARGET = 128 << 20
+SMALL = 0.7
+INFINITE = ("-Infinity", "Infinity")
+FLOATS = {text: float(text) for text in (*INFINITE, "-0.0")}
+"""Numbers that JSON has as texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A table before and after a round."""
+
+    table: Table
+    before: list[DataFile]
+    after: list[DataFile]
+
+    @property
+    def removed(self) -> set[str]:
+        """Files that were rewritten."""
+        return names(self.before) - names(self.after)
+
+    @property
+    def upgraded(self) -> set[tuple[str, int]]:
+        """Files that changed level, and to which."""
+        levels = {file.name: file.level for file in self.before}
+        return {(f.name, f.level) for f in self.after if levels.get(f.name, f.level) != f.level}
+
+    @property
+    def added(self) -> list[DataFile]:
+        """New files, by bucket and key."""
+        return [file for file in in_order(self.after) if file.name not in names(self.before)]
+
+
+def names(files: list[DataFile]) -> set[str]:
+    return {file.name for file in files}
+
+
+def in_order(files: list[DataFile]) -> list[DataFile]:
+    def place_and_key(file: DataFile) -> tuple[object, ...]:
+        key = [FLOATS.get(part, part) if isinstance(part, str) else part for part in file.min_key]
+        return str(file.partition), file.bucket, file.level, key
+
+    return sorted(files, key=place_and_key)
+
+
+def assert_rounds_agree(oracle: Oracle, ours: Round, java: Round) -> None:
+    """The same files are rewritten, moved and made, with the same rows in them and the same metadata."""
+    assert ours.removed == java.removed
+    assert ours.upgraded == java.upgraded
+    assert contents(oracle, ours) == contents(oracle, java)
+    for mine, theirs in zip(groups(ours), groups(java), strict=True):
+        assert outline(mine) == outline(theirs)
+        assert abs(len(mine) - len(theirs)) <= 1
+        assert not any(is_small(a) and is_small(b) for a, b in pairwise(mine))
+    assert [metadata(f) for f in ours.added] == [metadata(f) for f in java.added]
+    assert stored_columns(ours) == stored_columns(java)
+
+
+def contents(oracle: Oracle, round_: Round) -> list[KeyValue]:
+    """Every key-value of the new files with sequence and kind, in the order of the files."""
+    return [
+        row
+        for file in round_.added
+        for row in oracle.kv_rows(round_.table, file.name, file.partition, file.bucket)
+    ]
+
+
+def stored_columns(round_: Round) -> set[str]:
+    """How new Parquet files store their columns: names, types, nesting and field ids.
+
+    Java marks the entries of a map with an old annotation that readers need not know, and PyArrow does not.
+    """
+    paths = (file.path for file in round_.added if file.name.endswith(".parquet"))
+    schemas = (str(pq.read_metadata(path).schema) for path in paths)
+    return {schema.partition("schema {")[2].replace("key_value (Map) {", "key_value {") for schema in schemas}
+
+
+def groups(round_: Round) -> Iterator[list[DataFile]]:
+    """New files that are neighbours: of one bucket and level, with no older file between them."""
+    fresh = names(round_.added)
+    group: list[DataFile] = []
+    for file in in_order(round_.after):
+        belongs = group and place(file) == place(group[-1])
+        if group and not (belongs and file.name in fresh):
+            yield group
+            group = []
+        if file.name in fresh:
+            group.append(file)
+    if group:
+        yield group
+
+
+def place(file: DataFile) -> tuple[str, int, int]:
+    return str(file.partition), file.bucket, file.level
+
+
+def outline(group: list[DataFile]) -> tuple[object, ...]:
+    """What a group of rewritten files must have in common with Java's."""
+    return (
+        place(group[0]),
+        group[0].min_key,
+        group[-1].max_key,
+        sum(file.rows for file in group),
+        sum(file.delete_rows or 0 for file in group),
+        min(file.min_sequence for file in group),
+        max(file.max_sequence for file in group),
+    )
+
+
+def is_small(file: DataFile) -> bool:
+    return file.size < TARGET * SMALL
+
+
+def metadata(file: DataFile) -> DataFile:
+    """All metadata but for what has to differ: name, place, size and time.
+
+    Where there are NaNs Lithify states no bounds, for the reason that `FloatStats` tells. Java takes NaN for
+    the largest value in Parquet and Avro, and passes over it in ORC, where the infinities are what is left.
+    """
+    bounded = {"key_stats": bounds(file.key_stats), "value_stats": bounds(file.value_stats)}
+    return replace(file, name="", path="", size=0, creation_time=0, **bounded)
+
+
+def bounds(stats: Stats) -> Stats:
+    """Statistics without those of NaNs; a zero that bounds numbers is the one beyond the other zero."""
+    pairs = [
+        (None, None) if high == "NaN" or (low, high) == INFINITE else (low, high)
+        for low, high in zip(stats.min, stats.max, strict=True)
+    ]
+    lows = ["-0.0" if isinstance(low, float) and low == 0 else low for low, _ in pairs]
+    return replace(stats, min=lows, max=[0.0 if high == "-0.0" else high for _, high in pairs])
