@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 # Tests with processes of their own wait for them half of the time.
 WAITING_WORKERS ?= 3
+N ?= 100
+SEED ?= $(shell date +%s)
 
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 
@@ -70,6 +72,9 @@ e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and 
 	$(MAKE) oracle cluster objectstore helm images
 	$(BIN)/pytest --quiet tests/on_a_node
 
+fuzz: $(READY) oracle ## Play N random histories of tables from number SEED on against Java, and cut down what fails
+	$(BIN)/pytest --quiet -n $(WORKERS) --timeout 3600 tests/fuzz --histories $(N) --first $(SEED) --cut
+
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each
 	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
 
@@ -92,4 +97,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle classes cluster images helm objectstore test e2e bench bench-operator bench-start docs chart crds lock
+.PHONY: help demo setup check format oracle classes cluster images helm objectstore test e2e fuzz bench bench-operator bench-start docs chart crds lock

@@ -33,6 +33,8 @@ from oracle.process import JavaProcess, OracleError, build
 __all__ = ["Oracle", "OracleError", "Table", "build"]
 
 Case = Mapping[str, Any]
+FOR_TESTS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Tests ask for little of much: compiling it any better takes longer than it saves."""
 
 
 class Oracle:
@@ -47,9 +49,9 @@ class Oracle:
         jar_dir: Path | None = None,
         timezone: str = "UTC",
         heap: str = "2g",
-        jvm_args: Sequence[str] = (),
+        jvm_args: Sequence[str] = FOR_TESTS,
     ) -> Self:
-        """Starts the JVM, after a build when no folder with a jar is given."""
+        """Starts the JVM, after a build when no folder with a jar is given; benchmarks want other args."""
         return cls(JavaProcess(build() if jar_dir is None else jar_dir, timezone, heap, jvm_args))
 
     def __enter__(self) -> Self:

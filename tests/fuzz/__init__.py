@@ -1,0 +1,1 @@
+"""Random histories of tables, played against Java Paimon; `make fuzz N=1000 SEED=7` draws others."""

@@ -1,0 +1,135 @@
+"""Random schema changes, of whole columns and of parts of nested ones, that Java allows and converts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from random import Random
+
+from fuzz.history import Change
+from fuzz.types import Array, Atom, Map, Record, Type, parts, with_part
+from lithify.tables.paimon.casting import cast_between
+from lithify.tables.paimon.types import parse_type
+
+
+class Columns:
+    """The value columns of a table as they are by now."""
+
+    def __init__(self, random: Random, atoms: Sequence[str], formats: Sequence[str]) -> None:
+        self._random = random
+        self._atoms = atoms
+        self._nests = formats == ("parquet",)
+        # What becomes a CHAR is padded; Java trims it again as soon as it stands in an ORC file.
+        self._never = ("CHAR(4)",) if "orc" in formats else ()
+        self._names = 0
+        self._dropped: list[str] = []
+        self.now: dict[str, Type] = {}
+
+    def add(self) -> str:
+        """Adds a column of any type and returns its name, which may be that of one that was dropped."""
+        again = self._dropped and self._random.random() < 0.5
+        name = self._dropped.pop() if again else self._fresh()
+        self.now[name] = self._type()
+        return name
+
+    def _fresh(self) -> str:
+        self._names += 1
+        return f"c{self._names}"
+
+    def _type(self, depth: int = 0) -> Type:
+        draw = self._random.random()
+        if not self._nests or draw < 0.6 + 0.2 * depth:
+            return Atom(self._random.choice(self._atoms))
+        if draw < 0.8:
+            return Array(self._type(depth + 1))
+        if draw < 0.9:
+            return Map(self._random.choice(["STRING", "INT NOT NULL", "DATE"]), self._type(depth + 1))
+        fields = (self._fresh() for _ in range(self._random.randint(1, 3)))
+        return Record(tuple((name, self._type(depth + 1)) for name in fields))
+
+    def change(self, fixed: Collection[str]) -> Change:
+        """One change to the columns, but for the fixed ones."""
+        free = [name for name in self.now if name not in fixed]
+        nested = [name for name in free if not isinstance(self.now[name], Atom)]
+        changes = [self._add_column]
+        if free:
+            changes += [self._change_type, self._change_type, self._rename, self._drop, self._move]
+        if nested:
+            changes += [self._change_record, self._change_record]
+        return self._random.choice(changes)(nested or free)
+
+    def _add_column(self, names: Sequence[str]) -> Change:
+        name = self.add()
+        column = {"name": name, "type": str(self.now[name])}
+        return {"add_column": {**column, "first": True} if self._random.random() < 0.3 else column}
+
+    def _drop(self, names: Sequence[str]) -> Change:
+        name = self._random.choice(names)
+        del self.now[name]
+        self._dropped.append(name)
+        return {"drop_column": name}
+
+    def _rename(self, names: Sequence[str]) -> Change:
+        name, renamed = self._random.choice(names), self._fresh()
+        self.now[renamed] = self.now.pop(name)
+        return {"rename_column": [name, renamed]}
+
+    def _move(self, names: Sequence[str]) -> Change:
+        return {"move": {"name": self._random.choice(names), "after": "k0"}}
+
+    def _change_type(self, names: Sequence[str]) -> Change:
+        """A leaf becomes of another type; a new column comes instead where nothing can be done."""
+        leaves = [
+            (name, path, kind)
+            for name in names
+            for path, kind in parts(self.now[name])
+            if isinstance(kind, Atom) and self._targets(kind)
+        ]
+        if not leaves:
+            return self._add_column(names)
+        name, path, leaf = self._random.choice(leaves)
+        target = Atom(self._random.choice(self._targets(leaf)), (*leaf.earlier, leaf.name))
+        self.now[name] = with_part(self.now[name], path, lambda _: target)
+        return {"update_type": [".".join((name, *path)), target.name]}
+
+    def _targets(self, leaf: Atom) -> list[str]:
+        sources = (*leaf.earlier, leaf.name)
+        targets = (kind for kind in self._atoms if kind not in (*sources, *self._never))
+        return [kind for kind in targets if all(_converts(old, kind) for old in sources)]
+
+    def _change_record(self, names: Sequence[str]) -> Change:
+        """A field of a nested row is added, dropped or renamed."""
+        records = [
+            (name, path, kind)
+            for name in names
+            for path, kind in parts(self.now[name])
+            if isinstance(kind, Record)
+        ]
+        if not records:
+            return self._change_type(names)
+        name, path, record = self._random.choice(records)
+        field = self._random.choice(record.fields)[0]
+        which = self._random.choice(
+            ["add", "rename", "drop"] if len(record.fields) > 1 else ["add", "rename"]
+        )
+        within = ".".join((name, *path))
+        if which == "drop":
+            fields = tuple(pair for pair in record.fields if pair[0] != field)
+            change: Change = {"drop_column": f"{within}.{field}"}
+        elif which == "rename":
+            renamed = self._fresh()
+            fields = tuple((renamed if pair[0] == field else pair[0], pair[1]) for pair in record.fields)
+            change = {"rename_column": [f"{within}.{field}", renamed]}
+        else:
+            added, kind = self._fresh(), self._type(depth=1)
+            fields = (*record.fields, (added, kind))
+            change = {"add_column": {"name": f"{within}.{added}", "type": str(kind)}}
+        self.now[name] = with_part(self.now[name], path, lambda _: Record(fields))
+        return change
+
+
+def _converts(old: str, newest: str) -> bool:
+    """Whether Java converts every value of the old type to the newest, and we do, too."""
+    before, after = parse_type(old), parse_type(newest)
+    if after.root == "DECIMAL" and (newest != "DECIMAL(38, 10)" or before.root in ("FLOAT", "DOUBLE")):
+        return False
+    return cast_between(before, after) is not None

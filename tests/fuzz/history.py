@@ -1,0 +1,115 @@
+"""Histories of tables as plain data, to be drawn, played, cut down and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Change: TypeAlias = Mapping[str, Any]
+"""A schema change as the oracle takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Java commits random rows.
+
+    Attributes:
+        seed: of the rows.
+        rows: how many.
+        deletes: which share of them are deletes.
+    """
+
+    seed: int
+    rows: int
+    deletes: float
+
+
+@dataclass(frozen=True, slots=True)
+class JavaCompacts:
+    """Java compacts, with a low trigger if it is a minor compaction."""
+
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """Java changes the schema, all at once."""
+
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Java expires all snapshots but the newest, with the files that nothing else refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Java makes a branch from a tag of the newest snapshot; the steps that follow are the branch's."""
+
+
+Beside: TypeAlias = Write | JavaCompacts | Alter
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """We compact.
+
+    Attributes:
+        full: whether fully.
+        budget: memory of a merge, in bytes.
+        task_bytes: about how much a task reads; None for the usual.
+        step_bytes: what a commit takes at most; None for everything.
+        beside: what Java commits after our tasks have run, and before we commit.
+    """
+
+    full: bool
+    budget: int
+    task_bytes: int | None = None
+    step_bytes: int | None = None
+    beside: tuple[Beside, ...] = ()
+
+
+Step: TypeAlias = Beside | Expire | Branch | Compact
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A table and what becomes of it.
+
+    Attributes:
+        seed: it was drawn from, and its keys are.
+        partition: partition columns, their types and the values that they take.
+        key: key columns and their types.
+        values: the other columns and their types.
+        options: of the table.
+        key_values: how many different keys there are, at most.
+        steps: in their order.
+    """
+
+    seed: int
+    partition: Mapping[str, tuple[str, tuple[Any, ...]]]
+    key: Mapping[str, str]
+    values: Mapping[str, str]
+    options: Mapping[str, str]
+    key_values: int
+    steps: tuple[Step, ...]
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The sequence fields."""
+        return tuple(filter(None, self.options.get("sequence.field", "").split(",")))
+
+    def __str__(self) -> str:
+        partition = (f"{name} {kind} of {values}" for name, (kind, values) in self.partition.items())
+        columns = (f"{name} {kind}" for name, kind in {**self.key, **self.values}.items())
+        return "\n  ".join(
+            [
+                f"history {self.seed}: {self.key_values} keys",
+                f"partitioned by {', '.join(partition)}" if self.partition else "not partitioned",
+                f"key {', '.join(self.key)} of {', '.join(columns)}",
+                *(f"{name} = {value}" for name, value in self.options.items()),
+                *(f"{number}. {step}" for number, step in enumerate(self.steps)),
+            ]
+        )

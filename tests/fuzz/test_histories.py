@@ -1,0 +1,43 @@
+"""Two hundred random histories; `make fuzz` plays others. What they found has tests by name elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from traceback import extract_tb
+
+import pytest
+
+from fuzz.drawing import draw
+from fuzz.history import History
+from fuzz.playing import play
+from fuzz.shrinking import smallest
+from oracle.client import Oracle
+
+pytestmark = pytest.mark.oracle
+
+
+def test_history_is_as_with_java(
+    oracle: Oracle, tmp_path: Path, seed: int, request: pytest.FixtureRequest
+) -> None:
+    history = draw(seed)
+    if request.config.getoption("--cut", default=False):
+        history = least(history, oracle)
+    print(history)
+    play(history, oracle, tmp_path)
+
+
+def least(history: History, oracle: Oracle) -> History:
+    """The least of a history that fails as all of it does; itself if it does not fail."""
+
+    def fails(history: History) -> str | None:
+        with TemporaryDirectory(prefix="lithify-fuzz-") as folder:
+            try:
+                play(history, oracle, Path(folder))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+                *_, last = extract_tb(error.__traceback__)
+                return f"{type(error).__name__} in {last.name}, line {last.lineno}"
+        return None
+
+    failure = fails(history)
+    return history if failure is None else smallest(history, fails, failure)
