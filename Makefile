@@ -38,7 +38,7 @@ check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once war
 	$(BIN)/ruff format --check --quiet operator spark-images tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest --quiet -n $(WORKERS) -m "not oracle and not thorough" tests/unit
+	$(BIN)/pytest --quiet -n $(WORKERS) --hypothesis-profile quick -m "not oracle and not thorough" tests/unit
 
 format: $(READY) ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix operator spark-images tests
@@ -64,7 +64,7 @@ images: $(READY) ## Build the images without Docker, for the tests (needs root o
 
 test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) oracle classes cluster objectstore images
-	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough" tests/unit
+	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough or hypothesis" tests/unit
 	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
 	$(BIN)/pytest --quiet tests/on_a_node
 

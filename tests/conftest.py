@@ -6,12 +6,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from building import spark_classes
 from oracle.client import Oracle
 
 pytest.register_assert_rewrite("differential.rounds", "fuzz.playing")
 pytest_plugins = ["cluster.fixtures", "cluster.node_fixtures", "objectstore.fixtures"]
+
+
+settings.register_profile("quick", max_examples=15)
 
 
 def pytest_configure() -> None:

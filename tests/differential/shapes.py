@@ -87,6 +87,8 @@ VALUES: dict[str, Value] = {
     "BYTES": base64s,
     "BINARY(3)": lambda random: "AAEC" if random.random() < 0.5 else "//8A",
     "DATE": dates,
+    "TIME(0)": lambda random: f"{random.randint(0, 23):02d}:{random.randint(0, 59):02d}:59",
+    "TIME(3)": lambda random: f"{random.randint(0, 23):02d}:15:30.{random.randint(1, 9)}",
     "TIMESTAMP(0)": timestamps(0),
     "TIMESTAMP(3)": timestamps(3),
     "TIMESTAMP(6)": timestamps(6),
@@ -437,7 +439,47 @@ CHANGES = [
     ),
 ]
 
+NO_NANOS = [kind for kind in NESTED if "TIMESTAMP(9)" not in kind and "VARIANT" not in kind]
+NO_MULTISETS = {f"c{number}": kind for number, kind in enumerate(NO_NANOS) if "MULTISET" not in kind}
+NESTED_CHANGES: dict[int, Mapping[str, Any] | list[Mapping[str, Any]]] = {
+    2: [
+        {"add_column": {"name": "r.d", "type": "ARRAY<STRING>"}},
+        {"drop_column": "r.a"},
+        {"rename_column": ["l.element.b.x", "renamed"]},
+        {"update_type": ["m.value.a", "BIGINT"]},
+    ],
+    4: [
+        {"add_column": {"name": "x", "type": "ROW<a INT NOT NULL, b ROW<c STRING NOT NULL>>"}},
+        {"set_option": ["file.format", "parquet"]},
+    ],
+}
+"""Nested columns that change, and come from one format to another."""
+
 FORMATS = [
+    *(
+        Shape(
+            f"{kind}: every kind of nesting",
+            values=NO_MULTISETS,
+            rows=60,
+            options={"file.format": kind, "metadata.stats-mode": "full"},
+        )
+        for kind in ("orc", "avro")
+    ),
+    *(
+        Shape(
+            f"{kind}, later parquet: parts of nested columns change",
+            values={
+                "r": "ROW<a INT, b STRING, c DATE, t TIME(3)>",
+                "l": "ARRAY<ROW<a INT, b ROW<x INT, y STRING>>>",
+                "m": "MAP<STRING, ROW<a TINYINT, b TIMESTAMP(3), c CHAR(4)>>",
+                "n": "ROW<a BIGINT NOT NULL, b STRING NOT NULL, r ROW<x INT NOT NULL> NOT NULL>",
+            },
+            rows=60,
+            options={"file.format": kind},
+            changes=NESTED_CHANGES,
+        )
+        for kind in ("orc", "avro")
+    ),
     _tuned("orc", file__format="orc"),
     Shape(
         "orc: every type",

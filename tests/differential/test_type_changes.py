@@ -70,6 +70,7 @@ VALUES: Mapping[str, list[Any]] = {
     "TIMESTAMP(0)": _MOMENTS,
     "TIMESTAMP(3)": [*(f"{each}.001" for each in _MOMENTS), *_MOMENTS, "9999-12-31T23:59:59.999"],
     "TIMESTAMP(6)": [*(f"{each}.000001" for each in _MOMENTS), *_MOMENTS, "0001-01-01T00:00:00.999999"],
+    "TIMESTAMP(7)": [f"{each}.0000001" for each in _MOMENTS],
     "TIMESTAMP(9)": [*(f"{each}.000000001" for each in _MOMENTS), "9999-12-31T23:59:59.999999999"],
     "TIMESTAMP(3) WITH LOCAL TIME ZONE": [*(f"{each}.001" for each in _MOMENTS), *_MOMENTS],
     "TIMESTAMP(6) WITH LOCAL TIME ZONE": [f"{each}.000001" for each in _MOMENTS],

@@ -98,6 +98,18 @@ def test_nanoseconds_in_the_newer_form_are_read_as_they_are_labelled(oracle: Ora
     assert oracle.read(table) == [["+I", *row] for row in [*rows, [3, None, None]]]
 
 
+def test_zeros_in_orc_keep_the_sign_that_they_have_in_the_file(oracle: Oracle, tmp_path: Path) -> None:
+    """Java takes a batch of nothing but zeros for a repetition of the first, until others join them."""
+    table = Table(tmp_path / "w", "db.t")
+    options = {**ONE_BUCKET, "file.format": "orc"}
+    oracle.create_table(table, {"id": "INT NOT NULL", "f": "DOUBLE"}, ["id"], options=options)
+    oracle.write(table, [["+I", 1, 0.0], ["+I", 2, "-0.0"]])
+    assert oracle.read(table) == [["+I", 1, 0.0], ["+I", 2, 0.0]]
+    oracle.write(table, [["+I", 3, 1.5]])
+    run_inline(table, full=True)
+    assert oracle.read(table) == [["+I", 1, 0.0], ["+I", 2, "-0.0"], ["+I", 3, 1.5]]
+
+
 def test_the_time_zone_of_java_changes_nothing(tmp_path: Path) -> None:
     """Of timestamps with local time zone and of nanoseconds, in UTC and in Shanghai."""
     with Oracle.start(timezone="Asia/Shanghai") as oracle:

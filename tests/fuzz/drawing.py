@@ -96,7 +96,7 @@ class _Draw:
         branches = random.random() < 0.1
         for number in range(random.randint(2, 8)):
             if branches and number == 2:
-                steps.append(Branch())
+                steps += [self._write(), Branch()]  # Java gives it the schema of its snapshot
             steps.append(self._step(fixed))
         return [*steps, self._write(), Compact(full=True, budget=random.choice(_BUDGETS))]
 
@@ -127,6 +127,8 @@ class _Draw:
                 changes.append({"set_option": ["file.format", random.choice(self._formats)]})
             else:
                 changes.append(self._columns.change(fixed))
+            if "rename_column" in changes[-1]:
+                break  # Java mistakes another rename beside it for one of the same column
         return Alter(tuple(changes))
 
     def _compact(self, fixed: set[str]) -> Compact:
@@ -142,6 +144,8 @@ class _Draw:
     def _beside(self, fixed: set[str]) -> list[Beside]:
         random = self._random
         others: list[Beside] = []
+        if "sequence.field" in self._options:
+            return others  # a delete that is gone already does not hide what is written with a lower sequence
         for _ in range(random.choice([1, 1, 2])):
             draw = random.random()
             others.append(

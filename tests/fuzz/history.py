@@ -101,6 +101,11 @@ class History:
         """The sequence fields."""
         return tuple(filter(None, self.options.get("sequence.field", "").split(",")))
 
+    @property
+    def has_orc(self) -> bool:
+        """Whether any file may be ORC."""
+        return "orc" in f"{self.options} {self.steps}"
+
     def __str__(self) -> str:
         partition = (f"{name} {kind} of {values}" for name, (kind, values) in self.partition.items())
         columns = (f"{name} {kind}" for name, kind in {**self.key, **self.values}.items())

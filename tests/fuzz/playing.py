@@ -162,6 +162,8 @@ class _Play:
         schema = {column["name"]: value_of(column["type"]) for column in self._oracle.schema(table)["fields"]}
         for name in self._history.sequence:
             schema[name] = without_nan(schema[name])
+        if self._history.has_orc:
+            schema = {name: _without_negative_zero(value) for name, value in schema.items()}
         return [self._row(random, schema, step.deletes) for _ in range(step.rows)]
 
     def _row(self, random: Random, schema: Mapping[str, Value], deletes: float) -> Row:
@@ -174,3 +176,13 @@ class _Play:
         if told_by is not None:
             fixed[told_by], kind = kind, "+I"
         return [kind, *(fixed[name] if name in fixed else schema[name](random) for name in schema)]
+
+
+def _without_negative_zero(value: Value) -> Value:
+    """Java reads a batch of an ORC file that has only zeros as if all had the sign of the first."""
+
+    def signed(random: Random) -> Any:
+        drawn = value(random)
+        return 0.0 if drawn == "-0.0" else drawn
+
+    return signed

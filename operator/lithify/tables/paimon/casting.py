@@ -211,7 +211,9 @@ def _cut_bytes(values: pa.Array, column: ColumnType) -> pa.Array:
 def _to_time(old: ColumnType, newest: ColumnType, target: pa.DataType) -> Cast | None:
     """Casts between DATE and TIMESTAMP, and to more digits; others depend on the time zone of the reader."""
     if old.is_timestamp and old.root == newest.root and old.precision <= newest.precision:
-        return timestamps_as_instants if newest.is_nanos else (lambda values: values.cast(target))
+        if newest.is_nanos and not old.is_nanos:
+            return timestamps_as_instants
+        return lambda values: values.cast(target)
     if old.root == "DATE" and newest.root == "TIMESTAMP":
         return partial(_midnights, newest=newest)
     if old.root == "TIMESTAMP" and newest.root == "DATE" and not old.is_nanos:

@@ -14,6 +14,7 @@ from lithify.tables.paimon.formats.names import FORMATS, format_of
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support
+from lithify.tables.paimon.types import ColumnType
 
 
 def schema_conflict(running: Schema, newest: Schema) -> str | None:
@@ -55,11 +56,25 @@ def file_problems(entry: Entry, reaches: Callable[[str], bool]) -> Iterator[str]
 
 def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
     """Columns of types that some of the formats that a run reads or writes cannot hold yet."""
-    others = sorted(set(formats) - {"parquet"})
-    for column in schema.columns if others else ():
-        if column.type.is_nested or column.type.is_nanos:
-            name = column.type.root if column.type.is_nested else "timestamps of nanoseconds"
-            yield f"column {column.name}: {name} in files other than Parquet ({', '.join(others)})"
+    for name in sorted(set(formats) - {"parquet"}):
+        for column in schema.columns:
+            for kind in sorted(set(_not_held(column.type, name))):
+                yield f"column {column.name}: {kind} in {name.upper()} files"
+
+
+def _not_held(column: ColumnType, name: str) -> Iterator[str]:
+    """What of a type, or of its parts, no file of the format can hold."""
+    if column.root in _NOT_HELD[name]:
+        yield column.root
+    elif column.is_nanos:
+        yield "timestamps of nanoseconds"
+    else:
+        for part in column.fields:
+            yield from _not_held(part.type, name)
+
+
+_NOT_HELD = {"orc": ("MULTISET", "VARIANT"), "avro": ("MULTISET", "VARIANT")}
+"""Types that Java has not taught its formats, either."""
 
 
 def type_changes(old: Schema, newest: Schema) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Change = Callable[[pa.Array, pa.DataType], pa.Array]
 
@@ -46,8 +47,7 @@ def list_of(values: pa.Array, kind: pa.DataType, elements: pa.Array) -> pa.Array
 
 def map_of(values: pa.Array, kind: pa.DataType, keys: pa.Array, items: pa.Array) -> pa.Array:
     """A map column with the nulls and offsets of another, and other keys and values."""
-    fields = [pa.field("key", kind.key_type, nullable=False), kind.item_field]
-    entries = pa.StructArray.from_arrays([keys, items], fields=fields)
+    entries = pa.StructArray.from_arrays([keys, items], fields=_entries(kind))
     return pa.Array.from_buffers(
         kind, len(values), values.buffers()[:2], offset=values.offset, children=[entries]
     )
@@ -55,21 +55,49 @@ def map_of(values: pa.Array, kind: pa.DataType, keys: pa.Array, items: pa.Array)
 
 def nulls(length: int, kind: pa.DataType) -> pa.Array:
     """A column of nulls, whose parts hold zeros and empty lists where they must not be null."""
-    return _blank(length, kind, nullable=True)
-
-
-def _blank(length: int, kind: pa.DataType, *, nullable: bool) -> pa.Array:
     column = pa.nulls(length, kind)
-    validity = column.buffers()[0] if nullable else None
-    if pa.types.is_struct(kind):
-        parts = [_blank(length, field.type, nullable=field.nullable) for field in kind]
-        return pa.Array.from_buffers(kind, length, [validity], children=parts)
-    if nullable:
+    if not pa.types.is_struct(kind):
         return column
+    parts = [nulls(length, field.type) for field in kind]
+    return struct_of(
+        column, kind, [_as_declared(part, field) for part, field in zip(parts, kind, strict=True)]
+    )
+
+
+def without_nulls(values: pa.Array, around: pa.Array) -> pa.Array:
+    """A part that must not be null, without the nulls that it has only where what is around it is null.
+
+    Raises:
+        pa.ArrowInvalid: it has others.
+    """
+    if not values.null_count:
+        return values
+    if pc.any(pc.and_(values.is_null(), around.is_valid())).as_py():
+        raise pa.ArrowInvalid("there is a null in a part that is declared NOT NULL")
+    return _unmarked(values)
+
+
+def _as_declared(values: pa.Array, field: pa.Field) -> pa.Array:
+    return values if field.nullable else _unmarked(values)
+
+
+def _unmarked(values: pa.Array) -> pa.Array:
+    """The same without marks of nulls: what Arrow has beneath them becomes visible."""
+    kind, buffers = values.type, values.buffers()
+    if pa.types.is_struct(kind):
+        parts = [values.field(number) for number in range(kind.num_fields)]
+        return pa.Array.from_buffers(kind, len(values), [None], children=parts)
     if pa.types.is_map(kind):
-        entries = [pa.field("key", kind.key_type, nullable=False), kind.item_field]
-        nothing = pa.nulls(0, pa.struct(entries))
-        return pa.Array.from_buffers(kind, length, [None, column.buffers()[1]], children=[nothing])
-    if pa.types.is_list(kind):
-        return pa.Array.from_buffers(kind, length, [None, column.buffers()[1]], children=[column.values])
-    return pa.Array.from_buffers(kind, length, [None, *column.buffers()[1:]])
+        entries = pa.StructArray.from_arrays([values.keys, values.items], fields=_entries(kind))
+        children = [entries]
+    elif pa.types.is_list(kind):
+        children = [values.values]
+    else:
+        return pa.Array.from_buffers(kind, len(values), [None, *buffers[1:]], offset=values.offset)
+    return pa.Array.from_buffers(
+        kind, len(values), [None, buffers[1]], offset=values.offset, children=children
+    )
+
+
+def _entries(kind: pa.MapType) -> list[pa.Field]:
+    return [pa.field("key", kind.key_type, nullable=False), kind.item_field]

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 
 from lithify.tables.paimon.formats.avro.container import as_array
-from lithify.tables.paimon.formats.avro.schema import plain_schema
+from lithify.tables.paimon.formats.avro.schema import KEY, VALUE, plain_schema
 from lithify.tables.paimon.formats.model import FileColumn
+from lithify.tables.paimon.nesting import nulls
 from lithify.tables.paimon.types import ColumnType, arrow_type
 
 _WIDE = 16
@@ -55,6 +58,10 @@ class Decoder:
 def _column(values: list[Any], kind: ColumnType) -> pa.Array:
     """Values as fastavro makes them without logical types, as a column."""
     wanted = arrow_type(kind)
+    if kind.root == "ROW":
+        return _records(values, kind)
+    if kind.is_nested:
+        return _lists(values, kind)
     if kind.root == "DECIMAL":
         return _decimals(values, wanted)
     if kind.is_bytes:
@@ -64,6 +71,38 @@ def _column(values: list[Any], kind: ColumnType) -> pa.Array:
     if pa.types.is_date32(wanted) or pa.types.is_time32(wanted):
         return pa.array(values, pa.int32()).view(wanted)
     return pa.array(values, wanted)
+
+
+def _records(values: list[dict[str, Any] | None], kind: ColumnType) -> pa.Array:
+    """Records as a ROW; where it is null, its parts are null or, where they must not be, anything."""
+    wanted = arrow_type(kind)
+    known = next((value for value in values if value is not None), None)
+    if known is None:
+        return nulls(len(values), wanted)
+    nothing = {part.name: None if part.type.nullable else known[part.name] for part in kind.fields}
+    rows = [nothing if value is None else value for value in values]
+    parts = [_column([row[part.name] for row in rows], part.type) for part in kind.fields]
+    return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=_nulls(values))
+
+
+def _lists(values: list[list[Any] | None], kind: ColumnType) -> pa.Array:
+    """Lists as an ARRAY, and lists of records as a MAP."""
+    wanted = arrow_type(kind)
+    elements = list(chain.from_iterable(filter(None, values)))
+    lengths = [0 if value is None else len(value) for value in values]
+    offsets = pa.array(np.cumsum([0, *lengths], dtype=np.int32))
+    if kind.root == "ARRAY":
+        parts = _column(elements, kind.fields[0].type)
+        return pa.ListArray.from_arrays(offsets, parts, type=wanted, mask=_nulls(values))
+    keys, items = (
+        _column([element[name] for element in elements], part.type)
+        for name, part in zip((KEY, VALUE), kind.fields, strict=True)
+    )
+    return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_nulls(values))
+
+
+def _nulls(values: list[Any]) -> pa.Array:
+    return pa.array([value is None for value in values], pa.bool_())
 
 
 def _decimals(values: list[bytes | None], kind: pa.DataType) -> pa.Array:

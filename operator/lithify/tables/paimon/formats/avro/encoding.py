@@ -40,6 +40,11 @@ def encode_rows(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> tuple[
     Raises:
         ValueError: another column has nulls.
     """
+    rows = _records(columns, nullable)
+    return rows.data, rows.lengths
+
+
+def _records(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> Cells:
     cells = []
     for column, union in zip(columns, nullable, strict=True):
         if column.null_count and not union:
@@ -48,15 +53,18 @@ def encode_rows(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> tuple[
             branches = column.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8) << 1
             cells.append(Cells(branches, np.ones(len(column), dtype=np.int64)))
         cells.append(_cells(column))
-    lengths: Lengths = np.zeros(len(columns[0]), dtype=np.int64)
-    for cell in cells:
-        lengths += cell.lengths
-    rows = np.empty(int(lengths.sum()), dtype=np.uint8)
+    return _joined(cells)
+
+
+def _joined(cells: Sequence[Cells]) -> Cells:
+    """Values of several kinds, one of each kind after the other."""
+    lengths: Lengths = np.sum(np.stack([cell.lengths for cell in cells]), axis=0, dtype=np.int64)
+    data = np.empty(int(lengths.sum()), dtype=np.uint8)
     places = np.cumsum(lengths) - lengths
     for cell in cells:
-        rows[_spread(places, cell.lengths)] = cell.data
+        data[_spread(places, cell.lengths)] = cell.data
         places = places + cell.lengths
-    return rows, lengths
+    return Cells(data, lengths)
 
 
 def _spread(starts: Lengths, lengths: Lengths) -> Lengths:
@@ -79,6 +87,8 @@ def _cells(column: pa.Array) -> Cells:
 
 def _known_cells(column: pa.Array) -> Cells:
     kind = column.type
+    if pa.types.is_nested(kind):
+        return _nested(column)
     if pa.types.is_boolean(kind):
         return _fixed(column.cast(pa.uint8()).to_numpy(), 1)
     if pa.types.is_floating(kind):
@@ -118,13 +128,33 @@ def _varints(values: npt.NDArray[np.int64]) -> Cells:
 
 def _with_lengths(values: Cells) -> Cells:
     """Values each preceded by its length."""
-    heads = _varints(values.lengths)
-    lengths = heads.lengths + values.lengths
-    data = np.empty(int(lengths.sum()), dtype=np.uint8)
-    starts = np.cumsum(lengths) - lengths
-    data[_spread(starts, heads.lengths)] = heads.data
-    data[_spread(starts + heads.lengths, values.lengths)] = values.data
-    return Cells(data, lengths)
+    return _joined([_varints(values.lengths), values])
+
+
+def _nested(column: pa.Array) -> Cells:
+    """Records are their fields; lists and maps are blocks of their elements."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        return _records(column.flatten(), [field.nullable for field in kind])
+    offsets = column.offsets.to_numpy()
+    first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+    parts, nullable = (
+        ([column.keys, column.items], [False, kind.item_field.nullable])
+        if pa.types.is_map(kind)
+        else ([column.values], [kind.value_field.nullable])
+    )
+    return _lists(_records([part.slice(first, count) for part in parts], nullable), offsets - first)
+
+
+def _lists(elements: Cells, offsets: npt.NDArray[np.int32]) -> Cells:
+    """Each list as one block: how many there are, the elements, and a zero; an empty list is the zero."""
+    counts = np.diff(offsets).astype(np.int64)
+    ends = np.concatenate(([0], np.cumsum(elements.lengths)))
+    bodies = Cells(elements.data, ends[offsets[1:]] - ends[offsets[:-1]])
+    heads = _varints(counts)
+    some = (counts > 0).astype(np.int64)
+    tails = Cells(np.zeros(int(some.sum()), dtype=np.uint8), some)
+    return _joined([heads, bodies, tails])
 
 
 def _bytes(column: pa.Array) -> Cells:

@@ -21,6 +21,7 @@ from lithify.tables.paimon.formats.avro.container import (
     read_header,
 )
 from lithify.tables.paimon.formats.avro.decoding import Decoder
+from lithify.tables.paimon.formats.avro.schema import has_nested
 from lithify.tables.paimon.formats.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.paimon.formats.reading import gathered, reading
 from lithify.tables.paimon.schema import SYSTEM_COLUMNS, VALUE_KIND
@@ -33,6 +34,9 @@ _LOOKED_AT = 16
 
 _VALUE_BYTES = 96
 """About what Python takes for a value, besides its bytes."""
+
+_LEAST_BYTES = 2
+"""What a value within others takes at least, about."""
 
 _COPIES = 3
 """A block is held compressed, decompressed and as Python's values."""
@@ -86,12 +90,15 @@ class AvroReader:
     def _estimated(self, path: str) -> int:
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
-            columns = len(header.schema["fields"])
+            columns, is_nested = len(header.schema["fields"]), has_nested(header.schema)
             sizes = []
             for head in islice(blocks(source, header), _LOOKED_AT):
                 source.seek(head.start)
                 data = decompress(header.codec, source.read(head.size))
-                sizes.append(_COPIES * len(data) + head.rows * columns * _VALUE_BYTES)
+                values = head.rows * columns
+                if is_nested:
+                    values = max(values, len(data) // _LEAST_BYTES)
+                sizes.append(_COPIES * len(data) + values * _VALUE_BYTES)
             return max(sizes, default=0) + (0 if self._storage.is_local else _FETCHED)
 
 

@@ -5,63 +5,100 @@ Used by the reader and the writer beside this module. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
 RECORD = "org.apache.paimon.avro.generated.record"
+KEY, VALUE = "key", "value"
+"""The fields of the records that a map is an array of."""
+
+_PRIMITIVES = ("boolean", "int", "long", "float", "double", "string", "bytes")
 
 
 def record_schema(fields: Sequence[pa.Field]) -> dict[str, Any]:
     """The schema of a file with these columns."""
-    return {
-        "type": "record",
-        "name": "record",
-        "namespace": RECORD.rpartition(".")[0],
-        "fields": [_field(field) for field in fields],
-    }
+    namespace, _, name = RECORD.rpartition(".")
+    return {"namespace": namespace, **_record(fields, name)}
 
 
-def stored_as(schema: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
-    """For each column of a file the primitive type that it has, and whether it is a union with null.
+def plain_schema(schema: Mapping[str, Any]) -> Any:
+    """The same schema without logical types, texts and maps: values come as numbers, bytes and lists.
+
+    In bytes, a map is an array of records of a text and a value.
 
     Raises:
-        LookupError: it has columns of other kinds.
+        LookupError: there are columns of other kinds.
     """
-    return {field["name"]: _primitive(field["type"]) for field in schema["fields"]}
+    return _plain(schema, count())
 
 
-def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same schema without logical types and texts: values come as plain numbers and bytes."""
-    fields = []
-    for name, (kind, union) in stored_as(schema).items():
-        plain = "bytes" if kind == "string" else kind
-        fields.append({"name": name, "type": ["null", plain] if union else plain})
-    return {"type": "record", "name": "record", "fields": fields}
+def has_nested(schema: Mapping[str, Any]) -> bool:
+    """Whether any column of a file is made of other values."""
+    kinds = (
+        field["type"][-1] if isinstance(field["type"], list) else field["type"] for field in schema["fields"]
+    )
+    return any(isinstance(kind, Mapping) and kind["type"] in ("record", "array", "map") for kind in kinds)
 
 
-def _primitive(kind: Any) -> tuple[str, bool]:
+def _plain(kind: Any, names: Iterator[int]) -> Any:
     if isinstance(kind, list):
         if len(kind) != 2 or kind[0] != "null":
             raise LookupError(f"a union of {kind} is no nullable column")
-        return _primitive(kind[1])[0], True
-    name = kind["type"] if isinstance(kind, dict) else kind
-    if name not in ("boolean", "int", "long", "float", "double", "string", "bytes"):
+        return ["null", _plain(kind[1], names)]
+    name = kind["type"] if isinstance(kind, Mapping) else kind
+    if name == "record":
+        return _plain_record({field["name"]: field["type"] for field in kind["fields"]}, names)
+    if name == "array":
+        return {"type": "array", "items": _plain(kind["items"], names)}
+    if name == "map":
+        return {"type": "array", "items": _plain_record({KEY: "bytes", VALUE: kind["values"]}, names)}
+    if name not in _PRIMITIVES:
         raise LookupError(f"{name} is no type of a column")
-    return name, False
+    return "bytes" if name == "string" else name
 
 
-def _field(field: pa.Field) -> dict[str, Any]:
-    kind = _type(field.type)
-    if not field.nullable:
-        return {"name": field.name, "type": kind}
-    return {"name": field.name, "type": ["null", kind], "default": None}
+def _plain_record(fields: Mapping[str, Any], names: Iterator[int]) -> dict[str, Any]:
+    plain = [{"name": name, "type": _plain(kind, names)} for name, kind in fields.items()]
+    return {"type": "record", "name": f"record{next(names)}", "fields": plain}
 
 
-def _type(kind: pa.DataType) -> Any:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+def _record(fields: Sequence[pa.Field], name: str) -> dict[str, Any]:
+    """A record; those within it are named after their way to them, so that no two have the same name."""
+    written = []
+    for field in fields:
+        kind = _nullable(field, f"{name}_{field.name}")
+        default = {"default": None} if field.nullable else {}
+        written.append({"name": field.name, "type": kind, **default})
+    return {"type": "record", "name": name, "fields": written}
+
+
+def _nullable(field: pa.Field, name: str) -> Any:
+    kind = _type(field.type, name)
+    return ["null", kind] if field.nullable else kind
+
+
+def _type(kind: pa.DataType, name: str) -> Any:
+    if pa.types.is_struct(kind):
+        return _record(list(kind), name)
+    if pa.types.is_map(kind):
+        return _map(kind, name)
+    if pa.types.is_list(kind):
+        return {"type": "array", "items": _nullable(kind.value_field, name)}
+    return _atomic(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
+def _map(kind: pa.MapType, name: str) -> Any:
+    """Avro's maps have texts as keys; others are arrays of records."""
+    if pa.types.is_string(kind.key_type):
+        return {"type": "map", "values": _nullable(kind.item_field, name)}
+    fields = [kind.key_field.with_name(KEY), kind.item_field.with_name(VALUE)]
+    return {"type": "array", "items": _record(fields, name), "logicalType": "map"}
+
+
+def _atomic(kind: pa.DataType) -> Any:
     if pa.types.is_decimal(kind):
         return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
     if pa.types.is_timestamp(kind):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.tables.paimon.formats.model import Unwritable
+from lithify.tables.paimon.nesting import list_of, map_of, rebuilt, struct_of, without_nulls
 from lithify.tables.paimon.types import ColumnType, arrow_type
 
 _NANOS = 1_000
@@ -44,14 +45,32 @@ def as_java_reads(column: pa.Array, kind: ColumnType, millis: tuple[int, int] | 
         millis: bounds of the file's timestamps in the column, as its footer says.
 
     Raises:
-        ArrowInvalid: a timestamp has more digits than its type.
+        ArrowInvalid: a timestamp has more digits than its type, or a part is null that must not be.
     """
+    if kind.is_nested:
+        return _parts_as_java_reads(column, kind)
     if kind.is_timestamp:
         return unwrapped(column, arrow_type(kind), millis)
     if kind.root == "CHAR":
         # Java pads what it writes and trims what it reads.
         return pc.utf8_rtrim(column, " ")
     return column.cast(arrow_type(kind))
+
+
+def _parts_as_java_reads(column: pa.Array, kind: ColumnType) -> pa.Array:
+    """A nested column; the C++ library has nulls in all parts of what is null, and footers tell nothing."""
+    wanted = arrow_type(kind)
+    if kind.root == "ROW":
+        parts = []
+        for part in kind.fields:
+            values = as_java_reads(column.field(part.name), part.type, None)
+            parts.append(values if part.type.nullable else without_nulls(values, column))
+        return struct_of(column, wanted, parts)
+    last = kind.fields[-1].type
+    if kind.root == "ARRAY":
+        return list_of(column, wanted, as_java_reads(column.values, last, None))
+    keys = as_java_reads(column.keys, kind.fields[0].type, None)
+    return map_of(column, wanted, keys, as_java_reads(column.items, last, None))
 
 
 def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -62,11 +81,33 @@ def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
-    if pa.types.is_time32(column.type):
-        return column.cast(pa.int32())
-    if pa.types.is_timestamp(column.type) and not _is_writable(column):
+    kind = written_type(column.type)
+    return pa.chunked_array([_written(chunk, kind) for chunk in column.chunks], kind)
+
+
+def written_type(kind: pa.DataType) -> pa.DataType:
+    """What stands for a type; fields of nested ones keep their metadata."""
+    if pa.types.is_time32(kind):
+        return pa.int32()
+    if pa.types.is_struct(kind):
+        return pa.struct([_written_field(field) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_written_field(kind.key_field), _written_field(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(_written_field(kind.value_field))
+    return kind
+
+
+def _written_field(field: pa.Field) -> pa.Field:
+    return field.with_type(written_type(field.type))
+
+
+def _written(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_nested(kind):
+        return rebuilt(values, kind, _written)
+    if pa.types.is_timestamp(kind) and not _is_writable(values):
         raise Unwritable("microseconds before 1970 cannot be written to ORC files yet")
-    return column
+    return values if values.type == kind else values.cast(kind)
 
 
 def unwrapped(column: pa.Array, kind: pa.DataType, millis: tuple[int, int] | None = None) -> pa.Array:
@@ -89,7 +130,7 @@ def unwrapped(column: pa.Array, kind: pa.DataType, millis: tuple[int, int] | Non
     return whole.view(pa.timestamp("us", tz=kind.tz)).cast(kind)
 
 
-def _is_writable(column: pa.ChunkedArray) -> bool:
+def _is_writable(column: pa.Array) -> bool:
     """Whether Java can read what PyArrow writes, which has negative fractions of a second before 1970.
 
     Java's ORC library reads these right, but Java Paimon then takes the part below the millisecond by itself,
@@ -97,5 +138,5 @@ def _is_writable(column: pa.ChunkedArray) -> bool:
     """
     if column.type.unit == "ms":
         return True
-    values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+    values = column.view(pa.int64()).fill_null(0).to_numpy()
     return not ((values < 0) & (values % 1_000 != 0)).any()
