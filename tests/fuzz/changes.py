@@ -17,7 +17,6 @@ class Columns:
     def __init__(self, random: Random, atoms: Sequence[str], formats: Sequence[str]) -> None:
         self._random = random
         self._atoms = atoms
-        self._nests = formats == ("parquet",)
         # What becomes a CHAR is padded; Java trims it again as soon as it stands in an ORC file.
         self._never = ("CHAR(4)",) if "orc" in formats else ()
         self._names = 0
@@ -37,7 +36,7 @@ class Columns:
 
     def _type(self, depth: int = 0) -> Type:
         draw = self._random.random()
-        if not self._nests or draw < 0.6 + 0.2 * depth:
+        if draw < 0.6 + 0.2 * depth:
             return Atom(self._random.choice(self._atoms))
         if draw < 0.8:
             return Array(self._type(depth + 1))

@@ -180,9 +180,10 @@ class _Play:
 
 def _without_negative_zero(value: Value) -> Value:
     """Java reads a batch of an ORC file that has only zeros as if all had the sign of the first."""
+    return lambda random: _positive(value(random))
 
-    def signed(random: Random) -> Any:
-        drawn = value(random)
-        return 0.0 if drawn == "-0.0" else drawn
 
-    return signed
+def _positive(drawn: Any) -> Any:
+    if isinstance(drawn, list):
+        return [_positive(part) for part in drawn]
+    return 0.0 if drawn == "-0.0" else drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -44,6 +44,7 @@ HELD = [atomic for atomic in ATOMICS if not parse_type(atomic.text).is_nanos]
 EVERY_TYPE = schema(
     [("id", "INT NOT NULL"), *((f"c{n}", atomic.text) for n, atomic in enumerate(HELD))], ["id"]
 )
+_TEXTS = {"id": 11, "name": "t", "type": {"type": "ARRAY", "element": "STRING"}}
 EARLY = datetime(1969, 12, 31, 23, 59, 59, 1)
 STATS = {"metadata.stats-mode": "full", "metadata.stats-dense-store": "false"}
 CODECS = [
@@ -120,6 +121,72 @@ class TestEveryType:
         assert other.value_stats == parquet.value_stats
         assert other.key_stats == parquet.key_stats
         assert (other.min_key, other.max_key, other.rows) == (parquet.min_key, parquet.max_key, parquet.rows)
+
+
+@dataclass(frozen=True)
+class Nested:
+    """A type as schema files have it, and values of it as Python has them."""
+
+    written: Any
+    values: st.SearchStrategy[Any]
+
+
+@st.composite
+def columns(draw: st.DrawFn, depth: int = 0) -> Nested:
+    """Types of any nesting, some of them NOT NULL."""
+    made = draw(st.sampled_from([_atom, _array, _map, _row] if depth < 3 else [_atom]))
+    column: Nested = draw(made(depth))
+    if draw(st.booleans()):
+        return replace(column, values=st.none() | column.values)
+    if isinstance(column.written, str):
+        return replace(column, written=f"{column.written} NOT NULL")
+    return replace(column, written={**column.written, "type": f"{column.written['type']} NOT NULL"})
+
+
+@st.composite
+def _atom(draw: st.DrawFn, depth: int = 0) -> Nested:
+    atomic: Atomic = draw(st.sampled_from(HELD))
+    values = atomic.raws.filter(lambda raw: fits_orc(atomic, raw)).map(atomic.python)
+    return Nested(atomic.text.removesuffix(" NOT NULL"), values)
+
+
+@st.composite
+def _array(draw: st.DrawFn, depth: int) -> Nested:
+    element: Nested = draw(columns(depth + 1))
+    return Nested({"type": "ARRAY", "element": element.written}, st.lists(element.values, max_size=3))
+
+
+@st.composite
+def _map(draw: st.DrawFn, depth: int) -> Nested:
+    key, value = draw(_atom()), draw(columns(depth + 1))
+    pairs = st.lists(st.tuples(key.values, value.values), max_size=3)
+    return Nested({"type": "MAP", "key": key.written, "value": value.written}, pairs)
+
+
+@st.composite
+def _row(draw: st.DrawFn, depth: int) -> Nested:
+    parts: list[Nested] = draw(st.lists(columns(depth + 1), min_size=1, max_size=3))
+    fields = [{"id": 10 + n, "name": f"f{n}", "type": part.written} for n, part in enumerate(parts)]
+    values = st.fixed_dictionaries({f"f{n}": part.values for n, part in enumerate(parts)})
+    return Nested({"type": "ROW", "fields": fields}, values)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["parquet", *FORMATS])
+@PROPERTY
+@given(data=st.data())
+def test_nested_columns_come_back(tmp_path: Path, kind: str, data: st.DataObject) -> None:
+    drawn: list[Nested] = data.draw(st.lists(columns(), min_size=1, max_size=3))
+    table = schema(
+        [("id", "INT NOT NULL"), *((f"c{n}", column.written) for n, column in enumerate(drawn))], ["id"]
+    )
+    row = st.fixed_dictionaries({f"c{n}": column.values for n, column in enumerate(drawn)})
+    rows = [
+        {"id": number, **each} for number, each in enumerate(data.draw(st.lists(row, min_size=1, max_size=5)))
+    ]
+    meta = write(tmp_path, table, [rows], {"file.format": kind})
+    assert meta.name.endswith(f".{kind}")
+    assert read([input_file(tmp_path, meta)], [table]) == plain(rows)
 
 
 @pytest.mark.parametrize(("kind", "codec"), CODECS, ids=" ".join)
@@ -204,6 +271,40 @@ class TestFiles:
         (tmp_path / meta.name).unlink()
         with pytest.raises(MissingFile):
             read([input_file(tmp_path, meta)], [SIMPLE])
+
+
+NESTED = schema(
+    [
+        ("id", "INT NOT NULL"),
+        ("r", {"type": "ROW", "fields": [{"id": 10, "name": "a", "type": "INT NOT NULL"}, _TEXTS]}),
+        ("m", {"type": "MAP", "key": "STRING", "value": {"type": "ROW", "fields": [_TEXTS]}}),
+    ],
+    ["id"],
+)
+
+
+def nested_rows(count: int) -> list[dict[str, Any]]:
+    """Rows with nulls around, beside and beneath others."""
+    return [
+        {
+            "id": n,
+            "r": {"a": n, "t": [[None, f"{n}"], None][n % 2]} if n % 3 else None,
+            "m": [("k", None if n % 5 else {"t": [f"{n}"]})] * (n % 4) if n % 7 else None,
+        }
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["parquet", *FORMATS])
+def test_nested_columns_cut_from_larger_ones(tmp_path: Path, kind: str) -> None:
+    """PyArrow forgets where columns of structs begin, and writes its ORC files from other places of them."""
+    rows = nested_rows(400)
+    whole = table_of(NESTED, rows, [])
+    file = open_file(tmp_path, NESTED, {"file.format": kind})
+    for start, end in ((3, 40), (40, 399)):
+        file.write(whole.slice(start, end - start))
+    meta = file.close()
+    assert read([input_file(tmp_path, meta)], [NESTED]) == plain(rows[3:399])
 
 
 class TestOrc:

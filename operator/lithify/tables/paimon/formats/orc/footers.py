@@ -30,10 +30,12 @@ _STRUCT = 12
 
 @dataclass(frozen=True, slots=True)
 class ColumnFooter:
-    """What a footer says of a column of a file.
+    """What a footer says of a column of a file, with all that a nested one is made of.
 
     Attributes:
         rows: values that are not null.
+        values: those of all parts together.
+        parts: how many columns it is stored as.
         has_null: whether there are nulls.
         text_bytes: bytes of all texts or binaries, 0 for other types.
         stored_bytes: bytes on disk, where the writer tells, else 0.
@@ -43,6 +45,8 @@ class ColumnFooter:
     """
 
     rows: int
+    values: int
+    parts: int
     has_null: bool
     text_bytes: int
     stored_bytes: int
@@ -110,14 +114,15 @@ def _footer(footer: Message, block_size: int, stripe: Message) -> OrcFooter:
     statistics = messages(footer, 7)
     stripes = messages(footer, 3)
     dictionaries = [number(encoding, 2) for encoding in messages(stripe, 2)]
+    ends = [*numbers[1:], len(statistics)]
     return OrcFooter(
         rows=number(footer, 6),
         stripes=tuple((number(stripe, 3), number(stripe, 5)) for stripe in stripes),
         block_size=block_size,
         columns={
-            name: _column(statistics[position], dictionaries[position : position + 1])
-            for name, position in zip(names, numbers, strict=True)
-            if position < len(statistics)
+            name: _column(statistics[start:end], dictionaries[start:end])
+            for name, start, end in zip(names, numbers, ends, strict=True)
+            if start < len(statistics)
         },
         time_zone=text(stripe, 3),
     )
@@ -142,20 +147,31 @@ def _varints(data: bytes) -> list[int]:
     return numbers
 
 
-def _column(statistics: Message, dictionary: list[int]) -> ColumnFooter:
-    integers, texts, binaries, stamps = (
-        next(iter(messages(statistics, field)), {}) for field in (2, 4, 8, 9)
-    )
+def _column(statistics: list[Message], dictionaries: list[int]) -> ColumnFooter:
+    """A column from the statistics of its parts, of which the first is the column itself."""
+    whole = statistics[0]
+    integers, stamps = (_first(whole, field) for field in (2, 9))
     low, high = signed(integers, 1), signed(integers, 2)
     return ColumnFooter(
-        rows=number(statistics, 1),
-        has_null=bool(number(statistics, 10)),
-        text_bytes=max(signed(texts, 3) or 0, signed(binaries, 1) or 0),
-        stored_bytes=number(statistics, 11),
+        rows=number(whole, 1),
+        values=sum(number(part, 1) for part in statistics),
+        parts=len(statistics),
+        has_null=bool(number(whole, 10)),
+        text_bytes=sum(_text_bytes(part) for part in statistics),
+        stored_bytes=sum(number(part, 11) for part in statistics),
         integers=None if low is None or high is None else (low, high),
         millis=_millis(stamps),
-        dictionary=sum(dictionary),
+        dictionary=sum(dictionaries),
     )
+
+
+def _text_bytes(statistics: Message) -> int:
+    texts, binaries = (_first(statistics, field) for field in (4, 8))
+    return max(signed(texts, 3) or 0, signed(binaries, 1) or 0)
+
+
+def _first(message: Message, field: int) -> Message:
+    return next(iter(messages(message, field)), {})
 
 
 def _millis(statistics: Message) -> tuple[int, int] | None:

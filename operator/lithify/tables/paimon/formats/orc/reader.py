@@ -22,6 +22,7 @@ from lithify.tables.paimon.formats.orc.values import as_java_reads
 from lithify.tables.paimon.formats.reading import gathered, reading
 from lithify.tables.paimon.schema import VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
+from lithify.tables.paimon.types import ColumnType
 
 _READ_BYTES = 128 << 10
 """What the C++ library asks of a stream at a time."""
@@ -96,17 +97,23 @@ class OrcReader:
 
     def _fetching(self, file: InputFile, footer: OrcFooter) -> Fetching:
         """How a file is fetched from where every fetch is a request: each stream has its own place in it."""
-        return Fetching(self._fetched, min(file.size, _STREAMS * len(footer.columns) * self._fetched))
+        parts = sum(column.parts for column in footer.columns.values())
+        return Fetching(self._fetched, min(file.size, _STREAMS * parts * self._fetched))
 
     def _check_time_zone(self, file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
         """Java's old way to store instants is to store the reading of a clock in the writer's time zone."""
-        zoned = [column.name for column in wanted.columns if column.type.root == "TIMESTAMP_LTZ"]
+        zoned = [column.name for column in wanted.columns if _has_instants(column.type)]
         if wanted.instants_are_local and zoned and footer.time_zone not in _UTC:
             problem = (
                 f"column {zoned[0]}: in ORC files written in the time zone {footer.time_zone} it says "
                 "another time to every reader (orc.timestamp-ltz.legacy.type = true)"
             )
             raise UnsupportedTable(file.path, (problem,))
+
+
+def _has_instants(column: ColumnType) -> bool:
+    """Whether values, or parts of them, are points in time."""
+    return column.root == "TIMESTAMP_LTZ" or any(_has_instants(part.type) for part in column.fields)
 
 
 def _streamed(source: pa.NativeFile, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -121,9 +128,14 @@ def _streamed(source: pa.NativeFile, names: list[str], rows: int) -> Iterator[pa
 def _rows_at_once(footer: OrcFooter, wanted: Wanted) -> int:
     """About a quarter of a piece, because only the average width is known; never a few short ones."""
     columns = [footer.columns[name] for name in wanted.names if name in footer.columns]
-    width = max(1.0, sum(column.text_bytes / footer.rows + _FIXED_BYTES for column in columns))
+    width = max(1.0, sum(_bytes_of(column, footer) for column in columns) / footer.rows)
     least = min(_FEW_ROWS, int(_FEW_BYTES / width))
     return max(1, least, min(_MOST_ROWS, int(wanted.piece_bytes / 4 / width)))
+
+
+def _bytes_of(column: ColumnFooter, footer: OrcFooter) -> int:
+    """About what all values of a column take in Arrow."""
+    return column.text_bytes + _FIXED_BYTES * max(footer.rows, column.values)
 
 
 def _column_overhead(column: ColumnFooter, footer: OrcFooter) -> int:
@@ -131,11 +143,11 @@ def _column_overhead(column: ColumnFooter, footer: OrcFooter) -> int:
 
     Measured on files of Java with 20 columns, this is a little more than a reader takes.
     """
-    stripes = max(1, len(footer.stripes))
-    stored = column.stored_bytes // stripes if column.stored_bytes else footer.block_size
+    streams = max(1, len(footer.stripes)) * column.parts
+    stored = column.stored_bytes // streams if column.stored_bytes else footer.block_size
     buffers = min(_READ_BYTES, stored) + min(footer.block_size, _UNPACKED * stored)
-    width = column.text_bytes / max(1, column.rows) + _FIXED_BYTES
-    return _STREAMS * buffers + int(column.dictionary * width)
+    width = column.text_bytes / max(1, column.values) + _FIXED_BYTES
+    return column.parts * _STREAMS * buffers + int(column.dictionary * width)
 
 
 def _millis(footer: OrcFooter, name: str) -> tuple[int, int] | None:

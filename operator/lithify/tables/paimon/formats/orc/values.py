@@ -82,7 +82,12 @@ def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     kind = written_type(column.type)
-    return pa.chunked_array([_written(chunk, kind) for chunk in column.chunks], kind)
+    return pa.chunked_array([_written(_from_its_beginning(chunk), kind) for chunk in column.chunks], kind)
+
+
+def _from_its_beginning(values: pa.Array) -> pa.Array:
+    """Nested values without an offset, which PyArrow forgets where it looks for the nulls of their parts."""
+    return pa.concat_arrays([values]) if pa.types.is_nested(values.type) else values
 
 
 def written_type(kind: pa.DataType) -> pa.DataType:
@@ -103,6 +108,10 @@ def _written_field(field: pa.Field) -> pa.Field:
 
 
 def _written(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_struct(kind):
+        # PyArrow writes what it finds in the parts of a null, unless they are null themselves.
+        parts = zip(values.flatten(), kind, strict=True)
+        return struct_of(values, kind, [_written(part, field.type) for part, field in parts])
     if pa.types.is_nested(kind):
         return rebuilt(values, kind, _written)
     if pa.types.is_timestamp(kind) and not _is_writable(values):

@@ -44,6 +44,7 @@ class OrcWriter:
         self._options = options
         self._stats = RowStats()
         self._writer: orc.ORCWriter | None = None
+        self._most = 0
         self._flushed = 0
         self._pending = 0
         self.rows = 0
@@ -59,14 +60,18 @@ class OrcWriter:
         Raises:
             Unwritable: there are microseconds before 1970.
         """
-        table = _as_written(rows)
+        most = self._most or max(1, rows.num_rows)
+        # PyArrow would cut what is more by itself, and mix up nested columns where it has cut.
+        parts = [_as_written(rows.slice(start, most)) for start in range(0, rows.num_rows, most)]
         self._stats.add(rows)
         if self._writer is None:
-            self._writer = _opened(self._sink, rows.num_rows, self._options)
-        self._writer.write(table)
+            self._most = most
+            self._writer = _opened(self._sink, most, self._options)
+        for part in parts:
+            self._writer.write(part)
         self.rows += rows.num_rows
         written = int(self._sink.tell())
-        self._pending = 0 if written > self._flushed else self._pending + table.nbytes
+        self._pending = 0 if written > self._flushed else self._pending + rows.nbytes
         self._flushed = written
 
     def finish(self) -> int:
