@@ -19,6 +19,7 @@ from lithify.planning.levels import Levels, build_levels
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.rewriting.order import decode_key, encode_key
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
+from support.properties import examples
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
 MIDNIGHT_MILLIS = 1_772_323_200_000
 HOUR_MILLIS = 3_600_000
 
-repeatable = settings(derandomize=True, deadline=None, max_examples=60)
+repeatable = settings(derandomize=True, deadline=None, max_examples=examples(60))
 """Every run of a property tries the same examples."""
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable
 from lithify.rewriting.merge import merge_cursors
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece, RunCursor
+from support.properties import examples
 from unit.rewriting.columns import Kind
 from unit.rewriting.model import (
     KEY_KINDS,
@@ -27,7 +28,7 @@ from unit.rewriting.model import (
     tables,
 )
 
-PROPERTY = settings(max_examples=70, deadline=None)
+PROPERTY = settings(max_examples=examples(70), deadline=None)
 INT = KEY_KINDS[0]
 PIECE_ROWS = st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any)
 BUFFERS = st.sampled_from([1, 50, 300, 1 << 20])
@@ -65,7 +66,7 @@ def sources_of(
 
 class TestAgainstTheModel:
     @pytest.mark.thorough
-    @settings(PROPERTY, max_examples=150)
+    @settings(PROPERTY, max_examples=examples(150))
     @given(data=st.data(), table=tables(), piece_rows=PIECE_ROWS, piece_bytes=BUFFERS)
     def test_any_runs_in_any_pieces(
         self, data: st.DataObject, table: Table, piece_rows: list[int], piece_bytes: int
@@ -226,7 +227,7 @@ class TestStreaming:
         assert sum(piece.rows.num_rows for piece in rounds) == 1000 - 19
 
     @given(data=st.data(), after=st.none() | st.integers(-2, 12), upto=st.none() | st.integers(-2, 12))
-    @settings(PROPERTY, max_examples=60)
+    @settings(PROPERTY, max_examples=examples(60))
     def test_a_range_is_read_no_further_than_its_end(
         self, data: st.DataObject, after: int | None, upto: int | None
     ) -> None:
@@ -290,7 +291,7 @@ class TestCorruptRuns:
             merge(table, [sound, broken], piece_bytes)
         assert caught.value.path == "broken.parquet"
 
-    @settings(PROPERTY, max_examples=60)
+    @settings(PROPERTY, max_examples=examples(60))
     @given(data=st.data(), kind=st.sampled_from(KEY_KINDS), piece_rows=st.integers(1, 2))
     def test_the_second_part_of_a_key_counts(self, data: st.DataObject, kind: Kind, piece_rows: int) -> None:
         table = Table((INT, kind))

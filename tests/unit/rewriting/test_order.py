@@ -31,10 +31,11 @@ from lithify.rewriting.order import (
     slice_parts,
     total_order,
 )
+from support.properties import examples
 from unit.rewriting.columns import KINDS, Kind, integers, ranks, ranks_by
 
-FEW = settings(max_examples=15, deadline=None)
-MANY = settings(max_examples=80, deadline=None)
+FEW = settings(max_examples=examples(15), deadline=None)
+MANY = settings(max_examples=examples(80), deadline=None)
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 
@@ -171,7 +172,7 @@ def keys_of(kinds: Sequence[type]) -> st.SearchStrategy[Row]:
 
 class TestRows:
     @pytest.mark.thorough
-    @settings(MANY, max_examples=120)
+    @settings(MANY, max_examples=examples(120))
     @given(keyed_rows())
     def test_ranks_order_rows_as_tuples_do(self, drawn: Rows) -> None:
         parts, rows = drawn
@@ -230,7 +231,7 @@ class TestRows:
 
 class TestEncodedKeys:
     @pytest.mark.thorough
-    @settings(MANY, max_examples=120)
+    @settings(MANY, max_examples=examples(120))
     @given(data=st.data(), kinds=st.lists(st.sampled_from([int, bytes]), min_size=1, max_size=4))
     def test_order_is_preserved_and_nothing_lost(self, data: st.DataObject, kinds: list[type]) -> None:
         one, other = data.draw(keys_of(kinds)), data.draw(keys_of(kinds))

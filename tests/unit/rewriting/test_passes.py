@@ -17,11 +17,12 @@ from lithify.rewriting.budget import MAX_PIECE, MIN_PIECE, Budget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from lithify.rewriting.spill import spill
+from support.properties import examples
 from unit.rewriting.model import KEY_KINDS, ListRun, Row, Table, naive_merge, ranges_of, runs_of, tables
 
 # One folder serves all examples: every merge has to leave it empty.
 PROPERTY = settings(
-    max_examples=90, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(90), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 INT = KEY_KINDS[0]
 MIB = 1 << 20
@@ -79,7 +80,7 @@ class TestAgainstTheModel:
         assert {source.reads for source in sources} == {1}
 
     @pytest.mark.thorough
-    @settings(PROPERTY, max_examples=40)
+    @settings(PROPERTY, max_examples=examples(40))
     @given(data=st.data(), table=tables(), budget=BUDGETS)
     def test_any_budget_in_every_key_range(
         self, data: st.DataObject, table: Table, budget: Budget, tmp_path: Path
@@ -277,7 +278,7 @@ class TestBudget:
     def test_pieces(self, total: int, overheads: list[int], piece: int) -> None:
         assert Budget(total).piece_bytes(overheads) == piece
 
-    @settings(PROPERTY, max_examples=100)
+    @settings(PROPERTY, max_examples=examples(100))
     @given(
         total=st.integers(1, 1 << 34), overheads=st.lists(st.integers(0, 1 << 30), min_size=1, max_size=20)
     )

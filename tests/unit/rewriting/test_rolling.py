@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.rewriting.rolling import SMALL, Rolling, RollingWriter
+from support.properties import examples
 
-PROPERTY = settings(max_examples=150, deadline=None)
+PROPERTY = settings(max_examples=examples(150), deadline=None)
 GROUP_HEADER = 8
 
 

@@ -17,12 +17,13 @@ from lithify.errors import CorruptTable
 from lithify.rewriting.order import encode_key, key_at, parts_of_column
 from lithify.tables.paimon.binary_row import decode_row, encode_row, order_key
 from lithify.tables.paimon.types import ColumnType, Raw, parse_type
+from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 
 every_type = pytest.mark.parametrize("atomic", ATOMICS, ids=lambda atomic: atomic.text)
 
-FEW = settings(max_examples=20, deadline=None)
-MANY = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=examples(20), deadline=None)
+MANY = settings(max_examples=examples(60), deadline=None)
 
 Drawn = tuple[list[Atomic], list[Raw]]
 

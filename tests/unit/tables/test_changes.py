@@ -14,6 +14,7 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, DELETE, Entry, FileMeta
+from support.properties import examples
 from unit.tables.manifests import INT, entry, file_meta
 
 BUCKET = BucketId(b"", 0, "bucket-0")
@@ -117,7 +118,7 @@ def test_conflicts(case: Case) -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     spans=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6), st.integers(0, 2)), max_size=6),
     added=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=3),

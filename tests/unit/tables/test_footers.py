@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.tables.paimon.formats.parquet.footers import FETCH_BYTES, Footers
 from lithify.tables.paimon.formats.reading import reading
+from support.properties import examples
 from unit.tables.files import local_storage
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -116,7 +117,9 @@ class TestDictionaries:
 
 
 class TestOverhead:
-    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(
         rows=st.integers(1, 400),
         width=st.integers(0, 2_000),

@@ -30,12 +30,13 @@ from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.reader import FileRun
 from lithify.tables.paimon.types import Raw, parse_type
 from lithify.tables.paimon.writer import KeyValueFile
+from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 from unit.tables.files import input_file, local_storage, open_file, read, reading, table_of, target, write
 from unit.tables.manifests import schema
 
 PROPERTY = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 FORMATS = ["orc", "avro"]
 SIMPLE = schema([("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")], ["id"])

@@ -25,6 +25,7 @@ from lithify.tables.paimon.binary_row import decode_row, encode_row
 from lithify.tables.paimon.formats.parquet.int96 import has_int96, with_fixed_bytes, with_int96
 from lithify.tables.paimon.formats.parquet.physical import stored_as
 from lithify.tables.paimon.types import order_parts, parse_type
+from support.properties import examples
 from unit.tables.files import input_file, read, write
 from unit.tables.manifests import schema
 
@@ -113,7 +114,9 @@ def test_labels_come_and_go_without_a_trace(columns: int) -> None:
     assert stored_as(found.column("t0").combine_chunks(), pa.timestamp("us")).to_pylist() == FAR
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(raw=st.integers(-(10**21), 10**21))
 def test_an_instant_orders_by_its_nanoseconds(raw: int) -> None:
     column = pa.array([None, instant(raw), instant(raw + 1)], INSTANT)[1:]

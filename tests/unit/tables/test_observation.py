@@ -23,6 +23,7 @@ from lithify.tables.paimon.kept import KeptTables
 from lithify.tables.paimon.observation import Look, TableWatch
 from support.asked import recorded
 from support.cases import case
+from support.properties import examples
 from support.small_tables import SmallTable
 from unit.job.orders import run
 
@@ -412,7 +413,7 @@ class TestHistory:
         assert watcher.find(is_full=True) == seen
 
 
-@settings(derandomize=True, deadline=None, max_examples=6)
+@settings(derandomize=True, deadline=None, max_examples=examples(6))
 @given(st.randoms(use_true_random=False))
 @pytest.mark.thorough
 def test_looking_at_changes_is_the_same_as_looking_at_everything(rng: Random) -> None:

@@ -26,6 +26,7 @@ from lithify.tables.paimon.reader import FileRun, Reading
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.types import ColumnType, Raw, order_parts
 from lithify.tables.paimon.writer import KeyValueFile
+from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 from unit.tables.files import (
     CREATED,
@@ -43,7 +44,7 @@ from unit.tables.manifests import schema
 
 # Every example writes its files anew under the same names.
 PROPERTY = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 MODE, DENSE = "metadata.stats-mode", "metadata.stats-dense-store"
 THIN, SUFFIX = "data-file.thin-mode", "file.suffix.include.compression"
@@ -117,7 +118,7 @@ class TestRoundTrip:
             assert (minima[number], maxima[number]) == bounds, atomic.text
 
     @pytest.mark.parametrize("atomic", ATOMICS, ids=lambda atomic: atomic.text)
-    @settings(PROPERTY, max_examples=10)
+    @settings(PROPERTY, max_examples=examples(10))
     @given(data=st.data(), groups=st.integers(1, 2))
     def test_every_type_as_key(
         self, tmp_path: Path, atomic: Atomic, data: st.DataObject, groups: int
@@ -144,7 +145,7 @@ class TestRoundTrip:
         assert decode_row(meta.value_stats.max_values, [column.type for column in SIMPLE.columns])[1] == b"x"
 
     @pytest.mark.parametrize("thin", ["false", "true"], ids=["thick", "thin"])
-    @settings(PROPERTY, max_examples=15)
+    @settings(PROPERTY, max_examples=examples(15))
     @given(raws=rows_of_every_type(), dictionary=st.booleans())
     def test_row_groups_read_back(
         self, tmp_path: Path, raws: list[list[Raw]], dictionary: bool, thin: str
@@ -645,7 +646,7 @@ class TestKeyRanges:
         assert row_groups(reading([inside], [SIMPLE], ["id"], keys), inside) == [0, 1, 2]
 
     @pytest.mark.parametrize("atomic", ATOMICS, ids=lambda atomic: atomic.text)
-    @settings(PROPERTY, max_examples=10)
+    @settings(PROPERTY, max_examples=examples(10))
     @given(data=st.data())
     def test_no_row_of_the_range_is_lost(self, tmp_path: Path, atomic: Atomic, data: st.DataObject) -> None:
         """Whatever the type, and also when the range speaks of a second key column."""

@@ -23,10 +23,11 @@ from lithify.tables.paimon.statistics import (
     value_stats,
 )
 from lithify.tables.paimon.types import ColumnType, arrow_type, parse_type
+from support.properties import examples
 from unit.tables.atomic import exact_decimal
 
 STRING, INT, BYTES = parse_type("STRING"), parse_type("INT"), parse_type("BYTES")
-PROPERTY = settings(max_examples=60, deadline=None)
+PROPERTY = settings(max_examples=examples(60), deadline=None)
 
 MODES: dict[str, tuple[ColumnType, str, ColumnStats, ColumnStats]] = {
     "none": (INT, "none", ColumnStats(1, 9, 2), ColumnStats()),

@@ -20,6 +20,7 @@ from lithify.tables.paimon.types import (
     parse_type,
     raw_of_parts,
 )
+from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 
 every_type = pytest.mark.parametrize("atomic", ATOMICS, ids=lambda atomic: atomic.text)
@@ -97,7 +98,7 @@ class TestText:
 
 class TestOrderParts:
     @every_type
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20), deadline=None)
     @given(data=st.data())
     def test_they_are_those_of_the_same_value_in_a_column(self, atomic: Atomic, data: st.DataObject) -> None:
         raw = data.draw(atomic.raws)
@@ -106,7 +107,7 @@ class TestOrderParts:
         assert order_kinds(atomic.column) == part_kinds(parts)
 
     @every_type
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20), deadline=None)
     @given(data=st.data())
     def test_they_lose_nothing(self, atomic: Atomic, data: st.DataObject) -> None:
         """But for the sign of a zero."""

@@ -15,8 +15,9 @@ from lithify.resources.modelling import read
 from lithify.resources.policy import CompactionPolicySpec, Day, Window
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, KeptSnapshots, Observation
+from support.properties import examples
 
-BRIEFLY = settings(max_examples=40, deadline=None)
+BRIEFLY = settings(max_examples=examples(40), deadline=None)
 """For properties whose every example takes milliseconds; the machine may be busy with other tests."""
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from lithify.resources.names import ObjectKey
+from support.properties import examples
 from unit.controller.reconciling.shell import TEAM, Leases, ShellOperator
 from unit.controller.running.test_model import Runs
 
@@ -45,7 +46,7 @@ class ShellRuns(Runs):
 
 TestShellRuns = ShellRuns.TestCase
 TestShellRuns.settings = settings(
-    max_examples=int(os.environ.get("LITHIFY_MODEL_EXAMPLES", "25")),
+    max_examples=int(os.environ.get("LITHIFY_MODEL_EXAMPLES", examples(25))),
     stateful_step_count=int(os.environ.get("LITHIFY_MODEL_STEPS", "40")),
     deadline=None,
     # Shrinking takes minutes, and what fails here can be found again: ask for it.

@@ -14,6 +14,7 @@ from lithify.controller.running.facts import Problem
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import Approval
+from support.properties import examples
 from unit.controller.running.world import Driver, Operator, World
 
 NAMES = ("a", "b")
@@ -279,7 +280,7 @@ class Runs(RuleBasedStateMachine):
 
 TestRuns = Runs.TestCase
 TestRuns.settings = settings(
-    max_examples=int(os.environ.get("LITHIFY_MODEL_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("LITHIFY_MODEL_EXAMPLES", examples(40))),
     stateful_step_count=int(os.environ.get("LITHIFY_MODEL_STEPS", "50")),
     deadline=None,
     derandomize="LITHIFY_MODEL_EXAMPLES" not in os.environ,

@@ -14,6 +14,7 @@ from lithify.errors import Failure
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import condition_of
 from support.cases import case
+from support.properties import examples
 from unit.controller.running.runs import (
     DEADLINES,
     NOON,
@@ -142,7 +143,7 @@ class TestClocks:
         assert step(run_of(), Facts(admitted=True), there).status.stage_time == NOON
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True, deadline=None, max_examples=examples(80))
 @given(
     before=st.lists(
         st.tuples(
