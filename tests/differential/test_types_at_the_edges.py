@@ -98,6 +98,27 @@ def test_nanoseconds_in_the_newer_form_are_read_as_they_are_labelled(oracle: Ora
     assert oracle.read(table) == [["+I", *row] for row in [*rows, [3, None, None]]]
 
 
+@pytest.mark.parametrize(("first", "is_read"), [("1678-01-01", True), ("1677-01-01", False)])
+def test_nanoseconds_in_orc_become_parquet(oracle: Oracle, tmp_path: Path, first: str, is_read: bool) -> None:
+    """PyArrow's nanoseconds are of 64 bits; footers tell whether that is enough."""
+    table = Table(tmp_path / "w", "db.t")
+    options = {**ONE_BUCKET, "file.format": "orc"}
+    columns = {"id": "INT NOT NULL", "at": "TIMESTAMP(9)", "zoned": "TIMESTAMP(9) WITH LOCAL TIME ZONE"}
+    oracle.create_table(table, columns, ["id"], options=options)
+    moments = [f"{first}T00:00:00.000000001", "1969-12-31T23:59:59.123456789", "2261-12-30T12:00:00.5"]
+    rows = [["+I", number, *([moment] * 2)] for number, moment in enumerate(moments)]
+    oracle.write(table, [*rows, ["+I", 3, None, None]])
+    oracle.write(table, [["+I", 4, None, None]])
+    before = oracle.read(table)
+    if is_read:
+        run_inline(table, full=True)
+        assert [Path(file.name).suffix for file in oracle.files(table)] == [".parquet"]
+    else:
+        with pytest.raises(UnsupportedTable, match="column at: it has timestamps before 1678"):
+            run_inline(table, full=True)
+    assert oracle.read(table) == before
+
+
 def test_zeros_in_orc_keep_the_sign_that_they_have_in_the_file(oracle: Oracle, tmp_path: Path) -> None:
     """Java takes a batch of nothing but zeros for a repetition of the first, until others join them."""
     table = Table(tmp_path / "w", "db.t")

@@ -18,7 +18,7 @@ from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.formats.model import InputFile, Wanted, check_rows
 from lithify.tables.paimon.formats.orc.footers import ColumnFooter, OrcFooter, OrcFooters
 from lithify.tables.paimon.formats.orc.time_zones import provide
-from lithify.tables.paimon.formats.orc.values import as_java_reads
+from lithify.tables.paimon.formats.orc.values import as_java_reads, keep_their_nanos
 from lithify.tables.paimon.formats.reading import gathered, reading
 from lithify.tables.paimon.schema import VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
@@ -82,6 +82,7 @@ class OrcReader:
         footer = self.footers.of(file.path)
         check_rows(file, footer.rows)
         self._check_time_zone(file, wanted, footer)
+        self._check_range(file, wanted, footer)
         if not footer.rows:
             return
         rows = _rows_at_once(footer, wanted)
@@ -109,6 +110,17 @@ class OrcReader:
                 "another time to every reader (orc.timestamp-ltz.legacy.type = true)"
             )
             raise UnsupportedTable(file.path, (problem,))
+
+    def _check_range(self, file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
+        """PyArrow wraps nanoseconds around that it cannot hold, and nothing tells them from others."""
+        for column in wanted.columns:
+            told = footer.columns.get(column.name)
+            if column.type.is_nanos and told and told.rows and not keep_their_nanos(told.millis):
+                problem = (
+                    f"column {column.name}: it has timestamps before 1678 or after 2261, "
+                    "of which this release cannot read nanoseconds from ORC files"
+                )
+                raise UnsupportedTable(file.path, (problem,))
 
 
 def _has_instants(column: ColumnType) -> bool:

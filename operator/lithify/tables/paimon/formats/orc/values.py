@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.rewriting.order import INSTANT, timestamps_as_instants
 from lithify.tables.paimon.formats.model import Unwritable
 from lithify.tables.paimon.nesting import list_of, map_of, rebuilt, struct_of, without_nulls
 from lithify.tables.paimon.types import ColumnType, arrow_type
@@ -49,6 +50,8 @@ def as_java_reads(column: pa.Array, kind: ColumnType, millis: tuple[int, int] | 
     """
     if kind.is_nested:
         return _parts_as_java_reads(column, kind)
+    if kind.is_nanos:
+        return timestamps_as_instants(column)
     if kind.is_timestamp:
         return unwrapped(column, arrow_type(kind), millis)
     if kind.root == "CHAR":
@@ -77,7 +80,7 @@ def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column in a form that the C++ library knows.
 
     Raises:
-        Unwritable: a timestamp cannot be written so that Java could read it.
+        Unwritable: a timestamp cannot be written, or not so that Java could read it.
     """
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
@@ -114,6 +117,8 @@ def _written(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return struct_of(values, kind, [_written(part, field.type) for part, field in parts])
     if pa.types.is_nested(kind):
         return rebuilt(values, kind, _written)
+    if kind.equals(INSTANT):
+        raise Unwritable("timestamps of nanoseconds are written to Parquet files")
     if pa.types.is_timestamp(kind) and not _is_writable(values):
         raise Unwritable("microseconds before 1970 cannot be written to ORC files yet")
     return values if values.type == kind else values.cast(kind)
@@ -128,15 +133,17 @@ def unwrapped(column: pa.Array, kind: pa.DataType, millis: tuple[int, int] | Non
     """
     values = column.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     micros, rest = np.divmod(values, _NANOS)
-    if millis is not None and _NANOS_RANGE[0] < millis[0] and millis[1] < _NANOS_RANGE[1]:
-        wraps = np.where(rest == 0, 0, 99)
-    else:
-        wraps = _WRAPS[rest]
+    wraps = np.where(rest == 0, 0, 99) if keep_their_nanos(millis) else _WRAPS[rest]
     if (wraps == 99).any():
         raise pa.ArrowInvalid("a timestamp has more than six digits behind the second")
     micros = micros + wraps * np.int64(_WRAP_MICROS) + (rest + wraps * np.int64(_WRAP_REST)) // _NANOS
     whole = pa.array(micros, pa.int64(), mask=column.is_null().to_numpy(zero_copy_only=False))
     return whole.view(pa.timestamp("us", tz=kind.tz)).cast(kind)
+
+
+def keep_their_nanos(millis: tuple[int, int] | None) -> bool:
+    """Whether PyArrow's nanoseconds hold all timestamps of a file, of which these are the bounds."""
+    return millis is not None and _NANOS_RANGE[0] < millis[0] and millis[1] < _NANOS_RANGE[1]
 
 
 def _is_writable(column: pa.Array) -> bool:
