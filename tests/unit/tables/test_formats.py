@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, time
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
@@ -342,10 +342,17 @@ class TestOrc:
 
     @pytest.mark.parametrize("parts", [0, 1, 2], ids="after {} writes".format)
     def test_microseconds_before_1970_make_a_file_parquet(self, tmp_path: Path, parts: int) -> None:
-        stamped = schema([("id", "INT NOT NULL"), ("name", "STRING"), ("at", "TIMESTAMP(6)")], ["id"])
+        pair = {"type": "ROW", "fields": [{"id": 9, "name": "n", "type": "TIME(3) NOT NULL"}, _TEXTS]}
+        columns = [("id", "INT NOT NULL"), ("name", "STRING"), ("at", "TIMESTAMP(6)"), ("pair", pair)]
+        stamped = schema(columns, ["id"])
         file = open_file(tmp_path, stamped, {"file.format": "orc", "file.compression": "zlib"})
         rows = [
-            {"id": n, "name": "x" if n % 2 else None, "at": datetime(1969, 12, 31) if n < parts else EARLY}
+            {
+                "id": n,
+                "name": "x" if n % 2 else None,
+                "at": datetime(1969, 12, 31) if n < parts else EARLY,
+                "pair": {"n": time(1, n), "t": None if n % 3 else [None, f"{n}"]} if n % 2 else None,
+            }
             for n in range(parts + 2)
         ]
         for row in rows:
