@@ -62,8 +62,9 @@ objectstore: $(READY) ## Build the S3 server that the tests use, once per machin
 images: $(READY) ## Build the images without Docker, for the tests (needs root on Debian 12)
 	cd tests && $(CURDIR)/$(BIN)/python -m images build
 
-test: check ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
-	$(MAKE) oracle classes cluster objectstore images
+test: $(READY) ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
+	$(MAKE) --jobs 3 helm oracle classes cluster objectstore
+	$(MAKE) images check
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough or hypothesis" tests/unit
 	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
 	$(BIN)/pytest --quiet tests/on_a_node
