@@ -196,13 +196,6 @@ class DriverFolder:
                 log.seek(0)
                 log.write(rest)
 
-    @staticmethod
-    def memory_kills() -> int:
-        """How many processes the kernel of this machine has killed for want of memory."""
-        text = _text(Path("/proc/vmstat")) or ""
-        counts = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-        return int(counts.get("oom_kill", 0))
-
 
 def _text(path: Path) -> str | None:
     try:

@@ -31,6 +31,7 @@ from lithify.controller.launching.instructions import (
     instructions_of,
     write_instructions,
 )
+from lithify.controller.launching.memory_kills import memory_kills
 from lithify.controller.launching.spark_conf import conf_problem, local_conf, local_master
 from lithify.errors import ClusterRefused, ClusterUnavailable, NotFound
 from lithify.resources.catalog import SecretReference
@@ -196,7 +197,7 @@ class ProcessLauncher:
             owner_uid=order.uid,
             attempt=order.attempt,
             started=self._clock.now(),
-            memory_kills=folder.memory_kills(),
+            memory_kills=memory_kills(),
         )
         with folder.locked() as lock:
             if lock is None or folder.record() is not None:
@@ -253,7 +254,7 @@ class ProcessLauncher:
             phase = DriverPhase.STARTING if progress is None else DriverPhase.RUNNING
         trouble, message = None, ""
         if not is_alive and outcome is None and record.stopped is None:
-            trouble, message = _trouble(code, folder.memory_kills() - record.memory_kills)
+            trouble, message = _trouble(code, memory_kills() - record.memory_kills)
         return DriverState(
             name=f"process {record.pid}" if record.pid else "process",
             uid=record.uid,
