@@ -92,9 +92,9 @@ class _Draw:
 
     def _steps(self, fixed: set[str]) -> list[Step]:
         random = self._random
-        steps: list[Step] = [self._write() for _ in range(random.randint(1, 4))]
+        steps: list[Step] = [self._write() for _ in range(random.randint(1, 3))]
         branches = random.random() < 0.1
-        for number in range(random.randint(2, 8)):
+        for number in range(random.randint(2, 6)):
             if branches and number == 2:
                 steps += [self._write(), Branch()]  # Java gives it the schema of its snapshot
             steps.append(self._step(fixed))
@@ -114,7 +114,7 @@ class _Draw:
 
     def _write(self) -> Write:
         random = self._random
-        rows = random.choice([1, 3, 20, 60])
+        rows = random.choice([1, 3, 15, 40])
         return Write(random.randrange(1 << 32), rows, random.choices([0.0, 0.1, 0.5, 1.0], [3, 6, 2, 1])[0])
 
     def _alter(self, fixed: set[str]) -> Alter:
