@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lithify.job.planner import Sizing
-from oracle.client import Oracle, Table
+from oracle.client import FOR_LARGE_TABLES, Oracle, Table
 from support.runs import run_inline
 from support.tables import stray_files
 
@@ -20,6 +21,13 @@ MIB = 1 << 20
 TARGET = 8 * MIB
 SMALL = 0.7 * TARGET
 KEYS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    """A Java for large tables."""
+    with Oracle.start(jvm_args=FOR_LARGE_TABLES) as started:
+        yield started
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ __all__ = ["Oracle", "OracleError", "Table", "build"]
 Case = Mapping[str, Any]
 FOR_TESTS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Tests ask for little of much: compiling it any better takes longer than it saves."""
+FOR_LARGE_TABLES = ("-XX:+UseSerialGC",)
+"""What is done millions of times is worth compiling well."""
 
 
 class Oracle:
