@@ -59,23 +59,23 @@ def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
     for name in sorted(set(formats) - {"parquet"}):
         for column in schema.columns:
             if not (name == "orc" and column.type.is_nanos):
-                for kind in sorted(set(_not_held(column.type, name))):
+                for kind in sorted(set(_not_held(column.type))):
                     yield f"column {column.name}: {kind} in {name.upper()} files"
 
 
-def _not_held(column: ColumnType, name: str) -> Iterator[str]:
-    """What of a type, or of its parts, no file of the format can hold."""
-    if column.root in _NOT_HELD[name]:
+def _not_held(column: ColumnType) -> Iterator[str]:
+    """What of a type, or of its parts, only Parquet files hold."""
+    if column.root in _ONLY_IN_PARQUET:
         yield column.root
     elif column.is_nanos:
         yield "timestamps of nanoseconds"
     else:
         for part in column.fields:
-            yield from _not_held(part.type, name)
+            yield from _not_held(part.type)
 
 
-_NOT_HELD = {"orc": ("MULTISET", "VARIANT"), "avro": ("MULTISET", "VARIANT")}
-"""Types that Java has not taught its formats, either."""
+_ONLY_IN_PARQUET = ("MULTISET", "VARIANT")
+"""Types that Java has not taught its other formats, either."""
 
 
 def type_changes(old: Schema, newest: Schema) -> Iterator[str]:

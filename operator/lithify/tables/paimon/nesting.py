@@ -47,10 +47,22 @@ def list_of(values: pa.Array, kind: pa.DataType, elements: pa.Array) -> pa.Array
 
 def map_of(values: pa.Array, kind: pa.DataType, keys: pa.Array, items: pa.Array) -> pa.Array:
     """A map column with the nulls and offsets of another, and other keys and values."""
-    entries = pa.StructArray.from_arrays([keys, items], fields=_entries(kind))
     return pa.Array.from_buffers(
-        kind, len(values), values.buffers()[:2], offset=values.offset, children=[entries]
+        kind,
+        len(values),
+        values.buffers()[:2],
+        offset=values.offset,
+        children=[_entries(kind, keys, items)],
     )
+
+
+def with_fields(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
+    """A type whose parts are changed, itself if it has none."""
+    if pa.types.is_struct(kind):
+        return pa.struct([change(field) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(change(kind.key_field).with_nullable(False), change(kind.item_field))
+    return pa.list_(change(kind.value_field)) if pa.types.is_list(kind) else kind
 
 
 def nulls(length: int, kind: pa.DataType) -> pa.Array:
@@ -58,27 +70,27 @@ def nulls(length: int, kind: pa.DataType) -> pa.Array:
     column = pa.nulls(length, kind)
     if not pa.types.is_struct(kind):
         return column
-    parts = [nulls(length, field.type) for field in kind]
+    return declared_struct(column, kind, [nulls(length, field.type) for field in kind])
+
+
+def declared_struct(values: pa.Array, kind: pa.DataType, parts: list[pa.Array]) -> pa.Array:
+    """As `struct_of`; parts that must not be null lose the nulls that only repeat those of the struct.
+
+    Raises:
+        pa.ArrowInvalid: such a part has others.
+    """
+    pairs = zip(parts, kind, strict=True)
     return struct_of(
-        column, kind, [_as_declared(part, field) for part, field in zip(parts, kind, strict=True)]
+        values, kind, [part if field.nullable else _without_nulls(part, values) for part, field in pairs]
     )
 
 
-def without_nulls(values: pa.Array, around: pa.Array) -> pa.Array:
-    """A part that must not be null, without the nulls that it has only where what is around it is null.
-
-    Raises:
-        pa.ArrowInvalid: it has others.
-    """
+def _without_nulls(values: pa.Array, around: pa.Array) -> pa.Array:
     if not values.null_count:
         return values
     if pc.any(pc.and_(values.is_null(), around.is_valid())).as_py():
         raise pa.ArrowInvalid("there is a null in a part that is declared NOT NULL")
     return _unmarked(values)
-
-
-def _as_declared(values: pa.Array, field: pa.Field) -> pa.Array:
-    return values if field.nullable else _unmarked(values)
 
 
 def _unmarked(values: pa.Array) -> pa.Array:
@@ -88,8 +100,7 @@ def _unmarked(values: pa.Array) -> pa.Array:
         parts = [values.field(number) for number in range(kind.num_fields)]
         return pa.Array.from_buffers(kind, len(values), [None], children=parts)
     if pa.types.is_map(kind):
-        entries = pa.StructArray.from_arrays([values.keys, values.items], fields=_entries(kind))
-        children = [entries]
+        children = [_entries(kind, values.keys, values.items)]
     elif pa.types.is_list(kind):
         children = [values.values]
     else:
@@ -99,5 +110,6 @@ def _unmarked(values: pa.Array) -> pa.Array:
     )
 
 
-def _entries(kind: pa.MapType) -> list[pa.Field]:
-    return [pa.field("key", kind.key_type, nullable=False), kind.item_field]
+def _entries(kind: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
+    fields = [pa.field("key", kind.key_type, nullable=False), kind.item_field]
+    return pa.StructArray.from_arrays([keys, items], fields=fields)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lithify.rewriting.order import INSTANT, timestamps_as_instants
 from lithify.tables.paimon.formats.model import Unwritable
-from lithify.tables.paimon.nesting import list_of, map_of, rebuilt, struct_of, without_nulls
+from lithify.tables.paimon.nesting import declared_struct, list_of, map_of, rebuilt, struct_of, with_fields
 from lithify.tables.paimon.types import ColumnType, arrow_type
 
 _NANOS = 1_000
@@ -64,11 +64,8 @@ def _parts_as_java_reads(column: pa.Array, kind: ColumnType) -> pa.Array:
     """A nested column; the C++ library has nulls in all parts of what is null, and footers tell nothing."""
     wanted = arrow_type(kind)
     if kind.root == "ROW":
-        parts = []
-        for part in kind.fields:
-            values = as_java_reads(column.field(part.name), part.type, None)
-            parts.append(values if part.type.nullable else without_nulls(values, column))
-        return struct_of(column, wanted, parts)
+        parts = [as_java_reads(column.field(part.name), part.type, None) for part in kind.fields]
+        return declared_struct(column, wanted, parts)
     last = kind.fields[-1].type
     if kind.root == "ARRAY":
         return list_of(column, wanted, as_java_reads(column.values, last, None))
@@ -84,7 +81,7 @@ def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
-    kind = written_type(column.type)
+    kind = _written_type(column.type)
     return pa.chunked_array([_written(_from_its_beginning(chunk), kind) for chunk in column.chunks], kind)
 
 
@@ -93,21 +90,11 @@ def _from_its_beginning(values: pa.Array) -> pa.Array:
     return pa.concat_arrays([values]) if pa.types.is_nested(values.type) else values
 
 
-def written_type(kind: pa.DataType) -> pa.DataType:
+def _written_type(kind: pa.DataType) -> pa.DataType:
     """What stands for a type; fields of nested ones keep their metadata."""
     if pa.types.is_time32(kind):
         return pa.int32()
-    if pa.types.is_struct(kind):
-        return pa.struct([_written_field(field) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_written_field(kind.key_field), _written_field(kind.item_field))
-    if pa.types.is_list(kind):
-        return pa.list_(_written_field(kind.value_field))
-    return kind
-
-
-def _written_field(field: pa.Field) -> pa.Field:
-    return field.with_type(written_type(field.type))
+    return with_fields(kind, lambda field: field.with_type(_written_type(field.type)))
 
 
 def _written(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow.orc as orc
 from lithify.tables.paimon.formats.orc.time_zones import provide
 from lithify.tables.paimon.formats.orc.values import as_written, unwrapped
 from lithify.tables.paimon.formats.row_stats import RowStats
-from lithify.tables.paimon.nesting import rebuilt, struct_of, without_nulls
+from lithify.tables.paimon.nesting import declared_struct, rebuilt, with_fields
 from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
@@ -109,15 +109,7 @@ def _as_written(rows: pa.Table) -> pa.Table:
 
 def _identified(field: pa.Field) -> pa.Field:
     number = {_ID: (field.metadata or {}).get(_PARQUET_ID, b"")}
-    return pa.field(field.name, _with_identified_parts(field.type), metadata=number)
-
-
-def _with_identified_parts(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([_identified(field) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_identified(kind.key_field).with_nullable(False), _identified(kind.item_field))
-    return pa.list_(_identified(kind.value_field)) if pa.types.is_list(kind) else kind
+    return pa.field(field.name, with_fields(field.type, _identified), metadata=number)
 
 
 def _opened(sink: pa.NativeFile, rows: int, options: FileOptions) -> orc.ORCWriter:
@@ -140,11 +132,8 @@ def _opened(sink: pa.NativeFile, rows: int, options: FileOptions) -> orc.ORCWrit
 def _read_back(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column that this class has written, as it was."""
     if pa.types.is_struct(kind):
-        parts = [
-            part if field.nullable else without_nulls(part, column)
-            for part, field in ((_read_back(column.field(field.name), field.type), field) for field in kind)
-        ]
-        return struct_of(column, kind, parts)
+        parts = [_read_back(column.field(field.name), field.type) for field in kind]
+        return declared_struct(column, kind, parts)
     if pa.types.is_nested(kind):
         return rebuilt(column, kind, _read_back)
     return unwrapped(column, kind) if pa.types.is_timestamp(kind) else column.cast(kind)
