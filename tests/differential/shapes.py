@@ -6,110 +6,14 @@ every bucket; most have been through compactions by Java, so that files lie in s
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from differential.rows import AVRO_VALUES, ORC_VALUES, VALUES, create, draw_keys, draw_row, values_of
 from oracle.client import Oracle, Table
-from oracle.model import Row
-
-Value = Callable[[Random], Any]
-
-
-def integers(low: int, high: int) -> Value:
-    return lambda random: random.randint(low, high)
-
-
-def decimals(digits: int, scale: int) -> Value:
-    return lambda random: str(Decimal(random.randint(1 - 10**digits, 10**digits - 1)).scaleb(-scale))
-
-
-def texts(*pool: str) -> Value:
-    return lambda random: random.choice(pool) + str(random.randint(0, 400))
-
-
-def timestamps(digits: int, first: int = 1960) -> Value:
-    def value(random: Random) -> str:
-        moment = datetime(first, 1, 1) + timedelta(microseconds=random.randint(0, 4 * 10**15))
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[: 20 + digits].rstrip(".")
-
-    return value
-
-
-def nanos(digits: int) -> Value:
-    """Timestamps of more than microseconds; one in four lies where int64 nanoseconds cannot reach."""
-
-    def value(random: Random) -> str:
-        year = random.choice([1, 1677, 2262, 9999]) if random.random() < 0.25 else random.randint(1900, 2100)
-        fraction = f"{random.randint(0, 10**9 - 1):09d}"[:digits].rstrip("0")
-        time = f"{year:04d}-12-31T23:{random.randint(0, 59):02d}:59"
-        return f"{time}.{fraction}" if fraction else time
-
-    return value
-
-
-def variants(random: Random) -> Any:
-    number = random.randint(-(2**40), 2**40)
-    return random.choice([number, "text", [1, number], {"a": number, "b": {"c": [None, True]}}, {}])
-
-
-def dates(random: Random) -> str:
-    return (date(1965, 1, 1) + timedelta(days=random.randint(0, 40_000))).isoformat()
-
-
-def base64s(random: Random) -> str:
-    return b64encode(random.randbytes(random.randint(0, 12))).decode()
-
-
-def floats(random: Random) -> Any:
-    return random.choice(["NaN", "-0.0", 0.0, "Infinity", "-Infinity", random.randint(-99, 99) / 8])
-
-
-VALUES: dict[str, Value] = {
-    "BOOLEAN": lambda random: random.random() < 0.5,
-    "TINYINT": integers(-128, 127),
-    "SMALLINT": integers(-(2**15), 2**15 - 1),
-    "INT": integers(-(2**31), 2**31 - 1),
-    "BIGINT": integers(-(2**63), 2**63 - 1),
-    "FLOAT": floats,
-    "DOUBLE": floats,
-    "DECIMAL(9, 2)": decimals(9, 2),
-    "DECIMAL(18, 0)": decimals(18, 0),
-    "DECIMAL(38, 10)": decimals(38, 10),
-    "STRING": texts("", "a", "zz", "ä", "€", "\U0001f600", "longer than sixteen characters "),
-    "VARCHAR(20)": texts("v"),
-    "CHAR(4)": lambda random: f"{random.randint(0, 9999):04d}",
-    "BYTES": base64s,
-    "BINARY(3)": lambda random: "AAEC" if random.random() < 0.5 else "//8A",
-    "DATE": dates,
-    "TIME(0)": lambda random: f"{random.randint(0, 23):02d}:{random.randint(0, 59):02d}:59",
-    "TIME(3)": lambda random: f"{random.randint(0, 23):02d}:15:30.{random.randint(1, 9)}",
-    "TIMESTAMP(0)": timestamps(0),
-    "TIMESTAMP(3)": timestamps(3),
-    "TIMESTAMP(6)": timestamps(6),
-    "TIMESTAMP(3) WITH LOCAL TIME ZONE": timestamps(3),
-    "TIMESTAMP(6) WITH LOCAL TIME ZONE": timestamps(6),
-    "VARIANT": variants,
-    "TIMESTAMP(7)": nanos(7),
-    "TIMESTAMP(9)": nanos(9),
-    "TIMESTAMP(9) WITH LOCAL TIME ZONE": nanos(9),
-}
-
-_NANOS = ("TIMESTAMP(7", "TIMESTAMP(9")
-AVRO_VALUES = {kind: value for kind, value in VALUES.items() if kind != "VARIANT" and kind[:11] not in _NANOS}
-"""What may be in files of every format."""
-ORC_VALUES: dict[str, Value] = {
-    **{kind: value for kind, value in AVRO_VALUES.items() if not kind.startswith("TIMESTAMP(6)")},
-    "TIMESTAMP(5)": timestamps(5, 1970),
-    "TIMESTAMP(5) WITH LOCAL TIME ZONE": timestamps(5, 1970),
-}
-"""What may be in ORC files: PyArrow cannot write microseconds before 1970 to them."""
-EVERY_VALUE = {**ORC_VALUES, **VALUES}
 
 NESTED = [
     "ARRAY<INT>",
@@ -128,42 +32,6 @@ NESTED = [
     "ARRAY<ROW<key INT, m MAP<STRING, ROW<z ARRAY<TINYINT>>>>>",
     "ARRAY<VARIANT>",
 ]
-
-
-def value_of(written: Any) -> Value:
-    """Values of a type as schema files have it, null now and then."""
-    if isinstance(written, str):
-        atomic = EVERY_VALUE[written.removesuffix(" NOT NULL")]
-        return atomic if written.endswith("NOT NULL") else _or_null(atomic)
-    root, _, suffix = written["type"].partition(" ")
-    if root == "ROW":
-        fields = [value_of(field["type"]) for field in written["fields"]]
-        value = _record(fields)
-    elif root == "ARRAY":
-        value = _several(value_of(written["element"]))
-    else:
-        count = integers(1, 9)
-        key, item = (
-            (written["key"], value_of(written["value"])) if root == "MAP" else (written["element"], count)
-        )
-        value = _pairs(VALUES[key.removesuffix(" NOT NULL")], item)
-    return value if suffix else _or_null(value)
-
-
-def _or_null(value: Value) -> Value:
-    return lambda random: None if random.random() < 0.1 else value(random)
-
-
-def _record(fields: list[Value]) -> Value:
-    return lambda random: [field(random) for field in fields]
-
-
-def _several(element: Value) -> Value:
-    return lambda random: [element(random) for _ in range(random.randint(0, 3))]
-
-
-def _pairs(key: Value, item: Value) -> Value:
-    return lambda random: [list(pair) for pair in {key(random): item(random) for _ in range(3)}.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,49 +68,19 @@ class Shape:
         """Creates the table and plays its history."""
         random = Random(self.name)
         table = Table(warehouse, "db.t")
-        partition = {name: kind for name, (kind, _) in self.partition.items()}
-        columns = {name: f"{kind} NOT NULL" for name, kind in {**partition, **self.key}.items()}
-        oracle.create_table(
-            table,
-            {**columns, **self.values},
-            primary_key=[*partition, *self.key],
-            partition_keys=[*partition],
-            options={"bucket": "2", **self.options},
-        )
-        keys = sorted({self._key(random) for _ in range(self.key_values)}, key=repr)
+        create(oracle, table, self, {"bucket": "2", **self.options})
+        keys = draw_keys(random, self, self.key_values)
         for commit in range(self.commits):
             if commit in self.changes:
                 changes = self.changes[commit]
                 oracle.alter_table(table, *(changes if isinstance(changes, list) else [changes]))
-            schema = {column["name"]: value_of(column["type"]) for column in oracle.schema(table)["fields"]}
-            sequence = self.options.get("sequence.field", "").split(",")
-            schema = {n: without_nan(v) if n in sequence else v for n, v in schema.items()}
-            oracle.write(table, [self._row(random, keys, schema) for _ in range(self.rows)])
+            values = values_of(oracle, table, self)
+            oracle.write(
+                table, [draw_row(random, self, keys, values, self.deletes) for _ in range(self.rows)]
+            )
             if commit in self.compacted:
                 oracle.compact(table, full=False, options={"num-sorted-run.compaction-trigger": "3"})
         return table
-
-    def _key(self, random: Random) -> tuple[Any, ...]:
-        """A key; without -0.0 among several columns: Java's writers sort it before the 0.0 it equals."""
-        key = tuple(without_nan(VALUES[kind])(random) for kind in self.key.values())
-        return key if len(key) == 1 else tuple(0.0 if part == "-0.0" else part for part in key)
-
-    def _row(self, random: Random, keys: list[tuple[Any, ...]], schema: Mapping[str, Value]) -> Row:
-        """A row with the columns of the schema in their order."""
-        kind = "-D" if random.random() < self.deletes else random.choice(["+I", "+U"])
-        fixed = dict(zip(self.key, random.choice(keys), strict=True))
-        fixed.update({name: random.choice(pool) for name, (_, pool) in self.partition.items()})
-        return [kind, *(fixed[name] if name in fixed else schema[name](random) for name in schema)]
-
-
-def without_nan(value: Value) -> Value:
-    """What keys and sequence fields may have: NaN there is refused."""
-
-    def ordered(random: Random) -> Any:
-        drawn = value(random)
-        return 0.0 if drawn == "NaN" else drawn
-
-    return ordered
 
 
 KEYS = [

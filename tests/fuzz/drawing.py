@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from differential.shapes import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, VALUES, without_nan
+from differential.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, VALUES, without_nan
 from fuzz.changes import Columns
 from fuzz.history import Alter, Beside, Branch, Change, Compact, Expire, History, JavaCompacts, Step, Write
 from fuzz.options import FORMATS, draw_later, draw_options

@@ -97,11 +97,6 @@ class History:
     steps: tuple[Step, ...]
 
     @property
-    def sequence(self) -> tuple[str, ...]:
-        """The sequence fields."""
-        return tuple(filter(None, self.options.get("sequence.field", "").split(",")))
-
-    @property
     def has_orc(self) -> bool:
         """Whether any file may be ORC."""
         return "orc" in f"{self.options} {self.steps}"

@@ -8,14 +8,13 @@ snapshots must stay as they were, and at the end Java compacts our files.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from differential.rounds import Round, assert_rounds_agree
-from differential.shapes import EVERY_VALUE, Value, value_of, without_nan
+from differential.rows import Value, create, draw_keys, draw_row, positive, values_of
 from fuzz.history import Alter, Beside, Branch, Compact, Expire, History, JavaCompacts, Step, Write
 from lithify.job.planner import Sizing
 from lithify.job.steps import Commits
@@ -25,8 +24,6 @@ from oracle.model import Digest, Row
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
-
-KINDS = ["+I", "+U"]
 
 
 def play(history: History, oracle: Oracle, folder: Path) -> None:
@@ -47,34 +44,16 @@ class _Play:
         self._folder = folder
         self._table = Table(folder / "table", "db.t")
         self._snapshots: dict[tuple[str | None, int], Digest] = {}
-        random = Random(history.seed)
-        self._keys = sorted({self._key(random) for _ in range(history.key_values)}, key=repr)
-
-    def _key(self, random: Random) -> tuple[Any, ...]:
-        """A key; without -0.0 among several columns: Java's writers sort it before the 0.0 it equals."""
-        key = tuple(without_nan(EVERY_VALUE[kind])(random) for kind in self._history.key.values())
-        return key if len(key) == 1 else tuple(0.0 if part == "-0.0" else part for part in key)
+        self._keys = draw_keys(Random(history.seed), history, history.key_values)
 
     def to_the_end(self) -> None:
-        self._create()
+        create(self._oracle, self._table, self._history, self._history.options)
         for step in self._history.steps:
             self._take(step)
         self._check_snapshots()
         rows = self._oracle.read(self._table)
         self._oracle.compact(self._table, options={"compaction.force-rewrite-all-files": "true"})
         assert self._oracle.read(self._table) == rows, "Java has compacted our files"
-
-    def _create(self) -> None:
-        history = self._history
-        partition = {name: kind for name, (kind, _) in history.partition.items()}
-        fixed = {name: f"{kind} NOT NULL" for name, kind in {**partition, **history.key}.items()}
-        self._oracle.create_table(
-            self._table,
-            {**fixed, **history.values},
-            primary_key=[*partition, *history.key],
-            partition_keys=[*partition],
-            options=history.options,
-        )
 
     def _take(self, step: Step) -> None:
         match step:
@@ -158,32 +137,20 @@ class _Play:
     # What Java writes
 
     def _rows(self, table: Table, step: Write) -> list[Row]:
-        random = Random(step.seed)
-        schema = {column["name"]: value_of(column["type"]) for column in self._oracle.schema(table)["fields"]}
-        for name in self._history.sequence:
-            schema[name] = without_nan(schema[name])
-        if self._history.has_orc:
-            schema = {name: _without_negative_zero(value) for name, value in schema.items()}
-        return [self._row(random, schema, step.deletes) for _ in range(step.rows)]
-
-    def _row(self, random: Random, schema: Mapping[str, Value], deletes: float) -> Row:
-        """A row with the columns of the schema in their order."""
-        history = self._history
-        kind = "-D" if random.random() < deletes else random.choice(KINDS)
-        fixed = dict(zip(history.key, random.choice(self._keys), strict=True))
-        fixed.update({name: random.choice(pool) for name, (_, pool) in history.partition.items()})
+        random, history = Random(step.seed), self._history
+        values = values_of(self._oracle, table, history)
+        if history.has_orc:
+            # Java reads a batch of an ORC file that has only zeros as if all had the sign of the first.
+            values = {name: _positive(value) for name, value in values.items()}
+        rows = [draw_row(random, history, self._keys, values, step.deletes) for _ in range(step.rows)]
         told_by = history.options.get("rowkind.field")
-        if told_by is not None:
-            fixed[told_by], kind = kind, "+I"
-        return [kind, *(fixed[name] if name in fixed else schema[name](random) for name in schema)]
+        return rows if told_by is None else [_told(row, 1 + [*values].index(told_by)) for row in rows]
 
 
-def _without_negative_zero(value: Value) -> Value:
-    """Java reads a batch of an ORC file that has only zeros as if all had the sign of the first."""
-    return lambda random: _positive(value(random))
+def _positive(value: Value) -> Value:
+    return lambda random: positive(value(random))
 
 
-def _positive(drawn: Any) -> Any:
-    if isinstance(drawn, list):
-        return [_positive(part) for part in drawn]
-    return 0.0 if drawn == "-0.0" else drawn
+def _told(row: Row, place: int) -> Row:
+    """A row whose kind is in one of its columns."""
+    return ["+I", *row[1:place], row[0], *row[place + 1 :]]

@@ -20,15 +20,16 @@ pytestmark = pytest.mark.oracle
 def test_history_is_as_with_java(
     oracle: Oracle, tmp_path: Path, seed: int, request: pytest.FixtureRequest
 ) -> None:
-    history = draw(seed)
+    history, failure = draw(seed), None
     if request.config.getoption("--cut", default=False):
-        history = least(history, oracle)
+        history, failure = least(history, oracle)
     print(history)
     play(history, oracle, tmp_path)
+    assert failure is None, "it failed before, and not again"
 
 
-def least(history: History, oracle: Oracle) -> History:
-    """The least of a history that fails as all of it does; itself if it does not fail."""
+def least(history: History, oracle: Oracle) -> tuple[History, str | None]:
+    """The least of a history that fails as all of it does, and how; all of it if it does not fail."""
 
     def fails(history: History) -> str | None:
         with TemporaryDirectory(prefix="lithify-fuzz-") as folder:
@@ -40,4 +41,4 @@ def least(history: History, oracle: Oracle) -> History:
         return None
 
     failure = fails(history)
-    return history if failure is None else smallest(history, fails, failure)
+    return (history if failure is None else smallest(history, fails, failure)), failure
