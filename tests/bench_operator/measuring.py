@@ -14,10 +14,11 @@ from bench_operator.process import OperatorProcess
 from bench_operator.writes import Writes, written
 from cluster.kubectl import Kubectl
 from lithify.controller.api import Api, Object
-from lithify.resources.names import COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
 
 OBSERVATIONS = "lithify_observations_total"
 _POLL_SECONDS = 0.01
+_STATUS_SECONDS = 0.5
 _REACTION_SECONDS = 60.0
 
 
@@ -88,9 +89,11 @@ async def started(operator: OperatorProcess, tables: int, timeout: float) -> Sta
     return Start(first, steady, own.cpu + workers.cpu, own.resident, workers.resident)
 
 
-async def all_are_ready(api: Api, namespace: str) -> bool:
-    """Whether every LakeTable's status says that it was looked at as it is now."""
-    return all(_is_ready(table) for table in await api.list(LAKE_TABLE, namespace))
+async def settled(api: Api, namespace: str, timeout: float) -> None:
+    """Waits until every status is what it will stay: catalogs are told of their tables a second late."""
+    async with asyncio.timeout(timeout):
+        while not await _is_settled(api, namespace):
+            await asyncio.sleep(_STATUS_SECONDS)
 
 
 async def idle(
@@ -183,7 +186,16 @@ def _looks(operator: OperatorProcess) -> float:
     return found.total(OBSERVATIONS)
 
 
-def _is_ready(table: Object) -> bool:
-    status = table["status"]
+async def _is_settled(api: Api, namespace: str) -> bool:
+    tables = await api.list(LAKE_TABLE, namespace)
+    used = [*await api.list(CATALOG, namespace), *await api.list(POLICY, namespace)]
+    counted = all(one.get("status", {}).get("tables") == len(tables) for one in used)
+    return counted and all(map(_is_ready, [*tables, *used]))
+
+
+def _is_ready(found: Object) -> bool:
+    """Whether an object's status says that it is ready as it is now."""
+    status = found.get("status", {})
     conditions = {one["type"]: one["status"] for one in status.get("conditions", [])}
-    return status["observedGeneration"] == table["metadata"]["generation"] and conditions["Ready"] == "True"
+    seen = status.get("observedGeneration") == found["metadata"]["generation"]
+    return seen and conditions.get("Ready") == "True"

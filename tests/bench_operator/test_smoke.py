@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench_operator import objects, warehouse
-from bench_operator.measuring import all_are_ready, idle, run_reactions, started, table_reactions
+from bench_operator.measuring import idle, run_reactions, settled, started, table_reactions
 from bench_operator.process import OperatorProcess
 from bench_operator.report import BEGIN, END, PAGE
 from bench_operator.writes import Writes, written
@@ -33,7 +33,7 @@ async def test_a_restart_and_looks_write_nothing_and_changes_are_seen_soon(
         await api.patch(POLICY, ObjectKey(namespace, objects.POLICY_NAME), spec)
         with OperatorProcess(cluster.kubeconfig, tmp_path / "state", namespace, only=True) as operator:
             await started(operator, TABLES, START_SECONDS)
-            assert await all_are_ready(api, namespace)
+            await settled(api, namespace, START_SECONDS)
             before = await written(operator, api, namespace)
         with OperatorProcess(cluster.kubeconfig, tmp_path / "state", namespace, only=True) as operator:
             await started(operator, TABLES, START_SECONDS)
