@@ -339,13 +339,39 @@ def test_commit_that_arrives_after_we_gave_up_on_it(oracle: Oracle, table: Table
     assert (stray_files(oracle, table), journals(table)) == (set(), set())
 
 
-def test_interrupted_while_the_server_commits(oracle: Oracle, table: Table, server: RestServer) -> None:
+class CtrlC:
+    """Interrupts the main thread once, for sure: a signal just before a system call does not wake that up."""
+
+    def __init__(self) -> None:
+        self._noticed = threading.Event()
+
+    def press(self) -> None:
+        while not self._noticed.wait(0.05):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def notice(self, *_: object) -> None:
+        if not self._noticed.is_set():
+            self._noticed.set()
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[CtrlC]:
+    pressed = CtrlC()
+    before = signal.signal(signal.SIGINT, pressed.notice)
+    yield pressed
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupted_while_the_server_commits(
+    oracle: Oracle, table: Table, server: RestServer, ctrl_c: CtrlC
+) -> None:
     """Ctrl-C does not reach the server: nothing may be deleted until it is known what it did."""
     late, interrupted = Late(), threading.Event()
 
     def interrupt(commit: Commit) -> Reply:
         reply = late.keep(commit)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        ctrl_c.press()
         interrupted.wait()
         return reply
 
