@@ -79,8 +79,14 @@ def copied(table: Table, warehouse: Path) -> Table:
     return Table(warehouse, table.name)
 
 
-def run(server: RestServer, clock: Clock | None = None, run: str | None = None, **overrides: str) -> Report:
-    address = TableAddress(WAREHOUSE, "db.t", server.options, overrides=overrides)
+def run(
+    server: RestServer,
+    clock: Clock | None = None,
+    run: str | None = None,
+    name: str = "db.t",
+    **overrides: str,
+) -> Report:
+    address = TableAddress(WAREHOUSE, name, server.options, overrides=overrides)
     return compact(Request(address, Strategy.FULL, run=run), PicklingRunner(), clock or ShiftedClock())
 
 
@@ -511,3 +517,80 @@ def test_command_line_passes_catalog_options_on(
     assert ended.value.code == code
     assert len(errors.splitlines()) == (code != 0)
     assert bool(output) is (code == 0)
+
+
+@pytest.fixture
+def branch(oracle: Oracle, table: Table) -> Table:
+    """A branch of the table, with rows and a column of its own."""
+    oracle.create_branch(table, "b")
+    branch = table.branch("b")
+    oracle.alter_table(branch, {"add_column": {"name": "own", "type": "STRING"}})
+    for batch in ("one", "two"):
+        oracle.write(branch, [[*row, "kept"] for row in upserts(range(9), batch)])
+    return branch
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["server of today", "server that drops UUIDs"])
+def test_a_branch_is_committed_to_itself(oracle: Oracle, table: Table, branch: Table, is_old: bool) -> None:
+    rows = oracle.read(table), oracle.read(branch)
+    before, of_table = kinds(oracle, branch), kinds(oracle, table)
+
+    with RestServer(Path(str(table.warehouse)), is_old=is_old) as server:
+        report = run(server, name=branch.name)
+        assert run(server, name=branch.name).status == "NothingToDo"
+
+    assert report.status == "Compacted"
+    assert (oracle.read(table), oracle.read(branch)) == rows
+    assert (kinds(oracle, branch), kinds(oracle, table)) == ([*before, "COMPACT"], of_table)
+    assert {file.level for file in oracle.files(branch)} == {5}
+    assert len(server.received) == 1
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+def test_a_branch_and_its_table_are_compacted_one_after_the_other(
+    oracle: Oracle, table: Table, branch: Table, server: RestServer
+) -> None:
+    rows = oracle.read(table), oracle.read(branch)
+    for name in (branch.name, table.name):
+        assert run(server, name=name).status == "Compacted"
+    for later in (SETTLED, 2 * SETTLED):
+        run(server, ShiftedClock(later))
+        run(server, ShiftedClock(later), name=branch.name)
+    assert (oracle.read(table), oracle.read(branch)) == rows
+    assert [{file.level for file in oracle.files(each)} for each in (table, branch)] == [{5}, {5}]
+    assert stray_files(oracle, table) == set()
+
+
+def test_a_commit_to_a_branch_meanwhile_is_built_upon(
+    oracle: Oracle, table: Table, branch: Table, server: RestServer
+) -> None:
+    def somebody_is_faster(commit: Commit) -> Reply:
+        oracle.write(branch, [[*row, "late"] for row in upserts(range(3), "late")])
+        return commit()
+
+    server.steps.append(somebody_is_faster)
+
+    report = run(server, name=branch.name)
+
+    assert (report.status, report.commit_tries) == ("Compacted", 2)
+    assert kinds(oracle, branch)[-2:] == ["APPEND", "COMPACT"]
+    assert sorted(row[-1] for row in oracle.read(branch) if row[-1]) == ["kept"] * 6 + ["late"] * 3
+
+
+def test_a_server_that_knows_no_branches_is_not_trusted_with_one(
+    oracle: Oracle, table: Table, branch: Table
+) -> None:
+    before = kinds(oracle, table), kinds(oracle, branch)
+    with RestServer(Path(str(table.warehouse)), knows_branches=False) as server:
+        with pytest.raises(UnsupportedTable) as caught:
+            run(server, name=branch.name)
+        assert server.received == []
+    (refusal,) = caught.value.reasons
+    assert "branch b" in refusal
+    assert (kinds(oracle, table), kinds(oracle, branch)) == before
+
+
+def test_a_branch_that_a_server_does_not_have_is_named(table: Table, server: RestServer) -> None:
+    with pytest.raises(NotFound) as caught:
+        run(server, name="db.t$branch_nobody")
+    assert caught.value.what == "branch"

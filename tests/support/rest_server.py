@@ -1,6 +1,7 @@
 """A REST catalog for tests: a real HTTP server over a local warehouse, with what a compaction asks for.
 
-Config, table, data token, newest snapshot and commit, as Paimon's REST specification has them. All that it
+Config, table, data token, newest snapshot and commit, as Paimon's REST specification has them, of tables and
+their branches (`t$branch_b`). All that it
 knows it reads from the warehouse's files, so whatever Java commits there directly is a commit to it as well.
 
 A test may put steps into `steps`: each handles one commit, in their order, and is given the real commit to
@@ -39,6 +40,7 @@ class RestServer:
         is_old: whether it is built on Paimon 1.4, which knows no UUIDs of snapshots: it neither compares that
             of the base nor keeps that of the new one.
         gives_tokens: whether clients are told to ask it for tokens to get at the files.
+        knows_branches: whether it tells branches from their tables.
         table_fields: what it tells about tables beside what it has to.
     """
 
@@ -48,6 +50,7 @@ class RestServer:
         *,
         is_old: bool = False,
         gives_tokens: bool = False,
+        knows_branches: bool = True,
         table_fields: Mapping[str, Any] | None = None,
     ) -> None:
         self.steps: list[Step] = []
@@ -56,8 +59,9 @@ class RestServer:
         self._folder = folder
         self._is_old = is_old
         self._gives_tokens = gives_tokens
+        self._knows_branches = knows_branches
         self._table_fields = table_fields or {}
-        self._committed: dict[str, Any] = {}
+        self._committed: dict[Path, dict[str, Any]] = {}
         self._committing = Lock()
         self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.catalog = self
@@ -102,47 +106,50 @@ class RestServer:
                 tables = _names(self._folder / f"{database}.db", "*")
                 return 200, {"tables": tables, "nextPageToken": None}
             case [_, "v1", "quarry", "databases", database, "tables", name, *rest]:
-                folder = self._folder / f"{database}.db" / name
-                if not folder.is_dir():
+                table, _, branch = name.partition("$branch_")
+                folder = self._folder / f"{database}.db" / table
+                home = folder / "branch" / f"branch-{branch}" if branch and self._knows_branches else folder
+                if not home.is_dir():
                     return _not_found("TABLE", name)
-                return self._answer_of_table(folder, [method, *rest], body)
+                return self._answer_of_table(folder, home, [method, *rest], body)
         return _not_found("UNKNOWN", parts.path)
 
-    def _answer_of_table(self, folder: Path, request: list[str], body: str) -> Reply:
+    def _answer_of_table(self, folder: Path, home: Path, request: list[str], body: str) -> Reply:
         match request:
             case ["GET"]:
-                return 200, {**_table(folder), **self._table_fields}
+                return 200, {**_table(folder, _newest(home, "schema")), **self._table_fields}
             case ["GET", "token"]:
                 return 200, {"token": {}, "expiresAtMillis": _FOREVER}
             case ["GET", "snapshot"]:
-                newest = self._newest_snapshot(folder)
+                newest = self._newest_snapshot(home)
                 counts = dict.fromkeys(_COUNTS, 0)
                 found = {"snapshot": {"snapshot": newest, **counts}}
-                return (200, found) if newest else _not_found("SNAPSHOT", folder.name)
+                return (200, found) if newest else _not_found("SNAPSHOT", home.name)
             case ["POST", "commit"]:
                 commit = json.loads(body)
                 self.received.append(commit)
                 step = self.steps.pop(0) if self.steps else lambda commit: commit()
-                return step(lambda: self._commit(folder, commit))
+                return step(lambda: self._commit(folder, home, commit))
         return _not_found("UNKNOWN", "/".join(request))
 
-    def _commit(self, folder: Path, commit: Mapping[str, Any]) -> Reply:
+    def _commit(self, folder: Path, home: Path, commit: Mapping[str, Any]) -> Reply:
         if commit["tableId"] != _table_id(folder):
             return _not_found("TABLE", folder.name)
         with self._committing:
-            base = self._newest_snapshot(folder)
+            base = self._newest_snapshot(home)
             if not self._is_old and base.get("uuid") != commit["baseSnapshotUuid"]:
                 return 200, {"success": False}
             dropped = _UNKNOWN_TO_1_4 if self._is_old else ()
             snapshot = {key: value for key, value in commit["snapshot"].items() if key not in dropped}
-            success = _create(folder / "snapshot" / f"snapshot-{snapshot['id']}", json.dumps(snapshot))
+            success = _create(home / "snapshot" / f"snapshot-{snapshot['id']}", json.dumps(snapshot))
             if success:
-                self._committed = snapshot
+                self._committed[home] = snapshot
             return 200, {"success": success}
 
-    def _newest_snapshot(self, folder: Path) -> dict[str, Any]:
+    def _newest_snapshot(self, home: Path) -> dict[str, Any]:
         """The newest file, or what it has committed itself if that is newer."""
-        return max(_newest(folder, "snapshot"), self._committed, key=lambda snapshot: snapshot.get("id", 0))
+        known = _newest(home, "snapshot"), self._committed.get(home, {})
+        return max(known, key=lambda snapshot: int(snapshot.get("id", 0)))
 
 
 class _Server(ThreadingHTTPServer):
@@ -176,8 +183,7 @@ def _not_found(kind: str, name: str) -> Reply:
     return 404, {"resourceType": kind, "resourceName": name, "message": f"no {kind} {name}", "code": 404}
 
 
-def _table(folder: Path) -> dict[str, Any]:
-    schema = _newest(folder, "schema")
+def _table(folder: Path, schema: Mapping[str, Any]) -> dict[str, Any]:
     parts = ("fields", "partitionKeys", "primaryKeys", "options", "comment")
     return {
         "id": _table_id(folder),

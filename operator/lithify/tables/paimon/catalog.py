@@ -21,6 +21,7 @@ from lithify.tables.paimon.connecting import load_table
 from lithify.tables.paimon.identity import is_main
 from lithify.tables.paimon.options import PlaceOptions, TableOptions, read_options
 from lithify.tables.paimon.schema import Column, Schema
+from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
 from lithify.tables.paimon.support.rules import Role
@@ -121,9 +122,17 @@ def _refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iter
     if not has_server(table):
         yield from _commit_refusals(table, catalog_options)
     elif not is_main(table):
+        yield from _branch_refusals(table)
+
+
+def _branch_refusals(table: FileStoreTable) -> Iterator[str]:
+    """Whether a server takes a branch for the table itself, as one may that knows of no branches."""
+    snapshots = Snapshots(table, Storage(table.file_io))
+    newest = snapshots.latest()
+    if newest is not None and not snapshots.has(newest):
         yield (
-            f"branch {table.current_branch()}: no release has been seen to commit to branches through a REST "
-            "catalog's server (accepted: the table itself)"
+            f"branch {table.current_branch()}: the catalog's server says that its newest snapshot is "
+            f"{newest.id}, which the branch's folder does not have; it would commit somewhere else"
         )
 
 

@@ -174,6 +174,11 @@ class Snapshots:
         """Whether there is a file of this snapshot; one request."""
         return self._storage.exists(self.path(snapshot_id))
 
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot, and no other one, has the file of its number."""
+        found = self.get(snapshot.id)
+        return found is not None and is_same(found, snapshot)
+
     def numbers(self) -> list[int]:
         """The numbers of all snapshots that have files, ascending."""
         names = [file.name for file in self._storage.list(self._files.snapshot_dir)]
@@ -203,7 +208,7 @@ class Snapshots:
             CommitUnknown: nobody can say now whether it was written.
         """
         path = self.path(snapshot.id)
-        if self._server is None and not self._is_in_place(base):
+        if self._server is None and not self.has(base):
             return Written.LOST
         failure: Exception | None = None
         accepted = True
@@ -249,10 +254,6 @@ class Snapshots:
         nothing that it names may be deleted yet.
         """
         return Written.REPLACED if written is Written.LOST and self.may_arrive_late else written
-
-    def _is_in_place(self, snapshot: Snapshot) -> bool:
-        found = self.get(snapshot.id)
-        return found is not None and is_same(found, snapshot)
 
     def _in_place(self, snapshot_id: int) -> Snapshot | None:
         newest = self._server.latest() if self._server is not None else None
