@@ -6,7 +6,8 @@ once, let alone the two copies that a merge of everything at once would make; an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,14 @@ class Case:
         name: a telling id.
         rows: rows written, in so many `commits`.
         commits: level-0 runs.
-        text: bytes of each of the two text columns.
+        text: bytes of each of the two texts of a row.
         budget: bytes that the merge may hold; the bucket is at least ten times as large.
         headroom: bytes by which the address space may grow; the kernel counts what allocators and threads
             reserve as well as what they use. PyArrow reads ORC in threads of its own, which reserve much.
         allowed: bytes by which resident memory may grow. Beyond the budget that is what Parquet does not let
             a reader divide: Java ends a page after 100 rows at the earliest, whatever their width.
-        format: the format of all files.
+        options: options of the table.
+        nested: how many numbers there are in an array within a row, instead of the second text.
     """
 
     name: str
@@ -44,34 +46,52 @@ class Case:
     budget: int
     headroom: int
     allowed: int
-    format: str = "parquet"
+    options: Mapping[str, str] = field(default_factory=dict)
+    nested: int = 0
+
+    def columns(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Types and values of the columns beside the key."""
+        text: dict[str, Any] = {"kind": "random", "min": self.text, "max": self.text}
+        if not self.nested:
+            return {"a": ("STRING", text), "b": ("STRING", text)}
+        number: dict[str, Any] = {"kind": "random", "max": 1 << 40}
+        numbers: dict[str, Any] = {"kind": "nested", "items": self.nested, "of": number}
+        return {"a": ("STRING", text), "b": ("ROW<x ARRAY<BIGINT>>", {"kind": "nested", "of": numbers})}
 
 
 CASES = [
-    Case("two runs", 1_400_000, 2, text=150, budget=20 * MIB, headroom=512 * MIB, allowed=60 * MIB),
+    Case(
+        *("two runs", 1_400_000, 2, 150, 20 * MIB, 512 * MIB, 60 * MIB),
+        options={"parquet.bloom.filter.enabled": "true"},
+    ),
     Case("500 runs", 1_150_000, 500, text=150, budget=20 * MIB, headroom=512 * MIB, allowed=80 * MIB),
     Case("rows of 1 MiB", 800, 6, text=MIB // 2, budget=32 * MIB, headroom=1024 * MIB, allowed=320 * MIB),
-    Case("ORC", 650_000, 6, text=150, budget=10 * MIB, headroom=2048 * MIB, allowed=80 * MIB, format="orc"),
-    Case("Avro", 650_000, 6, text=150, budget=10 * MIB, headroom=512 * MIB, allowed=60 * MIB, format="avro"),
+    Case(
+        *("ORC", 650_000, 6, 150, 10 * MIB, 2048 * MIB, 80 * MIB), options={"file.format": "orc"}, nested=30
+    ),
+    Case(
+        *("Avro", 650_000, 6, 150, 10 * MIB, 512 * MIB, 60 * MIB), options={"file.format": "avro"}, nested=30
+    ),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_memory_stays_within_bounds(oracle: Oracle, tmp_path: Path, case: Case) -> None:
     table = Table(tmp_path, "db.t")
-    text: dict[str, Any] = {"kind": "random", "min": case.text, "max": case.text}
+    columns = case.columns()
     oracle.create_table(
         table,
-        {"id": "BIGINT NOT NULL", "a": "STRING", "b": "STRING"},
+        {"id": "BIGINT NOT NULL", **{name: kind for name, (kind, _) in columns.items()}},
         primary_key=["id"],
         options={
             "bucket": "1",
             "write-buffer-size": "1 gb",
             "target-file-size": "1 gb",
-            "file.format": case.format,
+            **case.options,
         },
     )
-    oracle.generate(table, rows=case.rows, commits=case.commits, columns={"a": text, "b": text})
+    specs = {name: spec for name, (_, spec) in columns.items()}
+    oracle.generate(table, rows=case.rows, commits=case.commits, columns=specs)
     before = oracle.digest(table)
     files = oracle.files(table)
     assert len(files) == case.commits

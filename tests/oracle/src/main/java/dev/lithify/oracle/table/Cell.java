@@ -5,16 +5,22 @@ import dev.lithify.oracle.values.ValueParser;
 
 import org.apache.paimon.data.BinaryString;
 import org.apache.paimon.data.Decimal;
+import org.apache.paimon.data.GenericArray;
+import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.data.Timestamp;
+import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.DataTypeRoot;
 import org.apache.paimon.types.DecimalType;
+import org.apache.paimon.types.RowType;
 
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.LongFunction;
+import java.util.stream.IntStream;
 
 /**
  * Makes the values of one generated column. All but the random strings come down to a number, which the type of
@@ -42,6 +48,9 @@ interface Cell {
         if (kind.equals("random") && Set.of(DataTypeRoot.BINARY, DataTypeRoot.VARBINARY).contains(type.getTypeRoot())) {
             return randomBytes(spec.integer("min", 8), spec.integer("max", 24));
         }
+        if (kind.equals("nested")) {
+            return nested(type, spec.object("of"), spec.integer("items", 1));
+        }
         LongFunction<Object> form = form(type, spec.findText("prefix").orElse(""));
         long start = spec.number("start", 0);
         return switch (kind) {
@@ -60,8 +69,22 @@ interface Cell {
                 long bound = spec.number("max", largest(type)) + 1;
                 yield (random, key, row) -> form.apply(random.nextLong(min, bound));
             }
-            default -> throw spec.wrong("kind", "key, modulo, sequential, low, random or constant", kind);
+            default -> throw spec.wrong("kind", "key, modulo, sequential, low, random, nested or constant", kind);
         };
+    }
+
+    private static Cell nested(DataType type, Args of, int items) {
+        if (type instanceof ArrayType array) {
+            Cell element = of(array.getElementType(), of);
+            return (random, key, row) -> new GenericArray(
+                    IntStream.range(0, items).mapToObj(at -> element.next(random, key, row)).toArray());
+        }
+        if (type instanceof RowType record) {
+            List<Cell> parts = record.getFieldTypes().stream().map(part -> of(part, of)).toList();
+            return (random, key, row) -> GenericRow.of(
+                    parts.stream().map(part -> part.next(random, key, row)).toArray());
+        }
+        throw new UnsupportedOperationException("The oracle cannot generate a nested " + type);
     }
 
     private static Cell randomText(int min, int max) {
