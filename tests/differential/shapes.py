@@ -369,6 +369,16 @@ FORMATS = [
     ),
     Shape("three formats", options={"file.format.per.level": "0:avro,5:orc"}),
     Shape(
+        "formats and codecs, an option for each level",
+        options={
+            "file.format.per.level.0": "avro",
+            "file.format.per.level.5": "orc",
+            "file.compression.per.level.5": "lz4",
+        },
+    ),
+    _tuned("bloom filters", parquet__bloom__filter__enabled="true"),
+    _tuned("orc: bloom filters", file__format="orc", orc__bloom__filter__columns="v, id"),
+    Shape(
         "avro key: decimal and string",
         {"a": "DECIMAL(38, 10)", "b": "STRING"},
         options={"file.format": "avro"},

@@ -36,6 +36,7 @@ FILES = max(len(column.groups()) for column in COLUMNS)
 ROWS = max(len(group) for column in COLUMNS for group in column.groups())
 BY_NAME = {column.name: column for column in COLUMNS}
 BINARIES = ("binary", "bytes")
+FILTERED = {"parquet.bloom.filter.enabled": "true", "orc.bloom.filter.columns": "*"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ MODES = [
     Mode("truncated", list(BY_NAME)),
     Mode("full", ["text"], {"metadata.stats-mode": "full"}),
     Mode("avro", list(BY_NAME), {"file.format": "avro"}),
+    Mode("bloom filters", list(BY_NAME), FILTERED),
     Mode("counts", options={"metadata.stats-mode": "counts"}),
     Mode("none but the files' own", options={"metadata.stats-mode": "none"}),
     Mode("all columns but one", options={"fields.boolean.stats-mode": "none"}),
@@ -164,14 +166,16 @@ def test_java_misses_rows_of_its_own_files(oracle: Oracle, expected: Expected, o
     assert {ask["column"] for ask in missed} == {*BINARIES, "text"}
 
 
+@pytest.mark.parametrize("filters", [{}, FILTERED], ids=["plain", "bloom filters"])
 def test_in_orc_files_java_finds_no_less_than_in_its_own(
-    oracle: Oracle, expected: Expected, tmp_path: Path
+    oracle: Oracle, expected: Expected, tmp_path: Path, filters: Mapping[str, str]
 ) -> None:
     """There it misses zeros of floats, and dates and times of other centuries or below the second."""
     java = copy(expected.table, tmp_path / "java")
-    oracle.alter_table(java, {"set_option": ["file.format", "orc"]})
+    options = {"file.format": "orc", **filters}
+    oracle.alter_table(java, *({"set_option": [*option]} for option in options.items()))
     oracle.manager_round(java, full=True, commit=True)
-    ours = compacted(oracle, expected.table, tmp_path / "ours", {"file.format": "orc"})
+    ours = compacted(oracle, expected.table, tmp_path / "ours", options)
     missed = []
     for name, column in BY_NAME.items():
         theirs, mine = (expected.misled(table, name, column.filters()) for table in (java, ours))
@@ -215,7 +219,10 @@ LONG: dict[str, tuple[str, dict[str, Any]]] = {
 """Columns of a file that is long enough for several row groups of several pages."""
 
 
-def test_filters_find_every_row_of_long_files(oracle: Oracle, tmp_path: Path) -> None:
+@pytest.mark.parametrize("filters", [{}, FILTERED], ids=["plain", "bloom filters"])
+def test_filters_find_every_row_of_long_files(
+    oracle: Oracle, tmp_path: Path, filters: Mapping[str, str]
+) -> None:
     table = Table(tmp_path / "original", "db.t")
     columns = {"id": "INT NOT NULL", **{name: kind for name, (kind, _) in LONG.items()}}
     oracle.create_table(table, columns, ["id"], options={"bucket": "1"})
@@ -224,7 +231,7 @@ def test_filters_find_every_row_of_long_files(oracle: Oracle, tmp_path: Path) ->
         oracle.generate(table, 40_000, key={"mode": "sequential"}, columns=specs)
     picked = oracle.read(table, filter={"column": "id", "op": "in", "literals": [*range(0, 40_000, 4_007)]})
 
-    ours = compacted(oracle, table, tmp_path / "ours", sizing=Sizing(budget=Budget(4 << 20)))
+    ours = compacted(oracle, table, tmp_path / "ours", filters, sizing=Sizing(budget=Budget(4 << 20)))
 
     (file,) = oracle.files(ours)
     assert pq.ParquetFile(file.path).num_row_groups > 3

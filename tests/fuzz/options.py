@@ -41,6 +41,8 @@ _ANY: Mapping[str, Sequence[str]] = {
     "file.suffix.include.compression": ["true"],
     "file.block-size": ["1 kb", "1 mb"],
     "file.compression.zstd-level": ["1", "5"],
+    "parquet.bloom.filter.enabled": ["true"],
+    "orc.bloom.filter.columns": ["*"],
     "manifest.target-file-size": ["1 kb", "8 kb"],
     "manifest.merge-min-count": ["2", "3"],
     "manifest.full-compaction-threshold-size": ["1 kb", "16 kb"],
@@ -69,7 +71,11 @@ def draw_options(random: Random, formats: Sequence[str]) -> dict[str, str]:
     options["file.format"] = random.choice(formats)
     if len(formats) > 1:
         levels = sorted(random.sample(range(6), random.randint(1, 4)))
-        options["file.format.per.level"] = ",".join(f"{level}:{random.choice(formats)}" for level in levels)
+        drawn = {str(level): random.choice(formats) for level in levels}
+        if random.random() < 0.5:
+            options["file.format.per.level"] = ",".join(":".join(pair) for pair in drawn.items())
+        else:
+            options.update({f"file.format.per.level.{level}": kind for level, kind in drawn.items()})
     return options
 
 

@@ -24,6 +24,7 @@ from lithify.rewriting.order import (
 from lithify.tables.paimon.binary_row import decode_row, encode_row
 from lithify.tables.paimon.formats.parquet.int96 import has_int96, with_fixed_bytes, with_int96
 from lithify.tables.paimon.formats.parquet.physical import stored_as
+from lithify.tables.paimon.formats.parquet.thrift import with_footer
 from lithify.tables.paimon.types import order_parts, parse_type
 from support.properties import examples
 from unit.tables.files import input_file, read, write
@@ -108,7 +109,7 @@ def test_labels_come_and_go_without_a_trace(columns: int) -> None:
     fixed = with_fixed_bytes(footer)
     whole = io.BytesIO()
     fixed.write_metadata_file(whole)
-    assert with_int96(whole.getvalue())[4:] == file.getvalue()[-footer.serialized_size - 8 :]
+    assert with_footer(whole.getvalue(), with_int96)[4:] == file.getvalue()[-footer.serialized_size - 8 :]
     found = pq.ParquetFile(pa.BufferReader(file.getvalue()), metadata=fixed).read()
     assert found.column("t0").type == INSTANT
     assert stored_as(found.column("t0").combine_chunks(), pa.timestamp("us")).to_pylist() == FAR

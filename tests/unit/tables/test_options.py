@@ -217,6 +217,20 @@ PER_LEVEL = {
     "parquet.block.size": "2000",
 }
 
+ONE_BY_ONE = {
+    "file.format": "orc",
+    "file.format.per.level.0": "Avro",
+    "file.format.per.level.5": "parquet",
+    "file.compression": "snappy",
+    "file.compression.per.level.0": "zstd",
+    "file.compression.per.level.4": "zlib",
+    "file.compression.per.level.5": "gzip",
+    "metadata.stats-mode.per.level.0": "none",
+    "orc.stripe.size": "1000",
+    "parquet.block.size": "2000",
+}
+"""The same, an option for each level."""
+
 # Level, and what its files have: format, codec, largest unit, statistics, codec in their names.
 LEVELS: list[tuple[int, tuple[str, str, int | None, str, str]]] = [
     (0, ("avro", "zstd", None, "none", "snappy")),
@@ -226,11 +240,43 @@ LEVELS: list[tuple[int, tuple[str, str, int | None, str, str]]] = [
 ]
 
 
+@pytest.mark.parametrize("options", [PER_LEVEL, ONE_BY_ONE], ids=["together", "one by one"])
 @pytest.mark.parametrize(("level", "expected"), LEVELS)
-def test_levels_may_differ(level: int, expected: tuple[object, ...]) -> None:
-    files = read_options(PER_LEVEL).files.at(level)
+def test_levels_may_differ(level: int, expected: tuple[object, ...], options: dict[str, str]) -> None:
+    files = read_options(options).files.at(level)
     found = (files.format, files.compression, files.unit_size, files.stats.default, files.named_compression)
     assert found == expected
+
+
+# Options, and the columns that have filters in Parquet files, of some.
+FILTERS: list[tuple[dict[str, str], set[str]]] = [
+    ({}, set()),
+    ({"parquet.bloom.filter.enabled": "true"}, {"a", "b.c"}),
+    ({"parquet.bloom.filter.enabled": "true", "parquet.bloom.filter.enabled#a": "false"}, {"b.c"}),
+    ({"parquet.bloom.filter.enabled#b.c": "TRUE"}, {"b.c"}),
+    ({"parquet.bloom.filter.expected.ndv#a": "5"}, {"a"}),
+    ({"parquet.bloom.filter.fpp#a": "0.1"}, set()),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), FILTERS, ids=str)
+def test_columns_with_filters(options: dict[str, str], expected: set[str]) -> None:
+    filters = read_options(options).files.parquet.filters
+    assert {column for column in ("a", "b.c") if filters.includes(column)} == expected
+    assert filters.is_wanted or not expected
+
+
+def test_how_good_filters_are() -> None:
+    files = read_options(
+        {
+            "parquet.bloom.filter.fpp#a": "0.2",
+            "orc.bloom.filter.fpp": "0.3",
+            "orc.bloom.filter.columns": " A, b,",
+        }
+    ).files
+    assert [files.parquet.filters.false_positives_of(column) for column in "ab"] == [0.2, 0.01]
+    assert files.orc.filters == {"a", "b"}
+    assert files.orc.false_positives == 0.3
 
 
 UNKNOWN_TO_THE_FORMAT = [
@@ -249,6 +295,18 @@ UNKNOWN_TO_THE_FORMAT = [
 def test_a_codec_that_a_format_does_not_have(options: dict[str, str]) -> None:
     with pytest.raises(InvalidOption):
         read_options(options)
+
+
+def test_levels_together_win() -> None:
+    files = read_options({"file.format.per.level": "5:avro", "file.format.per.level.0": "orc"}).files
+    assert {level: options.format for level, options in files.levels.items()} == {5: "avro"}
+
+
+@pytest.mark.parametrize("level", ["top", "-1", ""])
+def test_a_level_that_cannot_be_read(level: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        read_options({f"file.format.per.level.{level}": "orc"})
+    assert caught.value.option == f"file.format.per.level.{level}"
 
 
 @pytest.mark.parametrize("text", ["orc", "0", "x:orc", "0:orc:1", "-1:orc"])
@@ -292,6 +350,10 @@ WRONG = [
     ("metadata.stats-keep-first-n-columns", "all"),
     ("commit.max-retries", "often"),
     *(("target-file-size", value) for value in SIZES),
+    *(("parquet.bloom.filter.fpp#a", value) for value in ("", "much", "0", "1", "nan")),
+    ("parquet.bloom.filter.expected.ndv#a", "0"),
+    ("parquet.bloom.filter.enabled#a", "yes"),
+    ("orc.bloom.filter.fpp", "1.0"),
     ("compaction.total-size-threshold", "big"),
     ("compaction.incremental-size-threshold", "big"),
     *(("compaction.optimization-interval", value) for value in DURATIONS),

@@ -26,7 +26,10 @@ T = TypeVar("T")
 
 _TARGET_SIZE = 128 << 20
 _ZSTD_LEVELS = 22
+_FALSE_POSITIVES = 0.01
+"""Of bloom filters: the default of Parquet's and ORC's writers."""
 _EXTERNAL = "data-file.external-paths"
+_FILTERS = "parquet.bloom.filter"
 
 _TIME_RETAINED = 3_600_000
 _STATS = "metadata.stats-mode"
@@ -70,6 +73,37 @@ _IGNORE_DELETE = (
 
 
 @dataclass(frozen=True, slots=True)
+class BloomFilterOptions:
+    """Which columns of Parquet files get bloom filters, by their paths, and how good those are.
+
+    Attributes:
+        everywhere: `parquet.bloom.filter.enabled`.
+        by_column: the same of single columns (`parquet.bloom.filter.enabled#<column>`).
+        distinct: for how many different values (`parquet.bloom.filter.expected.ndv#<column>`).
+        false_positives: how often a filter may say that it has a value and be wrong, between 0 and 1
+            (`parquet.bloom.filter.fpp#<column>`).
+    """
+
+    everywhere: bool = False
+    by_column: Mapping[str, bool] = field(default_factory=dict)
+    distinct: Mapping[str, int] = field(default_factory=dict)
+    false_positives: Mapping[str, float] = field(default_factory=dict)
+
+    def includes(self, column: str) -> bool:
+        """Whether a column gets filters; it does where the table says how many values it has."""
+        return self.by_column.get(column, self.everywhere or column in self.distinct)
+
+    def false_positives_of(self, column: str) -> float:
+        """How often the filters of a column may be wrong."""
+        return self.false_positives.get(column, _FALSE_POSITIVES)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether any column may get one."""
+        return self.everywhere or bool(self.distinct) or any(self.by_column.values())
+
+
+@dataclass(frozen=True, slots=True)
 class ParquetOptions:
     """Layout inside Parquet files. Sizes in bytes; None for what suits Lithify's own readers.
 
@@ -78,12 +112,14 @@ class ParquetOptions:
         dictionary: `parquet.dictionary.page.size`.
         dictionaries: `parquet.enable.dictionary`: whether columns that repeat themselves get one.
         by_column: the same of single columns (`parquet.enable.dictionary#<column>`).
+        filters: which columns have bloom filters.
     """
 
     page: int | None = None
     dictionary: int | None = None
     dictionaries: bool = True
     by_column: Mapping[str, bool] = field(default_factory=dict)
+    filters: BloomFilterOptions = field(default_factory=BloomFilterOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +129,14 @@ class OrcOptions:
     Attributes:
         index_stride: rows between two entries of the index (`orc.row.index.stride`).
         block: bytes that are compressed together (`orc.compress.size`).
+        filters: columns with bloom filters, lower case, or `*` for all (`orc.bloom.filter.columns`).
+        false_positives: how often a filter may say that it has a value and be wrong (`orc.bloom.filter.fpp`).
     """
 
     index_stride: int = 10_000
     block: int = 256 << 10
+    filters: frozenset[str] = frozenset()
+    false_positives: float = _FALSE_POSITIVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,11 +371,8 @@ def _file_options(reader: _Reader, options: Mapping[str, str]) -> FileOptions:
             dense=reader.boolean("metadata.stats-dense-store", default=True),
         ),
         named_compression=_SUFFIXES.get(codec, codec),
-        parquet=_parquet_options(reader, options),
-        orc=OrcOptions(
-            index_stride=reader.integer("orc.row.index.stride", 10_000, low=1_000),
-            block=reader.integer("orc.compress.size", 256 << 10, low=1 << 10, high=(1 << 23) - 1),
-        ),
+        parquet=_parquet_options(reader),
+        orc=_orc_options(reader),
     )
     return replace(_in_format(reader, base, kind, codec), levels=_levels(reader, base, kind, codec))
 
@@ -377,14 +414,29 @@ def _in_format(reader: _Reader, options: FileOptions, kind: str, codec: str) -> 
     )
 
 
-def _parquet_options(reader: _Reader, options: Mapping[str, str]) -> ParquetOptions:
-    prefix = "parquet.enable.dictionary#"
-    columns = [key.removeprefix(prefix) for key in options if key.startswith(prefix)]
+def _parquet_options(reader: _Reader) -> ParquetOptions:
     return ParquetOptions(
         page=reader.optional("parquet.page.size", _positive),
         dictionary=reader.optional("parquet.dictionary.page.size", _positive),
         dictionaries=reader.boolean("parquet.enable.dictionary", default=True),
-        by_column={column: reader.boolean(prefix + column, default=True) for column in columns},
+        by_column=reader.by_column("parquet.enable.dictionary", _boolean),
+        filters=BloomFilterOptions(
+            everywhere=reader.boolean(f"{_FILTERS}.enabled", default=False),
+            by_column=reader.by_column(f"{_FILTERS}.enabled", _boolean),
+            distinct=reader.by_column(f"{_FILTERS}.expected.ndv", _positive),
+            false_positives=reader.by_column(f"{_FILTERS}.fpp", _share),
+        ),
+    )
+
+
+def _orc_options(reader: _Reader) -> OrcOptions:
+    filters = reader.text("orc.bloom.filter.columns", "").lower().split(",")
+    share = reader.optional("orc.bloom.filter.fpp", _share)
+    return OrcOptions(
+        index_stride=reader.integer("orc.row.index.stride", 10_000, low=1_000),
+        block=reader.integer("orc.compress.size", 256 << 10, low=1 << 10, high=(1 << 23) - 1),
+        filters=frozenset(name.strip() for name in filters if name.strip()),
+        false_positives=_FALSE_POSITIVES if share is None else share,
     )
 
 
@@ -475,20 +527,25 @@ class _Reader:
 
     def optional(self, key: str, parse: Callable[[str], T]) -> T | None:
         text = self._options.get(key)
-        if text is None:
-            return None
-        try:
-            return parse(text.strip())
-        except ValueError as error:
-            raise InvalidOption(key, f"'{text}' is not a value that it can have ({error})") from error
+        return None if text is None else _parsed(key, text, parse)
 
     def text(self, key: str, default: str, *, stripped: bool = True) -> str:
         text = self._options.get(key, default)
         return text.strip() if stripped else text
 
     def by_level(self, key: str) -> dict[int, str]:
-        """A value for each of some levels, as in `0:avro,5:parquet`."""
-        return self.optional(key, _by_level) or {}
+        """A value for each of some levels: `<key> = 0:avro,5:parquet`, or else `<key>.0 = avro` and so on."""
+        found = self.optional(key, _by_level)
+        if found is not None:
+            return found
+        levels = {name: name.removeprefix(f"{key}.") for name in self._options if name.startswith(f"{key}.")}
+        return {_parsed(name, text, _level): self.text(name, "").lower() for name, text in levels.items()}
+
+    def by_column(self, key: str, parse: Callable[[str], T]) -> dict[str, T]:
+        """A value for each of some columns, as in `<key>#<column>`."""
+        prefix = f"{key}#"
+        found = ((name, self.optional(name, parse)) for name in self._options if name.startswith(prefix))
+        return {name.removeprefix(prefix): value for name, value in found if value is not None}
 
     def integer(self, key: str, default: int, low: int | None = None, high: int | None = None) -> int:
         value = self.optional(key, lambda text: _bounded(int(text), low, high))
@@ -507,6 +564,13 @@ class _Reader:
         return default_millis if value is None else int(value)
 
 
+def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
+    try:
+        return parse(text.strip())
+    except ValueError as error:
+        raise InvalidOption(key, f"'{text}' is not a value that it can have ({error})") from error
+
+
 def _bounded(number: int, low: int | None, high: int | None) -> int:
     if low is not None and number < low:
         raise ValueError(f"it is at least {low}")
@@ -523,7 +587,18 @@ def _by_level(text: str) -> dict[int, str]:
     pairs = [pair.split(":") for pair in text.split(",") if pair.strip()]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("it is written as 0:avro,5:parquet")
-    return {_bounded(int(level), 0, None): value.strip().lower() for level, value in pairs}
+    return {_level(level): value.strip().lower() for level, value in pairs}
+
+
+def _level(text: str) -> int:
+    return _bounded(int(text), 0, None)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 < share < 1:
+        raise ValueError("it is between 0 and 1")
+    return share
 
 
 def _ratio(text: str) -> float:

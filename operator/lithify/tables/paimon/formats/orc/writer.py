@@ -6,7 +6,7 @@ others; Java's reader converts them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -66,7 +66,7 @@ class OrcWriter:
         self._stats.add(rows)
         if self._writer is None:
             self._most = most
-            self._writer = _opened(self._sink, most, self._options)
+            self._writer = _opened(self._sink, rows.schema, most, self._options)
         for part in parts:
             self._writer.write(part)
         self.rows += rows.num_rows
@@ -112,7 +112,7 @@ def _identified(field: pa.Field) -> pa.Field:
     return pa.field(field.name, with_fields(field.type, _identified), metadata=number)
 
 
-def _opened(sink: pa.NativeFile, rows: int, options: FileOptions) -> orc.ORCWriter:
+def _opened(sink: pa.NativeFile, schema: pa.Schema, rows: int, options: FileOptions) -> orc.ORCWriter:
     """A writer that makes one stripe of so many rows; more rows at once become several.
 
     Texts get no dictionaries: while one is gathered the C++ library does not count what it holds, so that
@@ -126,7 +126,34 @@ def _opened(sink: pa.NativeFile, rows: int, options: FileOptions) -> orc.ORCWrit
         stripe_size=_STRIPE_BYTES,
         batch_size=max(1, rows),
         row_index_stride=options.orc.index_stride,
+        bloom_filter_columns=sorted(_with_filters(schema, options.orc.filters)),
+        bloom_filter_fpp=options.orc.false_positives,
     )
+
+
+def _with_filters(schema: pa.Schema, names: Collection[str]) -> Iterator[int]:
+    """The numbers that ORC gives to all parts of the columns of these names, as Java finds them.
+
+    Without bytes, which the C++ library hashes wrongly, so that Java would not find them; and without
+    booleans, whose filters nobody looks into.
+    """
+    first = 1
+    for field in schema:
+        parts = list(_parts(field.type))
+        if "*" in names or field.name.lower() in names:
+            yield from (first + at for at, kind in enumerate(parts) if kind not in (pa.int8(), pa.bool_()))
+        first += len(parts)
+
+
+def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """What a type is stored as: itself and all that it is made of."""
+    yield kind
+    if pa.types.is_map(kind):
+        children = [kind.key_type, kind.item_type]
+    else:
+        children = [kind.field(number).type for number in range(kind.num_fields)]
+    for child in children:
+        yield from _parts(child)
 
 
 def _read_back(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -3,34 +3,31 @@
 PyArrow makes int64 nanoseconds of INT96, which wrap beyond the year 2262, and writes INT96 for all timestamps
 of a file or for none. The bytes of both kinds of column are the same in data and dictionary pages; only the
 footer tells them apart. So the reader hands PyArrow a footer with fixed bytes, and the writer lets PyArrow
-write those and labels the columns that Java stores so at the end. Knows as much of Thrift's compact protocol
-as that takes.
+write those and labels the columns that Java stores so at the end.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-T = TypeVar("T")
+from lithify.tables.paimon.formats.parquet.thrift import (
+    I32,
+    ROW_GROUPS,
+    Thrift,
+    column_chunks,
+    with_footer,
+)
 
 _INT96, _FIXED = 3, 7
 """Of `parquet.thrift`'s `Type`."""
 _WIDTH = 12
-_MAGIC = b"PAR1"
-_TAIL = 8
-"""The length of the footer and the magic bytes behind it."""
 
-_BOOLEANS = (1, 2)
-_BYTE, _I32, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 5, 7, 8, 9, 10, 11, 12
-"""Types of the compact protocol; those in between are variable-length integers."""
-
-_SCHEMA, _ROW_GROUPS, _COLUMNS, _META_DATA = 2, 4, 1, 3
+_SCHEMA = 2
 _TYPE, _TYPE_LENGTH, _CHILDREN, _CONVERTED, _LOGICAL = 1, 2, 5, 6, 10
 
 
@@ -46,20 +43,13 @@ def with_fixed_bytes(footer: pq.FileMetaData) -> pq.FileMetaData:
         return footer
     whole = io.BytesIO()
     footer.write_metadata_file(whole)
-    thrift = _relabelled(whole.getvalue()[len(_MAGIC) : -_TAIL], to_int96=False)
-    return pq.read_metadata(pa.BufferReader(_MAGIC + thrift + _end_of(thrift)))
+    relabelled = with_footer(whole.getvalue(), partial(_relabelled, to_int96=False))
+    return pq.read_metadata(pa.BufferReader(relabelled))
 
 
-def with_int96(tail: bytes) -> bytes:
-    """The end of a file, footer included, with columns of 12 fixed bytes and no meaning labelled as INT96."""
-    length = int.from_bytes(tail[-_TAIL : -len(_MAGIC)], "little")
-    start = len(tail) - _TAIL - length
-    thrift = _relabelled(tail[start:-_TAIL], to_int96=True)
-    return tail[:start] + thrift + _end_of(thrift)
-
-
-def _end_of(thrift: bytes) -> bytes:
-    return len(thrift).to_bytes(4, "little") + _MAGIC
+def with_int96(footer: bytes) -> bytes:
+    """A footer whose columns of 12 fixed bytes and no meaning are labelled as INT96."""
+    return _relabelled(footer, to_int96=True)
 
 
 @dataclass(slots=True)
@@ -81,114 +71,24 @@ class _Leaf:
         return self.type == _INT96
 
 
-@dataclass(slots=True)
-class _Thrift:
-    """A footer being walked through, and the changes to be made."""
-
-    data: bytes
-    at: int = 0
-    changes: list[tuple[int, int, bytes]] = field(default_factory=list)
-
-    def varint(self) -> int:
-        shift = result = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
-            result |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return result
-            shift += 7
-
-    def integer(self) -> int:
-        number = self.varint()
-        return (number >> 1) ^ -(number & 1)
-
-    def fields(self) -> Iterator[tuple[int, int, int]]:
-        """Number, type and position of the header of each field of a struct; the caller takes its value."""
-        number = 0
-        while True:
-            start = self.at
-            header = self.data[self.at]
-            self.at += 1
-            if header == 0:
-                return
-            delta = header >> 4
-            number = number + delta if delta else self.integer()
-            yield number, header & 0x0F, start
-
-    def sized(self) -> tuple[int, int]:
-        """Number and type of the elements of a list or set."""
-        header = self.data[self.at]
-        self.at += 1
-        size = header >> 4
-        return (self.varint() if size == 0x0F else size), header & 0x0F
-
-    def skip(self, kind: int) -> None:
-        if kind in _BOOLEANS:
-            return
-        if kind == _BYTE:
-            self.at += 1
-        elif kind == _DOUBLE:
-            self.at += 8
-        elif kind == _BINARY:
-            length = self.varint()
-            self.at += length
-        elif kind in (_LIST, _SET):
-            size, element = self.sized()
-            for _ in range(size):
-                self._skip_element(element)
-        elif kind == _MAP:
-            self._skip_map()
-        elif kind == _STRUCT:
-            for _, inner, _ in self.fields():
-                self.skip(inner)
-        else:
-            self.varint()
-
-    def _skip_map(self) -> None:
-        size = self.varint()
-        if size:
-            kinds = self.data[self.at]
-            self.at += 1
-            for _ in range(size):
-                self._skip_element(kinds >> 4)
-                self._skip_element(kinds & 0x0F)
-
-    def _skip_element(self, kind: int) -> None:
-        self.skip(_BYTE if kind in _BOOLEANS else kind)
-
-    def changed(self) -> bytes:
-        """The footer after all changes."""
-        parts, done = [], 0
-        for start, end, replacement in sorted(self.changes):
-            parts += [self.data[done:start], replacement]
-            done = end
-        return b"".join([*parts, self.data[done:]])
-
-
 def _relabelled(footer: bytes, *, to_int96: bool) -> bytes:
-    thrift = _Thrift(footer)
+    thrift = Thrift(footer)
     wanted: list[bool] = []
     for number, kind, _ in thrift.fields():
         if number == _SCHEMA:
-            leaves = [leaf for leaf in _each(thrift, _leaf) if not leaf.children]
+            leaves = [leaf for leaf in thrift.each(_leaf) if not leaf.children]
             wanted = [leaf.is_wanted(to_int96=to_int96) for leaf in leaves]
             for leaf in (leaf for leaf, is_wanted in zip(leaves, wanted, strict=True) if is_wanted):
                 _relabel(thrift, leaf, to_int96=to_int96)
-        elif number == _ROW_GROUPS:
-            for columns in _each(thrift, _types_of_row_group):
-                _relabel_chunks(thrift, columns, wanted, to_int96=to_int96)
+        elif number == ROW_GROUPS:
+            for types_at in thrift.each(lambda group: column_chunks(group, _type_of_chunk)):
+                _relabel_chunks(thrift, types_at, wanted, to_int96=to_int96)
         else:
             thrift.skip(kind)
     return thrift.changed()
 
 
-def _each(thrift: _Thrift, read: Callable[[_Thrift], T]) -> list[T]:
-    size, _ = thrift.sized()
-    return [read(thrift) for _ in range(size)]
-
-
-def _leaf(thrift: _Thrift) -> _Leaf:
+def _leaf(thrift: Thrift) -> _Leaf:
     leaf = _Leaf()
     previous = 0
     for number, kind, header_at in thrift.fields():
@@ -210,10 +110,10 @@ def _leaf(thrift: _Thrift) -> _Leaf:
     return leaf
 
 
-def _relabel(thrift: _Thrift, leaf: _Leaf, *, to_int96: bool) -> None:
+def _relabel(thrift: Thrift, leaf: _Leaf, *, to_int96: bool) -> None:
     """Changes a schema element: its type, and whether it has a length, on which the next header depends."""
     label = _label(to_int96=to_int96)
-    length = b"" if to_int96 else bytes([0x10 | _I32, _WIDTH << 1])
+    length = b"" if to_int96 else bytes([0x10 | I32, _WIDTH << 1])
     if leaf.length_from:
         thrift.changes += [
             (leaf.type_at, leaf.type_at + 1, label),
@@ -230,30 +130,16 @@ def _label(*, to_int96: bool) -> bytes:
     return bytes([(_INT96 if to_int96 else _FIXED) << 1])
 
 
-def _types_of_row_group(thrift: _Thrift) -> list[int]:
-    """Where the type of each column chunk is."""
-    found: list[int] = []
-    for number, kind, _ in thrift.fields():
-        if number == _COLUMNS:
-            found = _each(thrift, _type_of_chunk)
-        else:
-            thrift.skip(kind)
-    return found
-
-
-def _type_of_chunk(thrift: _Thrift) -> int:
+def _type_of_chunk(thrift: Thrift) -> int:
+    """Where the type of a column chunk is."""
     found = 0
     for number, kind, _ in thrift.fields():
-        if number != _META_DATA:
-            thrift.skip(kind)
-            continue
-        for inner, inner_kind, _ in thrift.fields():
-            if inner == _TYPE:
-                found = thrift.at
-            thrift.skip(inner_kind)
+        if number == _TYPE:
+            found = thrift.at
+        thrift.skip(kind)
     return found
 
 
-def _relabel_chunks(thrift: _Thrift, types_at: list[int], wanted: list[bool], *, to_int96: bool) -> None:
+def _relabel_chunks(thrift: Thrift, types_at: list[int], wanted: list[bool], *, to_int96: bool) -> None:
     for at in (at for at, is_wanted in zip(types_at, wanted, strict=True) if is_wanted):
         thrift.changes.append((at, at + 1, _label(to_int96=to_int96)))

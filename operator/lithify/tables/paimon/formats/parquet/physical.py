@@ -38,9 +38,9 @@ def leaves_of_rows(rows: pa.Table) -> Iterator[Leaf]:
 def _leaves(path: str, column: pa.ChunkedArray) -> Iterator[Leaf]:
     kind = column.type
     if pa.types.is_struct(kind):
-        for number in range(kind.num_fields):
-            chunks = [chunk.field(number) for chunk in column.chunks]
-            yield from _leaves(f"{path}.{kind.field(number).name}", _chunked(chunks, kind.field(number).type))
+        parts = [chunk.flatten() for chunk in column.chunks]  # what lies in a null is null
+        for number, field in enumerate(kind):
+            yield from _leaves(f"{path}.{field.name}", _chunked([part[number] for part in parts], field.type))
     elif pa.types.is_map(kind):
         keys = [_within(chunk, chunk.keys) for chunk in column.chunks]
         yield from _leaves(f"{path}.key_value.key", _chunked(keys, kind.key_type))

@@ -1,22 +1,24 @@
 """Writes Parquet files as Java Paimon's readers of all versions understand them.
 
-Opened by `registry`, a `FormatWriter`. Every write is a row group. Timestamps of nanoseconds are written as
-12 bytes and labelled as INT96 in the footer.
+Opened by `registry`, a `FormatWriter`. Every write is a row group, with its bloom filters behind it. What
+PyArrow cannot say in a footer is put there at the end: where filters are, and which 12 bytes are INT96.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lithify.rewriting.order import INSTANT
+from lithify.tables.paimon.formats.parquet.bloom_filters import Place, filters_of, with_places
 from lithify.tables.paimon.formats.parquet.int96 import with_fixed_bytes, with_int96
 from lithify.tables.paimon.formats.parquet.physical import Leaf, leaves_of_rows
 from lithify.tables.paimon.formats.parquet.statistics import footer_stats
+from lithify.tables.paimon.formats.parquet.thrift import with_footer
 from lithify.tables.paimon.options import FileOptions, ParquetOptions
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
@@ -43,11 +45,13 @@ class ParquetWriter:
     """
 
     def __init__(self, sink: pa.NativeFile, options: FileOptions) -> None:
-        self._sink = sink
+        self._sink = self._out = sink
         self._options = options
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
         self._end: HeldEnd | None = None
+        self._has_int96 = False
+        self._filters: list[dict[int, Place]] = []
         self._nulls: Counter[str] = Counter()
         self.rows = 0
 
@@ -58,11 +62,12 @@ class ParquetWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
+        leaves = list(leaves_of_rows(rows))
         if self._writer is None:
-            if any(leaf.values.type.equals(INSTANT) for leaf in leaves_of_rows(rows)):
-                self._end = HeldEnd(self._sink)
-            self._writer = _opened(self._end or self._sink, rows, self._options, self._footers)
+            self._writer = self._begun(rows, leaves)
         self._writer.write_table(rows, row_group_size=rows.num_rows)
+        if self._options.parquet.filters.is_wanted:
+            self._filters.append(dict(self._write_filters(leaves)))
         self._nulls.update({name: rows.column(name).null_count for name in rows.column_names})
         self.rows += rows.num_rows
 
@@ -73,7 +78,7 @@ class ParquetWriter:
                 self._end.hold()
             self._writer.close()
         if self._end is not None:
-            self._sink.write(with_int96(self._end.held))
+            self._end.release(self._changed)
         return self.size
 
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
@@ -101,6 +106,24 @@ class ParquetWriter:
         if self._writer is not None:
             self._writer.is_open = False
 
+    def _begun(self, rows: pa.Table, leaves: Sequence[Leaf]) -> pq.ParquetWriter:
+        self._has_int96 = any(leaf.values.type.equals(INSTANT) for leaf in leaves)
+        if self._has_int96 or self._options.parquet.filters.is_wanted:
+            self._end = HeldEnd(self._sink)
+            self._out = pa.PythonFile(self._end, "w")
+        return _opened(self._out, rows, leaves, self._options, self._footers)
+
+    def _write_filters(self, leaves: Sequence[Leaf]) -> Iterator[tuple[int, Place]]:
+        """Writes the filters of the last row group, behind it, and tells where."""
+        for number, data in filters_of(leaves, self._options.parquet.filters):
+            place = Place(self.size, len(data))
+            self._out.write(data)
+            yield number, place
+
+    def _changed(self, footer: bytes) -> bytes:
+        footer = with_places(footer, self._filters) if any(self._filters) else footer
+        return with_int96(footer) if self._has_int96 else footer
+
 
 class HeldEnd:
     """A sink that hands everything on until it is told to hold back the rest, which ends with the footer."""
@@ -110,7 +133,7 @@ class HeldEnd:
     def __init__(self, sink: pa.NativeFile) -> None:
         self._sink = sink
         self._is_holding = False
-        self.held = b""
+        self._held = b""
 
     def hold(self) -> None:
         """Holds back what is written from now on."""
@@ -119,21 +142,29 @@ class HeldEnd:
     def write(self, data: bytes) -> int:
         """Takes bytes."""
         if self._is_holding:
-            self.held += data
+            self._held += data
         else:
             self._sink.write(data)
         return len(data)
 
     def tell(self) -> int:
         """Where the next bytes will be."""
-        return int(self._sink.tell()) + len(self.held)
+        return int(self._sink.tell()) + len(self._held)
 
     def flush(self) -> None:
         """Nothing is kept but what is held back."""
 
+    def release(self, change: Callable[[bytes], bytes]) -> None:
+        """Hands on what is held back, with its footer changed."""
+        self._sink.write(with_footer(self._held, change))
+
 
 def _opened(
-    sink: pa.NativeFile | HeldEnd, first: pa.Table, options: FileOptions, footers: list[pq.FileMetaData]
+    sink: pa.NativeFile,
+    first: pa.Table,
+    leaves: Sequence[Leaf],
+    options: FileOptions,
+    footers: list[pq.FileMetaData],
 ) -> pq.ParquetWriter:
     """A writer whose encodings suit the first rows.
 
@@ -144,7 +175,6 @@ def _opened(
     tells.
     """
     codec = _CODECS.get(options.compression, options.compression)
-    leaves = list(leaves_of_rows(first.slice(0, _SAMPLE_ROWS)))
     allowed = [leaf for leaf in leaves if _may_have_dictionary(leaf.path, options.parquet)]
     dictionary = [leaf.path for leaf in allowed if _gets_dictionary(leaf.values)]
     with_statistics = [leaf.path for leaf in leaves if _gets_statistics(leaf.values.type)]

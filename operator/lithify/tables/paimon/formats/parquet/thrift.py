@@ -1,0 +1,164 @@
+"""Parquet footers as Thrift's compact protocol has them: walking through one, and changing it in places.
+
+Called by `int96` and `bloom_filters`, which know what the fields mean. It keeps what it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_MAGIC = b"PAR1"
+_TAIL = 8
+"""The length of the footer and the magic bytes behind it."""
+
+ROW_GROUPS = 4
+"""The field of `parquet.thrift` that has the row groups of a file."""
+_COLUMNS, _META_DATA = 1, 3
+"""Those that have the column chunks of a row group, and what is said of a chunk."""
+
+I32, I64 = 5, 6
+_BOOLEANS = (1, 2)
+_BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 7, 8, 9, 10, 11, 12
+"""Types of the compact protocol; those in between are variable-length integers."""
+
+
+@dataclass(slots=True)
+class Thrift:
+    """A footer being walked through, and the changes to be made.
+
+    Attributes:
+        data: the footer.
+        at: where the walk is.
+        changes: what is put in place of the bytes from one position to another.
+    """
+
+    data: bytes
+    at: int = 0
+    changes: list[tuple[int, int, bytes]] = field(default_factory=list)
+
+    def varint(self) -> int:
+        """Takes a variable-length number."""
+        shift = result = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            result |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return result
+            shift += 7
+
+    def integer(self) -> int:
+        """Takes a number that may be negative."""
+        number = self.varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def fields(self) -> Iterator[tuple[int, int, int]]:
+        """Number, type and position of the header of each field of a struct; the caller takes its value."""
+        number = 0
+        while True:
+            start = self.at
+            header = self.data[self.at]
+            self.at += 1
+            if header == 0:
+                return
+            delta = header >> 4
+            number = number + delta if delta else self.integer()
+            yield number, header & 0x0F, start
+
+    def each(self, read: Callable[[Thrift], T]) -> list[T]:
+        """Takes a list of structs."""
+        size, _ = self._sized()
+        return [read(self) for _ in range(size)]
+
+    def skip(self, kind: int) -> None:
+        """Goes past a value of a type."""
+        if kind in _BOOLEANS:
+            return
+        if kind == _BYTE:
+            self.at += 1
+        elif kind == _DOUBLE:
+            self.at += 8
+        elif kind == _BINARY:
+            length = self.varint()
+            self.at += length
+        elif kind in (_LIST, _SET):
+            size, element = self._sized()
+            for _ in range(size):
+                self._skip_element(element)
+        elif kind == _MAP:
+            self._skip_map()
+        elif kind == _STRUCT:
+            for _, inner, _ in self.fields():
+                self.skip(inner)
+        else:
+            self.varint()
+
+    def changed(self) -> bytes:
+        """The footer after all changes."""
+        parts, done = [], 0
+        for start, end, replacement in sorted(self.changes):
+            parts += [self.data[done:start], replacement]
+            done = end
+        return b"".join([*parts, self.data[done:]])
+
+    def _sized(self) -> tuple[int, int]:
+        """Number and type of the elements of a list or set."""
+        header = self.data[self.at]
+        self.at += 1
+        size = header >> 4
+        return (self.varint() if size == 0x0F else size), header & 0x0F
+
+    def _skip_map(self) -> None:
+        size = self.varint()
+        if size:
+            kinds = self.data[self.at]
+            self.at += 1
+            for _ in range(size):
+                self._skip_element(kinds >> 4)
+                self._skip_element(kinds & 0x0F)
+
+    def _skip_element(self, kind: int) -> None:
+        self.skip(_BYTE if kind in _BOOLEANS else kind)
+
+
+def column_chunks(thrift: Thrift, read: Callable[[Thrift], T]) -> list[T]:
+    """Takes a row group: what `read` takes of the metadata of each column chunk."""
+    found: list[T] = []
+    for number, kind, _ in thrift.fields():
+        if number == _COLUMNS:
+            found = [one for chunk in thrift.each(lambda inner: _of_chunk(inner, read)) for one in chunk]
+        else:
+            thrift.skip(kind)
+    return found
+
+
+def _of_chunk(thrift: Thrift, read: Callable[[Thrift], T]) -> list[T]:
+    found = []
+    for number, kind, _ in thrift.fields():
+        if number == _META_DATA:
+            found.append(read(thrift))
+        else:
+            thrift.skip(kind)
+    return found
+
+
+def number_of(value: int) -> bytes:
+    """A number that may be negative, as the protocol has it."""
+    left = (value << 1) ^ (value >> 63)
+    found = bytearray()
+    while left >= 0x80:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*found, left])
+
+
+def with_footer(end: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """The end of a file, or a file of nothing else, whose footer was changed."""
+    length = int.from_bytes(end[-_TAIL : -len(_MAGIC)], "little")
+    start = len(end) - _TAIL - length
+    footer = change(end[start:-_TAIL])
+    return end[:start] + footer + len(footer).to_bytes(4, "little") + _MAGIC
