@@ -270,6 +270,27 @@ CHANGES = [
             5: [{"rename_column": ["l", "renamed"]}, {"update_type": ["r.c", "TIMESTAMP(6)"]}],
         },
     ),
+    Shape(
+        "nested columns of whose parts none is left",
+        values={
+            "r": "ROW<a INT>",
+            "s": "ROW<p ROW<a INT>, n INT>",
+            "o": "ROW<p ROW<a INT>>",
+            "l": "ARRAY<ROW<a INT>>",
+            "m": "MAP<STRING, ROW<a INT>>",
+        },
+        rows=60,
+        changes={
+            3: [
+                change
+                for row in ("r", "s.p", "o.p", "l.element", "m.value")
+                for change in (
+                    {"add_column": {"name": f"{row}.b", "type": "BIGINT"}},
+                    {"drop_column": f"{row}.a"},
+                )
+            ]
+        },
+    ),
     Shape("option changed", changes={4: {"set_option": ["snapshot.time-retained", "7 h"]}}),
     Shape(
         "column dropped, another added under its name",

@@ -48,6 +48,11 @@ REFUSED: dict[str, tuple[Any, Any]] = {
         {"type": "MULTISET", "element": "INT"},
         {"type": "MULTISET", "element": "BIGINT"},
     ),
+    "nothing is left of what must not be null": (row(A), {**row(B), "type": "ROW NOT NULL"}),
+    "nothing is left of a part that must not be null": (
+        row(A, {**B, "type": row(A)}),
+        row(A, {**B, "type": {**row(C), "type": "ROW NOT NULL"}}),
+    ),
     "a part that is refused": (row({**A, "type": array("STRING")}), row({**A, "type": array("INT")})),
 }
 
@@ -65,7 +70,26 @@ NESTED: dict[str, tuple[Any, Any, list[Any], list[Any]]] = {
         [{"a": 1, "b": None}, None, {"a": None, "b": None}],
     ),
     "a field dropped": (row(A, B), row(B), [{"a": 1, "b": 2}, None], [{"b": 2}, None]),
-    "every field another": (row(A), row(B), [{"a": 1}, None], [{"b": None}, None]),
+    "every field another": (row(A), row(B), [{"a": 1}, None], [None, None]),
+    "every field of elements another": (array(row(A)), array(row(B)), [[{"a": 1}, None], []], [None, None]),
+    "every field of values another": (
+        mapping("STRING", row(A)),
+        mapping("STRING", row(B)),
+        [[("x", {"a": 1})], [], None],
+        [None, None, None],
+    ),
+    "every field of a part another": (
+        row(A, {**B, "type": row(A)}),
+        row(A, {**B, "type": row(C)}),
+        [{"a": 1, "b": {"a": 2}}, None],
+        [{"a": 1, "b": None}, None],
+    ),
+    "every field of the only part another": (
+        row({**B, "type": row(A)}),
+        row({**B, "type": row(C)}),
+        [{"b": {"a": 2}}],
+        [None],
+    ),
     "fields moved": (row(A, B), row(B, A), [{"a": 1, "b": 2}], [{"b": 2, "a": 1}]),
     "a field renamed to another's old name": (
         row(A, B),

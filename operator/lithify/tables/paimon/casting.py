@@ -55,7 +55,7 @@ def cast_between(old: ColumnType, newest: ColumnType) -> Cast | None:
     if reads_as(old, newest):
         return partial(_renamed, kind=target)
     if old.is_nested or newest.is_nested:
-        return _nested(old, newest)
+        return _nested(old, newest) if _keeps_some(old, newest) else _nothing(newest)
     if newest.root == "DECIMAL":
         return _to_decimal(old, newest)
     if old.root == "DECIMAL":
@@ -70,6 +70,24 @@ def cast_between(old: ColumnType, newest: ColumnType) -> Cast | None:
 def _renamed(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The same values; nullability and the like may differ."""
     return values if values.type == kind or pa.types.is_dictionary(values.type) else values.cast(kind)
+
+
+def _keeps_some(old: ColumnType, newest: ColumnType) -> bool:
+    """Whether any part of a column is still one of it, in each list and map: where none is, Java reads null.
+
+    Follows `pruneDataType` of Paimon's `FormatReaderMapping`.
+    """
+    if old.root != newest.root:
+        return True
+    if old.root == "ROW":
+        types = {part.id: part.type for part in old.fields}
+        return any(part.id in types and _keeps_some(types[part.id], part.type) for part in newest.fields)
+    return all(_keeps_some(was.type, now.type) for was, now in zip(old.fields, newest.fields, strict=True))
+
+
+def _nothing(newest: ColumnType) -> Cast | None:
+    kind = arrow_type(newest)
+    return (lambda values: nulls(len(values), kind)) if newest.nullable else None
 
 
 def _nested(old: ColumnType, newest: ColumnType) -> Cast | None:

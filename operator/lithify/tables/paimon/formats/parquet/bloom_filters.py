@@ -59,8 +59,9 @@ class Place:
 def filters_of(leaves: Sequence[Leaf], options: BloomFilterOptions) -> Iterator[tuple[int, bytes]]:
     """The filters of a row group, each with the number of its column.
 
-    Columns without any: those that the table does not name, booleans, and nanoseconds (INT96), which no
-    reader looks up.
+    Columns without any: those that the table does not name; booleans and nanoseconds (INT96), which no reader
+    looks up; and decimals that are no integers, for which Java looks up the shortest bytes of a number where
+    its own writer has hashed padded ones, so that it finds none.
     """
     for number, leaf in enumerate(leaves):
         if options.includes(leaf.path) and _has_hashes(leaf.values.type):
@@ -117,7 +118,8 @@ def _size(distinct: int, false_positives: float) -> int:
 
 
 def _has_hashes(kind: pa.DataType) -> bool:
-    return not (pa.types.is_boolean(kind) or pa.types.is_null(kind) or kind.equals(INSTANT))
+    is_wide = pa.types.is_decimal(kind) and kind.precision > _INT64_DIGITS
+    return not (is_wide or pa.types.is_boolean(kind) or kind.equals(INSTANT))
 
 
 def _hashes(values: pa.ChunkedArray) -> Iterator[Hashes]:
@@ -170,11 +172,7 @@ def _of_offsets(values: pa.Array, kind: np.dtype[np.signedinteger]) -> _Plain:
 
 
 def _decimals(values: pa.Array) -> NDArray[np.uint8]:
-    """Integers as Parquet stores decimals: of 4 or 8 bytes, or of as many as it takes, the highest first."""
-    digits = values.type.precision
+    """Decimals as the integers that Parquet stores them as, of 4 or 8 bytes."""
     data = np.frombuffer(values.buffers()[1], np.uint8).reshape(-1, values.type.byte_width)
-    rows = data[values.offset : values.offset + len(values)]
-    if digits <= _INT64_DIGITS:
-        return rows[:, : 4 if digits <= _INT32_DIGITS else 8]
-    width = next(size for size in range(1, 17) if 10**digits <= 1 << (8 * size - 1))
-    return rows[:, width - 1 :: -1]
+    width = 4 if values.type.precision <= _INT32_DIGITS else 8
+    return data[values.offset : values.offset + len(values), :width]
