@@ -63,8 +63,8 @@ images: $(READY) ## Build the images without Docker, for the tests (needs root o
 	cd tests && $(CURDIR)/$(BIN)/python -m images build
 
 test: $(READY) ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
-	$(MAKE) --jobs 3 helm oracle classes cluster objectstore
-	$(MAKE) images check
+	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
+	$(MAKE) check
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough or hypothesis" tests/unit
 	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
 	$(BIN)/pytest --quiet tests/on_a_node

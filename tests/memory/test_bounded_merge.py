@@ -61,16 +61,16 @@ class Case:
 
 CASES = [
     Case(
-        *("two runs", 1_400_000, 2, 150, 20 * MIB, 512 * MIB, 60 * MIB),
+        *("two runs", 700_000, 2, 150, 10 * MIB, 512 * MIB, 60 * MIB),
         options={"parquet.bloom.filter.enabled": "true"},
     ),
     Case("500 runs", 1_150_000, 500, text=150, budget=20 * MIB, headroom=512 * MIB, allowed=80 * MIB),
     Case("rows of 1 MiB", 800, 6, text=MIB // 2, budget=32 * MIB, headroom=1024 * MIB, allowed=320 * MIB),
     Case(
-        *("ORC", 650_000, 6, 150, 10 * MIB, 2048 * MIB, 80 * MIB), options={"file.format": "orc"}, nested=30
+        *("ORC", 500_000, 6, 150, 10 * MIB, 2048 * MIB, 80 * MIB), options={"file.format": "orc"}, nested=30
     ),
     Case(
-        *("Avro", 650_000, 6, 150, 10 * MIB, 512 * MIB, 60 * MIB), options={"file.format": "avro"}, nested=30
+        *("Avro", 420_000, 6, 150, 10 * MIB, 512 * MIB, 60 * MIB), options={"file.format": "avro"}, nested=30
     ),
 ]
 
