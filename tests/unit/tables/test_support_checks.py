@@ -177,10 +177,10 @@ UNFIT = [
     case("MAP<STRING, INT>", Role.SEQUENCE, "nested", id="nested sequence"),
     case("ROW<f0 INT, f1 ROW<a INT>>", Role.PARTITION, "nested", id="nested partition"),
     case("ARRAY<INT>", Role.KEY, "nested", id="nested key"),
-    case("BLOB", Role.KEY, "files of their own", id="a type refused altogether, in another role"),
+    case("BLOB", Role.KEY, "append tables", id="a type refused altogether, in another role"),
     case("VARIANT", Role.KEY, "nested", id="variant key"),
-    case("BLOB", Role.VALUE, "files of their own", id="blob"),
-    case("VECTOR<FLOAT, 3>", Role.VALUE, "files of their own", id="vector"),
+    case("BLOB", Role.VALUE, "append tables", id="blob"),
+    case("VECTOR<FLOAT, 3>", Role.VALUE, "files of its own", id="vector"),
     case("GEOMETRY", Role.VALUE, "1.4", id="a type of newer versions"),
 ]
 
