@@ -159,7 +159,20 @@ def test_a_larger_share_of_errors_makes_smaller_filters(tmp_path: Path) -> None:
     assert 2 * len(found["name"]) <= len(found["id"])
 
 
-def test_filters_are_never_larger_than_a_megabyte(tmp_path: Path) -> None:
-    options = {"parquet.bloom.filter.expected.ndv#id": "1000000000"}
+@pytest.mark.parametrize(
+    ("distinct", "rate", "size"),
+    [
+        (str((1 << 63) - 1), "0.01", 1 << 20),
+        ("1000", "1e-300", 1 << 20),
+        ("1000", "5e-324", 1 << 20),
+        ("1", "0.01", 32),
+        ("1000000", "0.9999999999", 1 << 16),
+    ],
+)
+def test_sizes_have_bounds(tmp_path: Path, distinct: str, rate: str, size: int) -> None:
+    options = {
+        "parquet.bloom.filter.expected.ndv#id": distinct,
+        "parquet.bloom.filter.fpp#id": rate,
+    }
     (found,) = filters_of(f"{tmp_path}/{write(tmp_path, WRITTEN, [rows(0, 50)], options).name}")
-    assert {name: len(bits) for name, bits in found.items()} == {"id": 1 << 20}
+    assert {name: len(bits) for name, bits in found.items()} == {"id": size}

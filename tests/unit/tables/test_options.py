@@ -352,6 +352,7 @@ WRONG = [
     *(("target-file-size", value) for value in SIZES),
     *(("parquet.bloom.filter.fpp#a", value) for value in ("", "much", "0", "1", "nan")),
     ("parquet.bloom.filter.expected.ndv#a", "0"),
+    ("parquet.bloom.filter.expected.ndv#a", str(1 << 63)),
     ("parquet.bloom.filter.enabled#a", "yes"),
     ("orc.bloom.filter.fpp", "1.0"),
     ("compaction.total-size-threshold", "big"),

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 _TARGET_SIZE = 128 << 20
 _ZSTD_LEVELS = 22
+_LARGEST_LONG = (1 << 63) - 1
 _FALSE_POSITIVES = 0.01
 """Of bloom filters: the default of Parquet's and ORC's writers."""
 _EXTERNAL = "data-file.external-paths"
@@ -423,7 +424,7 @@ def _parquet_options(reader: _Reader) -> ParquetOptions:
         filters=BloomFilterOptions(
             everywhere=reader.boolean(f"{_FILTERS}.enabled", default=False),
             by_column=reader.by_column(f"{_FILTERS}.enabled", _boolean),
-            distinct=reader.by_column(f"{_FILTERS}.expected.ndv", _positive),
+            distinct=reader.by_column(f"{_FILTERS}.expected.ndv", _positive_long),
             false_positives=reader.by_column(f"{_FILTERS}.fpp", _share),
         ),
     )
@@ -581,6 +582,10 @@ def _bounded(number: int, low: int | None, high: int | None) -> int:
 
 def _positive(text: str) -> int:
     return _bounded(int(text), 1, None)
+
+
+def _positive_long(text: str) -> int:
+    return _bounded(int(text), 1, _LARGEST_LONG)
 
 
 def _by_level(text: str) -> dict[int, str]:

@@ -113,8 +113,8 @@ def _filter(hashes: Hashes, distinct: int, false_positives: float) -> bytes:
 
 def _size(distinct: int, false_positives: float) -> int:
     """Bytes of a filter for so many values: a power of two."""
-    bits = -8 * distinct / math.log(1 - false_positives ** (1 / 8))
-    return min(_MOST, max(_BLOCK, 1 << math.ceil(math.log2(max(1.0, bits / 8)))))
+    needed = -distinct / math.log1p(-(false_positives ** (1 / 8)))
+    return min(_MOST, max(_BLOCK, 1 << math.ceil(math.log2(max(1.0, needed)))))
 
 
 def _has_hashes(kind: pa.DataType) -> bool:
