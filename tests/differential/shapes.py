@@ -131,6 +131,14 @@ PARTITIONS = [
         "partition: int and text with escapes",
         partition={"year": ("INT", [2025, 2026]), "class": ("STRING", ["de", "f r/%="])},
     ),
+    Shape(
+        "partition: nanoseconds, and manifests that are merged",
+        partition={
+            "at": ("TIMESTAMP(9)", ["2024-02-29T10:11:12.000000001", "2024-02-29T10:11:12.000000002"]),
+            "zoned": ("TIMESTAMP(9) WITH LOCAL TIME ZONE", ["9999-12-31T23:59:59.999999999"]),
+        },
+        options={"manifest.merge-min-count": "2", "manifest.target-file-size": "4 kb"},
+    ),
     Shape("partition: boolean", partition={"b": ("BOOLEAN", [True, False])}),
     Shape(
         "partition: empty text, with another default name",

@@ -38,6 +38,8 @@ PARTITIONS: Mapping[str, list[object]] = {
     "TIMESTAMP(0)": ["2024-02-29T10:11:12", "2024-02-29T10:11:00"],
     "TIMESTAMP(3)": ["2024-02-29T10:11:12.5", "1969-12-31T23:59:59.999"],
     "TIMESTAMP(6)": ["2024-02-29T10:11:12.000001", "1969-12-31T23:59:59.999999", "9999-12-31T23:59:59.9"],
+    "TIMESTAMP(7)": ["2024-02-29T10:11:12.0000001", "1677-01-01T00:00:00", "2262-12-31T23:59:59.9999999"],
+    "TIMESTAMP(9)": ["2024-02-29T10:11:12.000000001", "1969-12-31T23:59:59.999999999", "9999-12-31T23:59:00"],
     "FLOAT": ["-0.0", 0.0, 9.999e-4, 1e7, 2.68873286e11, "NaN"],
     "DOUBLE": [2e-3, 8.41e21, 4.9e-324, 123456789.125, "-Infinity", 0.1],
     "CHAR(3)": ["abc"],
@@ -45,9 +47,15 @@ PARTITIONS: Mapping[str, list[object]] = {
 """Values by type. Java before 19 takes more digits than it needs for some of the floating-point numbers."""
 
 
+ZONES: Mapping[str, list[object]] = {
+    "TIMESTAMP_LTZ(6)": ["2024-07-01T00:00:00.5"],
+    "TIMESTAMP_LTZ(9)": ["2024-07-01T00:00:00.000000005"],
+}
+
+
 @pytest.mark.parametrize("legacy", ["true", "false"])
 def test_partition_values_are_spelt_as_java_does(oracle: Oracle, tmp_path: Path, legacy: str) -> None:
-    types = {**PARTITIONS, **({"TIMESTAMP_LTZ(6)": ["2024-07-01T00:00:00.5"]} if legacy == "true" else {})}
+    types = {**PARTITIONS, **(ZONES if legacy == "true" else {})}
     table = Table(tmp_path / "original", "db.t")
     columns = {f"p{n} /{n}": kind for n, kind in enumerate(types)}
     oracle.create_table(
@@ -64,6 +72,28 @@ def test_partition_values_are_spelt_as_java_does(oracle: Oracle, tmp_path: Path,
 
     assert len(ours) == len(java) == 6
     assert {folder(file) for file in ours} == {folder(file) for file in java}
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP(9)", "TIMESTAMP_LTZ(9)"])
+def test_java_finds_partitions_by_the_nanoseconds_in_our_manifests(
+    oracle: Oracle, tmp_path: Path, kind: str
+) -> None:
+    table, moments = Table(tmp_path, "db.t"), [f"9999-12-31T23:59:59.99999999{n}" for n in range(1, 10)]
+    oracle.create_table(
+        table,
+        {"at": kind, "id": "INT NOT NULL"},
+        primary_key=["at", "id"],
+        partition_keys=["at"],
+        options={"bucket": "1", "manifest.merge-min-count": "2"},
+    )
+    for moment in (*moments, *reversed(moments)):
+        oracle.write(table, [["+I", moment, 1]])
+
+    assert run_inline(table).status == "Compacted"
+
+    for moment in moments:
+        found = oracle.read(table, filter={"column": "at", "op": "equal", "literal": moment})
+        assert found == [["+I", moment, 1]]
 
 
 def row(types: Mapping[str, list[object]], number: int, value: str) -> Row:

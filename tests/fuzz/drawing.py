@@ -12,7 +12,7 @@ from fuzz.history import Alter, Beside, Branch, Change, Compact, Expire, History
 from fuzz.options import FORMATS, draw_later, draw_options
 from fuzz.types import Atom
 
-_NO_PARTITION = ("BYTES", "BINARY(3)", "VARIANT", "TIMESTAMP(7)", "TIMESTAMP(9)")
+_NO_PARTITION = ("BYTES", "BINARY(3)", "VARIANT")
 _BUDGETS = [4 << 20, 384 << 20]
 
 

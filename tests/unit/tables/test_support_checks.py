@@ -165,12 +165,11 @@ FITS = [
     case("TIMESTAMP(6) WITH LOCAL TIME ZONE", Role.KEY, id="local timestamp as Paimon spells it"),
     case("TIMESTAMP_LTZ(0)", Role.VALUE, id="local timestamp, short"),
     case("VARBINARY(10)", Role.KEY, id="binary key"),
+    case("TIMESTAMP(9)", Role.PARTITION, id="partition of nanoseconds"),
 ]
 
 UNFIT = [
     case("BINARY(3)", Role.PARTITION, "director", id="binary partition"),
-    case("TIMESTAMP(7)", Role.PARTITION, "nanosecond", id="partition of nanoseconds"),
-    case("TIMESTAMP(9) WITH LOCAL TIME ZONE", Role.PARTITION, "nanosecond", id="of local ones"),
     case("DECIMAL(39, 2)", Role.VALUE, "decimals", id="a decimal that is too long"),
     case("TIME(6)", Role.VALUE, "milliseconds", id="time in microseconds"),
     case("TIMESTAMP(10)", Role.VALUE, "digits", id="timestamp in less than nanoseconds"),

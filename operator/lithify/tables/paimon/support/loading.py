@@ -68,25 +68,19 @@ def _option_rule(group: str, row: object) -> OptionRule:
 
 
 def _type_rule(row: object) -> TypeRule:
-    fields = _row(
-        row, "name", "aliases refused precision precision-why partition-precision partition-why when"
-    )
+    fields = _row(row, "name", "aliases refused precision precision-why when")
     names = (str(fields["name"]), *(_texts(fields["aliases"]) if "aliases" in fields else ()))
     refused = {Role(role): str(why) for role, why in fields.get("refused", {}).items()}
     _expect(bool(refused) == ("when" in fields), f"{names[0]}: `when` goes with refused")
     _expect(("precision" in fields) == ("precision-why" in fields), f"{names[0]}: precision without a reason")
     low, high = map(int, fields.get("precision", (0, 0)))
     precision = (low, high) if "precision" in fields else None
-    partition = int(fields["partition-precision"]) if "partition-precision" in fields else None
-    _expect((partition is None) == ("partition-why" not in fields), f"{names[0]}: a bound without a reason")
     return TypeRule(
         names=names,
         refused=refused,
         precision=precision,
         precision_why=str(fields.get("precision-why", "")),
         when=_when(fields),
-        partition_precision=partition,
-        partition_why=str(fields.get("partition-why", "")),
     )
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from lithify.tables.paimon.support.loading import load
-from lithify.tables.paimon.support.rules import OptionRule, Role, Support, SupportTable, TypeRule, When
+from lithify.tables.paimon.support.rules import OptionRule, Role, Support, SupportTable, When
 
 
 def render() -> str:
@@ -32,18 +32,11 @@ def _type_lines(table: SupportTable) -> str:
     rows = []
     for rule in table.types:
         bounds = "" if rule.precision is None else f"{rule.precision[0]} to {rule.precision[1]}"
-        uses = [_use(rule, role) for role in Role]
-        reasons = (*rule.refused.values(), rule.precision_why, rule.partition_why)
+        uses = ["no" if rule.problem(role, None) else "yes" for role in Role]
+        reasons = (*rule.refused.values(), rule.precision_why)
         why = " ".join(map(_sentence, dict.fromkeys(filter(None, reasons))))
         rows.append((_codes(rule.names), bounds, *uses, why, _later(rule.when)))
     return _lines(("Type", "Precision", *(f"As {role}" for role in Role), "Why not more", "When"), rows)
-
-
-def _use(rule: TypeRule, role: Role) -> str:
-    if rule.problem(role, None):
-        return "no"
-    bound = rule.partition_precision if role is Role.PARTITION else None
-    return "yes" if bound is None else f"up to {bound}"
 
 
 def _option_lines(table: SupportTable, support: Support) -> Iterator[str]:

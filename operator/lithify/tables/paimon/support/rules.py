@@ -60,18 +60,13 @@ class OptionRule:
 
 @dataclass(frozen=True, slots=True)
 class TypeRule:
-    """A row of `types`: the uses of a type that are refused, and the precisions that are accepted.
-
-    Partition columns may have a lower bound than others.
-    """
+    """A row of `types`: the uses of a type that are refused, and the precisions that are accepted."""
 
     names: tuple[str, ...]
     refused: Mapping[Role, str]
     precision: tuple[int, int] | None
     precision_why: str
     when: When | None
-    partition_precision: int | None = None
-    partition_why: str = ""
 
     def problem(self, role: Role, precision: int | None) -> str:
         """Why the type cannot be used so, or nothing. No precision means Paimon's default."""
@@ -79,9 +74,6 @@ class TypeRule:
             low, high = self.precision
             if not low <= precision <= high:
                 return self.precision_why
-        bound = self.partition_precision if role is Role.PARTITION else None
-        if bound is not None and precision is not None and precision > bound:
-            return self.partition_why
         return self.refused.get(Role.VALUE) or self.refused.get(role, "")
 
 
