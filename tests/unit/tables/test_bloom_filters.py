@@ -159,6 +159,14 @@ def test_a_larger_share_of_errors_makes_smaller_filters(tmp_path: Path) -> None:
     assert 2 * len(found["name"]) <= len(found["id"])
 
 
+def test_nulls_are_in_no_filter(tmp_path: Path) -> None:
+    nothing = [{"id": number, "name": None, "kind": None} for number in range(3)]
+    meta = write(tmp_path, WRITTEN, [nothing], {"parquet.bloom.filter.enabled": "true"})
+    (found,) = filters_of(f"{tmp_path}/{meta.name}")
+    assert (found["name"], found["kind"]) == (bytes(32), bytes(32))
+    assert may_hold(found["id"], bytes(8))
+
+
 @pytest.mark.parametrize(
     ("distinct", "rate", "size"),
     [

@@ -118,6 +118,8 @@ def _size(distinct: int, false_positives: float) -> int:
 
 
 def _has_hashes(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _has_hashes(kind.value_type)
     is_wide = pa.types.is_decimal(kind) and kind.precision > _INT64_DIGITS
     return not (is_wide or pa.types.is_boolean(kind) or kind.equals(INSTANT))
 
