@@ -61,7 +61,7 @@ class Case:
 
 CASES = [
     Case(
-        *("two runs", 700_000, 2, 150, 10 * MIB, 512 * MIB, 60 * MIB),
+        *("two runs", 700_000, 2, 150, 10 * MIB, 512 * MIB, 50 * MIB),
         options={"parquet.bloom.filter.enabled": "true"},
     ),
     Case("500 runs", 1_150_000, 500, text=150, budget=20 * MIB, headroom=512 * MIB, allowed=80 * MIB),
