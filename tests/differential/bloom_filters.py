@@ -7,9 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from lithify.tables.paimon.formats.orc.protobuf import Message, messages, number, parse
-from lithify.tables.paimon.formats.parquet.thrift import ROW_GROUPS, Thrift, column_chunks, with_footer
+from lithify.tables.paimon.formats.parquet.thrift import ROW_GROUPS, Thrift, column_chunks
 
 Filters = list[dict[str, bytes]]
+_TAIL = 8
+"""Bytes behind the footer of a Parquet file: its length and the magic ones."""
 _OFFSET = 14
 _BLOOM_FILTER_UTF8 = 8
 _POSTSCRIPT_LENGTH_BYTES = 1
@@ -24,18 +26,13 @@ def _of_parquet(path: str) -> Filters:
     """By the paths of columns; a filter begins with a header that says how many bytes it has."""
     data, footer = Path(path).read_bytes(), pq.read_metadata(path)
     names = [footer.schema.column(index).path for index in range(footer.num_columns)]
+    thrift = Thrift(data, len(data) - _TAIL - footer.serialized_size)
     found: list[list[int]] = []
-
-    def look(thrift_of_footer: bytes) -> bytes:
-        thrift = Thrift(thrift_of_footer)
-        for field, kind, _ in thrift.fields():
-            if field == ROW_GROUPS:
-                found.extend(thrift.each(lambda group: column_chunks(group, _offset)))
-            else:
-                thrift.skip(kind)
-        return thrift_of_footer
-
-    with_footer(data, look)
+    for field, kind, _ in thrift.fields():
+        if field == ROW_GROUPS:
+            found = thrift.each(lambda group: column_chunks(group, _offset))
+        else:
+            thrift.skip(kind)
     return [
         {name: _bits(data, offset) for name, offset in zip(names, offsets, strict=True) if offset}
         for offsets in found
