@@ -90,7 +90,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         options=options,
         storage=storage,
         refusals=(
-            *_refusals(table, address.catalog_options),
+            *_refusals(table, storage, address.catalog_options),
             *_place_refusals(schema, options.places, storage),
             *_order_refusals(options),
         ),
@@ -114,20 +114,20 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
         raise UnsupportedTable(name, tuple(str(refusal) for refusal in refusals))
 
 
-def _refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:
+def _refusals(table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]) -> Iterator[str]:
     """Everything else that stands in the way of compacting the table."""
     schema: TableSchema = table.table_schema
     for refusal in (*check_options(_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
     if not has_server(table):
-        yield from _commit_refusals(table, catalog_options)
+        yield from _commit_refusals(table, storage, catalog_options)
     elif not is_main(table):
-        yield from _branch_refusals(table)
+        yield from _branch_refusals(table, storage)
 
 
-def _branch_refusals(table: FileStoreTable) -> Iterator[str]:
+def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:
     """Whether a server takes a branch for the table itself, as one may that knows of no branches."""
-    snapshots = Snapshots(table, Storage(table.file_io))
+    snapshots = Snapshots(table, storage)
     newest = snapshots.latest()
     if newest is not None and not snapshots.has(newest):
         yield (
@@ -158,9 +158,10 @@ def _order_refusals(options: TableOptions) -> Iterator[str]:
         yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
 
 
-def _commit_refusals(table: FileStoreTable, catalog_options: Mapping[str, str]) -> Iterator[str]:
+def _commit_refusals(
+    table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]
+) -> Iterator[str]:
     """Why no snapshot could be written safely where no server commits."""
-    storage = Storage(table.file_io)
     is_on_s3 = storage.s3 is not None
     if not (storage.is_local or is_on_s3):
         yield (

@@ -432,12 +432,11 @@ def _parquet_options(reader: _Reader) -> ParquetOptions:
 
 def _orc_options(reader: _Reader) -> OrcOptions:
     filters = reader.text("orc.bloom.filter.columns", "").lower().split(",")
-    share = reader.optional("orc.bloom.filter.fpp", _share)
     return OrcOptions(
         index_stride=reader.integer("orc.row.index.stride", 10_000, low=1_000),
         block=reader.integer("orc.compress.size", 256 << 10, low=1 << 10, high=(1 << 23) - 1),
         filters=frozenset(name.strip() for name in filters if name.strip()),
-        false_positives=_FALSE_POSITIVES if share is None else share,
+        false_positives=reader.optional("orc.bloom.filter.fpp", _share) or _FALSE_POSITIVES,
     )
 
 

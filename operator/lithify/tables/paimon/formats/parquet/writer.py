@@ -50,7 +50,6 @@ class ParquetWriter:
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
         self._end: HeldEnd | None = None
-        self._has_int96 = False
         self._filters: list[dict[int, Place]] = []
         self._nulls: Counter[str] = Counter()
         self.rows = 0
@@ -62,12 +61,12 @@ class ParquetWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
-        leaves = list(leaves_of_rows(rows))
+        is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
+        leaves = list(leaves_of_rows(rows)) if is_looked_at else []
         if self._writer is None:
             self._writer = self._begun(rows, leaves)
         self._writer.write_table(rows, row_group_size=rows.num_rows)
-        if self._options.parquet.filters.is_wanted:
-            self._filters.append(dict(self._write_filters(leaves)))
+        self._filters.append(dict(self._write_filters(leaves)))
         self._nulls.update({name: rows.column(name).null_count for name in rows.column_names})
         self.rows += rows.num_rows
 
@@ -107,8 +106,8 @@ class ParquetWriter:
             self._writer.is_open = False
 
     def _begun(self, rows: pa.Table, leaves: Sequence[Leaf]) -> pq.ParquetWriter:
-        self._has_int96 = any(leaf.values.type.equals(INSTANT) for leaf in leaves)
-        if self._has_int96 or self._options.parquet.filters.is_wanted:
+        has_int96 = any(leaf.values.type.equals(INSTANT) for leaf in leaves)
+        if has_int96 or self._options.parquet.filters.is_wanted:
             self._end = HeldEnd(self._sink)
             self._out = pa.PythonFile(self._end, "w")
         return _opened(self._out, rows, leaves, self._options, self._footers)
@@ -121,8 +120,7 @@ class ParquetWriter:
             yield number, place
 
     def _changed(self, footer: bytes) -> bytes:
-        footer = with_places(footer, self._filters) if any(self._filters) else footer
-        return with_int96(footer) if self._has_int96 else footer
+        return with_int96(with_places(footer, self._filters))
 
 
 class HeldEnd:
