@@ -18,9 +18,9 @@ from lithify.rewriting.order import key_at, parts_of_column
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.entries import COMPACT_SOURCE, FileMeta, Stats
+from lithify.tables.paimon.file_options import FileOptions
 from lithify.tables.paimon.formats.model import Unwritable
 from lithify.tables.paimon.formats.registry import open_writer
-from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_COLUMNS, VALUE_KIND, Schema
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
+from lithify.tables.paimon.file_options import FileOptions
 from lithify.tables.paimon.formats.avro.reader import AvroReader
 from lithify.tables.paimon.formats.avro.writer import AvroWriter
 from lithify.tables.paimon.formats.model import FormatReader, FormatWriter
@@ -19,7 +20,6 @@ from lithify.tables.paimon.formats.orc.reader import OrcReader
 from lithify.tables.paimon.formats.orc.writer import OrcWriter
 from lithify.tables.paimon.formats.parquet.reader import ParquetReader
 from lithify.tables.paimon.formats.parquet.writer import ParquetWriter
-from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.types import ColumnType
 

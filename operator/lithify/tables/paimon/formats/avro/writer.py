@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
+from lithify.tables.paimon.file_options import FileOptions
 from lithify.tables.paimon.formats.avro.container import (
     block,
     blocks,
@@ -24,7 +25,6 @@ from lithify.tables.paimon.formats.avro.encoding import encode_rows
 from lithify.tables.paimon.formats.avro.schema import record_schema
 from lithify.tables.paimon.formats.model import FileColumn
 from lithify.tables.paimon.formats.row_stats import RowStats
-from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
 

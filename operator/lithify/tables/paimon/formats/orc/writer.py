@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from lithify.tables.paimon.file_options import FileOptions
 from lithify.tables.paimon.formats.orc.time_zones import provide
 from lithify.tables.paimon.formats.orc.values import as_written, unwrapped
 from lithify.tables.paimon.formats.row_stats import RowStats
 from lithify.tables.paimon.nesting import declared_struct, rebuilt, with_fields
-from lithify.tables.paimon.options import FileOptions
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
 

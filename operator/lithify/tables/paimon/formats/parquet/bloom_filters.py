@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lithify.rewriting.order import INSTANT
+from lithify.tables.paimon.file_options import BloomFilterOptions
 from lithify.tables.paimon.formats.parquet.physical import Leaf
 from lithify.tables.paimon.formats.parquet.thrift import (
     I32,
@@ -27,7 +28,6 @@ from lithify.tables.paimon.formats.parquet.thrift import (
     number_of,
 )
 from lithify.tables.paimon.formats.parquet.xx_hash import Hashes, xx_hashes
-from lithify.tables.paimon.options import BloomFilterOptions
 
 _BLOCK = 32
 _MOST = 1 << 20

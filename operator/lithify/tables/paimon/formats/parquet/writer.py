@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lithify.rewriting.order import INSTANT
+from lithify.tables.paimon.file_options import FileOptions, ParquetOptions
 from lithify.tables.paimon.formats.parquet.bloom_filters import Place, filters_of, with_places
 from lithify.tables.paimon.formats.parquet.int96 import with_fixed_bytes, with_int96
 from lithify.tables.paimon.formats.parquet.physical import Leaf, leaves_of_rows
 from lithify.tables.paimon.formats.parquet.statistics import footer_stats
 from lithify.tables.paimon.formats.parquet.thrift import with_footer
-from lithify.tables.paimon.options import FileOptions, ParquetOptions
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
 

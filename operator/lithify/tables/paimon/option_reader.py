@@ -1,0 +1,143 @@
+"""Parses table options as Paimon writes them: sizes, durations, lists, values of single columns and levels.
+
+Called by `options` and `file_options`, which know what the options mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from pypaimon.common.memory_size import MemorySize
+from pypaimon.common.time_utils import parse_duration
+
+from lithify.errors import InvalidOption
+
+T = TypeVar("T")
+
+_LARGEST_LONG = (1 << 63) - 1
+
+
+def parse_size(text: str) -> int:
+    """Reads a size as Paimon writes it, for example `128 mb`.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    size: int = MemorySize.parse(text).get_bytes()
+    return size
+
+
+class OptionReader:
+    """Looks options up and parses them.
+
+    Every method raises InvalidOption, which names the option, where a value cannot be parsed.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
+
+    def optional(self, key: str, parse: Callable[[str], T]) -> T | None:
+        """A value, None without one."""
+        text = self._options.get(key)
+        return None if text is None else _parsed(key, text, parse)
+
+    def text(self, key: str, default: str, *, stripped: bool = True) -> str:
+        """A value as it stands."""
+        text = self._options.get(key, default)
+        return text.strip() if stripped else text
+
+    def by_level(self, key: str) -> dict[int, str]:
+        """A value for each of some levels: `<key> = 0:avro,5:parquet`, or else `<key>.0 = avro` and so on."""
+        found = self.optional(key, _by_level)
+        if found is not None:
+            return found
+        levels = {name: name.removeprefix(f"{key}.") for name in self._options if name.startswith(f"{key}.")}
+        return {_parsed(name, text, _level): self.text(name, "").lower() for name, text in levels.items()}
+
+    def by_column(self, key: str, parse: Callable[[str], T]) -> dict[str, T]:
+        """A value for each of some columns, as in `<key>#<column>`."""
+        prefix = f"{key}#"
+        found = ((name, self.optional(name, parse)) for name in self._options if name.startswith(prefix))
+        return {name.removeprefix(prefix): value for name, value in found if value is not None}
+
+    def integer(self, key: str, default: int, low: int | None = None, high: int | None = None) -> int:
+        """A number within bounds."""
+        value = self.optional(key, lambda text: bounded(int(text), low, high))
+        return default if value is None else value
+
+    def boolean(self, key: str, *, default: bool) -> bool:
+        """True or false."""
+        value = self.optional(key, as_boolean)
+        return default if value is None else value
+
+    def size(self, key: str, default: int, low: int | None = None) -> int:
+        """A number of bytes."""
+        value = self.optional(key, lambda text: bounded(parse_size(text), low, None))
+        return default if value is None else value
+
+    def duration(self, key: str, default_millis: int) -> int:
+        """A number of milliseconds."""
+        value = self.optional(key, parse_duration)
+        return default_millis if value is None else int(value)
+
+
+def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
+    try:
+        return parse(text.strip())
+    except ValueError as error:
+        raise InvalidOption(key, f"'{text}' is not a value that it can have ({error})") from error
+
+
+def bounded(number: int, low: int | None, high: int | None) -> int:
+    """The number, if it is not too small or too large."""
+    if low is not None and number < low:
+        raise ValueError(f"it is at least {low}")
+    if high is not None and number > high:
+        raise ValueError(f"it is at most {high}")
+    return number
+
+
+def as_positive(text: str) -> int:
+    """A number from 1 on."""
+    return bounded(int(text), 1, None)
+
+
+def as_positive_long(text: str) -> int:
+    """A number from 1 on that fits into 64 bits."""
+    return bounded(int(text), 1, _LARGEST_LONG)
+
+
+def _by_level(text: str) -> dict[int, str]:
+    pairs = [pair.split(":") for pair in text.split(",") if pair.strip()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("it is written as 0:avro,5:parquet")
+    return {_level(level): value.strip().lower() for level, value in pairs}
+
+
+def _level(text: str) -> int:
+    return bounded(int(text), 0, None)
+
+
+def as_share(text: str) -> float:
+    """A number between 0 and 1, without both."""
+    share = float(text)
+    if not 0 < share < 1:
+        raise ValueError("it is between 0 and 1")
+    return share
+
+
+def as_ratio(text: str) -> float:
+    """A number from 0 on."""
+    ratio = float(text)
+    if not 0 <= ratio < math.inf:
+        raise ValueError("it is a number from 0 on")
+    return ratio
+
+
+def as_boolean(text: str) -> bool:
+    """True or false, in any case."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError("it is true or false")
+    return text.lower() == "true"
