@@ -1,4 +1,4 @@
-"""What only files tell: NaN among keys, shredded variants, nanoseconds in another form, time zones."""
+"""What only files tell: NaN among keys, nanoseconds in another form, time zones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from differential.rounds import metadata
 from differential.shapes import SHAPES, Shape
-from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.errors import UnsupportedTable
 from oracle.client import Oracle, Table
 from support.runs import run_inline
 from support.tables import copy_of
@@ -61,23 +61,6 @@ def test_nan_is_not_merged(
         run_inline(table, full=True)
     assert "NaN" in str(caught.value)
     assert (oracle.files(table), oracle.snapshots(table)) == (before, snapshots)
-
-
-def test_a_shredded_variant_ends_the_run(oracle: Oracle, tmp_path: Path) -> None:
-    """The option that wrote it may have been taken away since."""
-    table = Table(tmp_path / "w", "db.t")
-    oracle.create_table(table, {"id": "INT NOT NULL", "v": "VARIANT"}, ["id"], options=ONE_BUCKET)
-    shredded = {"variant.inferShreddingSchema": "true"}
-    for number in range(2):
-        oracle.write(
-            table, [["+I", key, {"a": key, "b": "x"}] for key in range(number, 50)], options=shredded
-        )
-    schemas = [str(pq.read_metadata(file.path).schema) for file in oracle.files(table)]
-    assert all("typed_value" in schema for schema in schemas)
-    before = oracle.files(table)
-    with pytest.raises(CorruptTable, match="typed_value"):
-        run_inline(table, full=True)
-    assert oracle.files(table) == before
 
 
 def test_nanoseconds_in_the_newer_form_are_read_as_they_are_labelled(oracle: Oracle, tmp_path: Path) -> None:

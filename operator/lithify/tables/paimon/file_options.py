@@ -19,6 +19,7 @@ from lithify.tables.paimon.option_reader import (
     parse_size,
 )
 from lithify.tables.paimon.statistics import StatsModes
+from lithify.tables.paimon.variants.options import NOT_SHREDDED, VariantOptions, read_variant_options
 
 TARGET_SIZE = 128 << 20
 _ZSTD_LEVELS = 22
@@ -97,6 +98,7 @@ class ParquetOptions:
         dictionaries: `parquet.enable.dictionary`: whether columns that repeat themselves get one.
         by_column: the same of single columns (`parquet.enable.dictionary#<column>`).
         filters: which columns have bloom filters.
+        variants: how VARIANT columns are shredded.
     """
 
     page: int | None = None
@@ -104,6 +106,7 @@ class ParquetOptions:
     dictionaries: bool = True
     by_column: Mapping[str, bool] = field(default_factory=dict)
     filters: BloomFilterOptions = field(default_factory=BloomFilterOptions)
+    variants: VariantOptions = NOT_SHREDDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +252,7 @@ def _parquet_options(reader: OptionReader) -> ParquetOptions:
             distinct=reader.by_column(f"{_FILTERS}.expected.ndv", as_positive_long),
             false_positives=reader.by_column(f"{_FILTERS}.fpp", as_share),
         ),
+        variants=read_variant_options(reader),
     )
 
 

@@ -22,6 +22,7 @@ SYSTEM_COLUMNS = {
 }
 """The columns beside keys and values, in their order."""
 KEY_PREFIX = "_KEY_"
+_ID = b"PARQUET:field_id"
 _KEY_ID_OFFSET = 1073741823
 _SEQUENCE_NUMBER_ID = 2147483646
 _VALUE_KIND_ID = 2147483645
@@ -91,7 +92,7 @@ class Schema:
         """The columns of a data file, in file order and with Paimon's field ids."""
         keys = [] if thin else [self._key_field(self.column(name)) for name in self.primary_key]
         system = zip(_system_fields(), (_SEQUENCE_NUMBER_ID, _VALUE_KIND_ID), strict=True)
-        values = [_with_ids(column.name, column.type, column.id) for column in self.columns]
+        values = [field_with_ids(column.name, column.type, column.id) for column in self.columns]
         return pa.schema([*keys, *(_with_id(field, number) for field, number in system), *values])
 
     @staticmethod
@@ -121,10 +122,10 @@ def _field(name: str, column: ColumnType) -> pa.Field:
     return pa.field(name, arrow_type(column), column.nullable)
 
 
-def _with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
-    """A field whose parts have ids as well, which Java makes of the column's id and their depth in it."""
+def field_with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
+    """A field of a file whose parts have ids as well, which Java makes of its own and their depth in it."""
     if column.root in RECORDS:
-        kind = pa.struct([_with_ids(part.name, part.type, part.id) for part in column.fields])
+        kind = pa.struct([field_with_ids(part.name, part.type, part.id) for part in column.fields])
     elif column.root == "ARRAY":
         kind = pa.list_(_part_with_ids(column.fields[0], number, depth + 1))
     elif column.is_nested:
@@ -136,7 +137,7 @@ def _with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.
 
 def _part_with_ids(part: Field, number: int, depth: int) -> pa.Field:
     offset = number * _DEPTHS + depth
-    inner = _with_ids(part.name, part.type, number, depth)
+    inner = field_with_ids(part.name, part.type, number, depth)
     return _with_id(inner, _PART_ID - offset if part.name == "key" else _PART_ID + offset)
 
 
@@ -145,4 +146,9 @@ def _encoded(field: pa.Field, dictionaries: Container[str]) -> pa.Field:
 
 
 def _with_id(field: pa.Field, number: int) -> pa.Field:
-    return field.with_metadata({b"PARQUET:field_id": str(number).encode()})
+    return field.with_metadata({_ID: str(number).encode()})
+
+
+def id_of(field: pa.Field) -> int:
+    """The id of a field of a file."""
+    return int(field.metadata[_ID])

@@ -71,4 +71,4 @@ def open_writer(
         return AvroWriter(sink, options, path, types)
     if options.format == "orc":
         return OrcWriter(sink, options)
-    return ParquetWriter(sink, options)
+    return ParquetWriter(sink, options, types)

@@ -16,6 +16,7 @@ from lithify.rewriting.order import EPOCH_DAY, INSTANT, instants, timestamps_as_
 from lithify.tables.paimon.formats.model import FileColumn
 from lithify.tables.paimon.nesting import rebuilt
 from lithify.tables.paimon.types import arrow_type
+from lithify.tables.paimon.variants.joining import is_shredded, joined
 
 _PER_SECOND = {"ms": 10**3, "us": 10**6}
 _DAY_SECONDS = 86_400
@@ -82,6 +83,8 @@ def stored_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Values in another type that can hold what the declared type can."""
     if values.type == kind:
         return values
+    if is_shredded(values.type) and not is_shredded(kind):
+        return joined(values, kind)
     if pa.types.is_nested(kind):
         return rebuilt(values, kind, stored_as)
     if values.type.equals(INSTANT) and pa.types.is_timestamp(kind):

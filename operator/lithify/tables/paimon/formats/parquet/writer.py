@@ -7,7 +7,7 @@ PyArrow cannot say in a footer is put there at the end: where filters are, and w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ from lithify.tables.paimon.formats.parquet.statistics import footer_stats
 from lithify.tables.paimon.formats.parquet.thrift import with_footer
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
+from lithify.tables.paimon.variants.columns import VariantColumns, whole
 
 _CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
 """Paimon's names of codecs that PyArrow calls differently."""
@@ -42,11 +43,13 @@ class ParquetWriter:
     Args:
         sink: where to.
         options: how.
+        types: the types of the columns.
     """
 
-    def __init__(self, sink: pa.NativeFile, options: FileOptions) -> None:
+    def __init__(self, sink: pa.NativeFile, options: FileOptions, types: Mapping[str, ColumnType]) -> None:
         self._sink = self._out = sink
         self._options = options
+        self._variants = VariantColumns(types, options.parquet.variants)
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
         self._end: HeldEnd | None = None
@@ -61,6 +64,7 @@ class ParquetWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
+        rows = self._variants.shredded(rows)
         is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
         leaves = list(leaves_of_rows(rows)) if is_looked_at else []
         if self._writer is None:
@@ -98,7 +102,8 @@ class ParquetWriter:
         parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
         for number in range(parquet.num_row_groups):
             rows = parquet.read_row_group(number, columns=names, use_threads=False)
-            yield rows.select(names).cast(rows_schema)
+            columns = [whole(rows.column(field.name), field.type) for field in rows_schema]
+            yield pa.table(columns, names).cast(rows_schema)
 
     def abort(self) -> None:
         """Keeps PyArrow from finishing the file when it collects the writer, and from complaining."""

@@ -1,0 +1,176 @@
+"""Bytes of many values at once: found in one buffer, read as numbers, gathered, and laid out anew.
+
+The ground of this package: variants are never looked at one by one, but all of a batch by numpy. Knows
+nothing of how a variant is encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_SLICE = 8 << 20
+"""What is worked on takes several times as much, so columns are taken in slices."""
+_STEP = 1 << 20
+"""So many bytes are gathered at a time, as the places where they come from take eight times as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Strings of bytes anywhere in one buffer. One of no bytes stands for a value that is missing.
+
+    Attributes:
+        data: the buffer.
+        starts: where each begins.
+        sizes: how many bytes each has.
+    """
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def are_there(self) -> Mask:
+        """Which are not missing."""
+        return self.sizes > 0
+
+    @property
+    def ends(self) -> Ints:
+        """Behind the last byte of each."""
+        return self.starts + self.sizes
+
+    def of(self, which: Any) -> Spans:
+        """Some of them, by number or by mask."""
+        return Spans(self.data, self.starts[which], self.sizes[which])
+
+    def only(self, mask: Mask) -> Spans:
+        """The same, the others missing."""
+        return Spans(self.data, self.starts, np.where(mask, self.sizes, 0))
+
+    def spread(self, mask: Mask) -> Spans:
+        """The same, in order, where the mask is true, and missing ones between them."""
+        starts, sizes = np.zeros(len(mask), np.int64), np.zeros(len(mask), np.int64)
+        starts[mask], sizes[mask] = self.starts, self.sizes
+        return Spans(self.data, starts, sizes)
+
+    def gathered(self) -> Bytes:
+        """All bytes, one string behind the other."""
+        ends = np.cumsum(self.sizes)
+        begins, total = ends - self.sizes, int(ends[-1]) if len(ends) else 0
+        shifts, found = self.starts - begins, np.empty(total, np.uint8)
+        for first in range(0, total, _STEP):
+            last = min(first + _STEP, total)
+            low, high = np.searchsorted(ends, first, "right"), np.searchsorted(begins, last, "left")
+            counts = np.minimum(ends[low:high], last) - np.maximum(begins[low:high], first)
+            found[first:last] = self.data[np.arange(first, last) + np.repeat(shifts[low:high], counts)]
+        return found
+
+    def compact(self) -> Spans:
+        """The same in a buffer that holds nothing else."""
+        return Spans(self.gathered(), np.cumsum(self.sizes) - self.sizes, self.sizes)
+
+    def to_arrow(self, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
+        """A column of binaries or strings; null is what is missing, or what `nulls` says."""
+        offsets = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.sizes, out=offsets[1:])
+        if offsets[-1] > np.iinfo(np.int32).max:
+            raise pa.ArrowInvalid("the values of a VARIANT column are too large to be shredded together")
+        buffers = [bits_of(self.sizes > 0 if nulls is None else ~nulls)]
+        buffers += [pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(self.gathered())]
+        return pa.Array.from_buffers(kind, len(self), buffers)
+
+
+def slices(column: pa.Array) -> list[pa.Array]:
+    """A column in slices of some MiB, at least one of them."""
+    rows = max(1, len(column) * _SLICE // max(1, column.nbytes))
+    return [column.slice(first, rows) for first in range(0, max(1, len(column)), rows)]
+
+
+def missing(count: int) -> Spans:
+    """So many values that are missing."""
+    return Spans(np.zeros(0, np.uint8), np.zeros(count, np.int64), np.zeros(count, np.int64))
+
+
+def spans_of(values: pa.Array) -> Spans:
+    """The bytes of a column of binaries or strings; nulls are missing, and so are those of no bytes."""
+    offsets = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, 4 * values.offset).astype(
+        np.int64
+    )
+    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
+    sizes = np.diff(offsets)
+    return Spans(data, offsets[:-1], np.where(validity(values), sizes, 0) if values.null_count else sizes)
+
+
+def validity(values: pa.Array) -> Mask:
+    """Which values of a column are not null."""
+    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def bits_of(mask: Mask) -> pa.Buffer | None:
+    """A mask as Arrow's validity; none where everything is valid."""
+    return None if mask.all() else pa.py_buffer(np.packbits(mask, bitorder="little"))
+
+
+def united(parts: Sequence[Spans]) -> Spans:
+    """The spans of several buffers, one behind the other, in one buffer."""
+    if len(parts) == 1:
+        return parts[0]
+    compact = [part.compact() for part in parts]
+    shifts = np.cumsum([0, *(len(part.data) for part in compact)])
+    starts = [part.starts + shift for part, shift in zip(compact, shifts[:-1], strict=True)]
+    return Spans(
+        np.concatenate([part.data for part in compact]),
+        np.concatenate(starts),
+        np.concatenate([part.sizes for part in compact]),
+    )
+
+
+def either(first: Spans, second: Spans) -> Spans:
+    """The first where it is there, else the second."""
+    if not first.are_there.any():
+        return second
+    both = united([first, second])
+    return both.of(np.arange(len(first)) + np.where(first.are_there, 0, len(first)))
+
+
+def unsigned(data: Bytes, starts: Ints, widths: Ints | int) -> Ints:
+    """Little-endian numbers of 0 to 4 bytes each."""
+    found = np.zeros(len(starts), np.int64)
+    widths = np.broadcast_to(widths, len(starts))
+    for byte in range(int(widths.max(initial=0))):
+        which = widths > byte
+        found[which] |= data[starts[which] + byte].astype(np.int64) << (8 * byte)
+    return found
+
+
+def put(data: Bytes, starts: Ints, numbers: Ints, widths: Ints | int) -> None:
+    """Writes little-endian numbers of 0 to 4 bytes each."""
+    widths = np.broadcast_to(widths, len(starts))
+    for byte in range(int(widths.max(initial=0))):
+        which = widths > byte
+        data[starts[which] + byte] = (numbers[which] >> (8 * byte)) & 0xFF
+
+
+def words(data: Bytes, starts: Ints, kind: str, count: int) -> npt.NDArray[Any]:
+    """So many numbers of a numpy type from each place, in a row each."""
+    width = np.dtype(kind).itemsize * count
+    found: npt.NDArray[Any] = data[starts[:, None] + np.arange(width)].view(kind)
+    return found.reshape(len(starts), count)
+
+
+def within(counts: Ints) -> Ints:
+    """For each member of groups that lie one behind the other, which of its group it is."""
+    ends = np.cumsum(counts)
+    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
