@@ -6,6 +6,9 @@ Called by `formats.parquet`. Follows the reconstruction of Parquet's VariantShre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import numpy as np
 import pyarrow as pa
 
@@ -31,12 +34,16 @@ from lithify.tables.paimon.variants.encoding import (
 )
 from lithify.tables.paimon.variants.keys import Keys
 from lithify.tables.paimon.variants.scalars import as_variants
-from lithify.tables.paimon.variants.shape import METADATA, TYPED, VALUE
+from lithify.tables.paimon.variants.shape import METADATA, TYPED, VALUE, fields_alike
 
 
 def is_shredded(stored: pa.DataType) -> bool:
     """Whether a column of a file is a VARIANT that is stored in several columns."""
     return pa.types.is_struct(stored) and {METADATA, TYPED} <= {field.name for field in stored}
+
+
+Fields: TypeAlias = tuple[Ints, Ints, Spans]
+"""Fields of objects: whose each is, the code of its key, and its value."""
 
 
 def joined(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
@@ -93,29 +100,43 @@ def _objects(typed: pa.StructArray, whole: Spans, rows: Ints, keys: Keys) -> Spa
     """Objects of the fields that are shredded and of those that are not, which `whole` has."""
     there = validity(typed)
     codes = keys.codes_of(typed.type.names)
-    fields = [_shredded_field(part, there, rows, keys) for part in typed.flatten()]
-    found = [np.flatnonzero(field.are_there) for field in fields]
-    rest = whole.only(there)
-    others = np.flatnonzero(rest.are_there)
-    objects = rest.of(others)
+    parts = typed.flatten()
+    shredded = [
+        _shredded_fields([parts[number] for number in alike], codes[alike], there, rows, keys)
+        for alike in fields_alike(typed.type)
+    ]
+    rest = _rest(whole.only(there), codes, rows, keys)
+    owners, all_codes, values = zip(*shredded, rest, strict=True)
+    owner, code = np.concatenate(owners), np.concatenate(all_codes)
+    order = np.lexsort((code, owner))
+    owner, code = owner[order], code[order]
+    numbers = np.cumsum(there) - 1
+    ids = keys.ids(rows[owner], code)
+    return objects_of(int(there.sum()), numbers[owner], ids, united(values).of(order)).spread(there)
+
+
+def _shredded_fields(
+    parts: Sequence[pa.StructArray], codes: Ints, there: Mask, rows: Ints, keys: Keys
+) -> Fields:
+    """Fields of one type, put together as if they were one."""
+    column = pa.concat_arrays(parts)
+    owners = np.tile(np.arange(len(there)), len(parts))
+    if (there[owners] & ~validity(column)).any():
+        raise Malformed("a shredded field is null")
+    values = _values(column, rows[owners], keys).only(there[owners])
+    at = np.flatnonzero(values.are_there)
+    return owners[at], np.repeat(codes, len(there))[at], values.of(at)
+
+
+def _rest(whole: Spans, codes: Ints, rows: Ints, keys: Keys) -> Fields:
+    """The fields that are not shredded."""
+    at = np.flatnonzero(whole.are_there)
+    objects = whole.of(at)
     if (kinds_of(objects) != Kind.OBJECT).any():
         raise Malformed("what is left of a shredded object is none")
-    left = fields_of(objects)
-    left_codes = keys.codes(rows[others[left.owners]], left.ids)
-    if np.isin(left_codes, codes).any():
+    members = fields_of(objects)
+    owners = at[members.owners]
+    found = keys.codes(rows[owners], members.ids)
+    if np.isin(found, codes).any():
         raise Malformed("a field is shredded and is not")
-    owners = np.concatenate([*found, others[left.owners]])
-    shredded = [np.full(len(at), code) for at, code in zip(found, codes, strict=True)]
-    all_codes = np.concatenate([*shredded, left_codes])
-    values = united([*(field.of(at) for field, at in zip(fields, found, strict=True)), left.values])
-    order = np.lexsort((all_codes, owners))
-    owners, all_codes = owners[order], all_codes[order]
-    numbers = np.cumsum(there) - 1
-    ids = keys.ids(rows[owners], all_codes)
-    return objects_of(int(there.sum()), numbers[owners], ids, values.of(order)).spread(there)
-
-
-def _shredded_field(part: pa.StructArray, there: Mask, rows: Ints, keys: Keys) -> Spans:
-    if (there & ~validity(part)).any():
-        raise Malformed("a shredded field is null")
-    return _values(part, rows, keys).only(there)
+    return owners, found, members.values

@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pyarrow as pa
+
 from lithify.tables.paimon.types import UNBOUNDED, ColumnType, Field, parse_type
 
 METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
@@ -50,6 +52,14 @@ def _parts(simple: ColumnType, *, first: int = 0, may_lack: bool = False) -> Ite
 
 def _row(fields: Iterator[Field], *, nullable: bool) -> ColumnType:
     return ColumnType("ROW", nullable=nullable, fields=tuple(fields))
+
+
+def fields_alike(kind: pa.StructType) -> list[list[int]]:
+    """The numbers of the fields of each type: what is done to many at once costs as much as one does."""
+    groups: dict[pa.DataType, list[int]] = {}
+    for number, field in enumerate(kind):
+        groups.setdefault(field.type, []).append(number)
+    return list(groups.values())
 
 
 def simple_types(text: str) -> dict[str, ColumnType]:

@@ -6,6 +6,7 @@ typed column if that holds exactly what it is, whatever number type it was; the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ from lithify.tables.paimon.variants.encoding import (
 )
 from lithify.tables.paimon.variants.keys import Keys
 from lithify.tables.paimon.variants.scalars import as_column
-from lithify.tables.paimon.variants.shape import METADATA, TYPED, VALUE
+from lithify.tables.paimon.variants.shape import METADATA, TYPED, VALUE, fields_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,40 +129,43 @@ def _objects(nodes: Nodes, which: Mask, kind: pa.StructType) -> tuple[pa.StructA
     owners = at[members.owners]
     codes = nodes.keys.codes(nodes.rows[owners], members.ids)
     slots = _slots(codes, nodes.keys.codes_of(kind.names), len(nodes.keys))
-    order = np.argsort(slots, kind="stable")
-    ends = np.searchsorted(slots[order], np.arange(-1, kind.num_fields), "right")
-    children = []
-    for number, field in enumerate(kind):
-        chosen = order[ends[number] : ends[number + 1]]
-        child = _placed(members.values, chosen, owners[chosen], len(which))
-        children.append(_column(Nodes(child, nodes.rows, nodes.keys), field.type))
-    typed = pa.Array.from_buffers(kind, len(which), [bits_of(which)], children=children)
-    rest = _rest(members, np.sort(order[: ends[0]]), len(at))
-    whole = nodes.values.only(~which)
-    if not rest.are_there.any():
-        return typed, whole
-    return typed, either(rest.spread(which), whole)
+    children: dict[int, pa.StructArray] = {}
+    for alike in fields_alike(kind):
+        columns = _fields(
+            nodes, members, owners, _slots(slots, np.array(alike), kind.num_fields), alike, kind
+        )
+        children.update(zip(alike, columns, strict=True))
+    parts = [children[number] for number in range(kind.num_fields)]
+    typed = pa.Array.from_buffers(kind, len(which), [bits_of(which)], children=parts)
+    rest = _rest(members, np.flatnonzero(slots < 0), len(at))
+    return typed, either(rest.spread(which), nodes.values.only(~which))
+
+
+def _fields(
+    nodes: Nodes, members: Members, owners: Ints, slots: Ints, alike: Sequence[int], kind: pa.StructType
+) -> list[pa.StructArray]:
+    """The columns of fields of one type, made as one; `slots` says which of them each member is, -1 for none.
+
+    Raises:
+        Malformed: an object has a field twice.
+    """
+    count, chosen = len(nodes.values), np.flatnonzero(slots >= 0)
+    places = slots[chosen] * count + owners[chosen]
+    starts, sizes = np.zeros(len(alike) * count, np.int64), np.zeros(len(alike) * count, np.int64)
+    starts[places], sizes[places] = members.values.starts[chosen], members.values.sizes[chosen]
+    if np.count_nonzero(sizes) != len(places):
+        raise Malformed("an object has a field twice")
+    inner = Nodes(Spans(nodes.values.data, starts, sizes), np.tile(nodes.rows, len(alike)), nodes.keys)
+    column = _column(inner, kind.field(alike[0]).type)
+    return [column.slice(number * count, count) for number in range(len(alike))]
 
 
 def _slots(codes: Ints, wanted: Ints, count: int) -> Ints:
-    """Which of the wanted codes each is, -1 for none."""
+    """Which of the wanted numbers each is, -1 for none; all of them are below `count`."""
     slots = np.full(count + 1, -1)
     slots[wanted] = np.arange(len(wanted))
     slots[-1] = -1
     return slots[codes]
-
-
-def _placed(values: Spans, chosen: Ints, at: Ints, count: int) -> Spans:
-    """Some values, each at its place, and nothing at others.
-
-    Raises:
-        Malformed: two are at the same.
-    """
-    if (np.diff(at) == 0).any():
-        raise Malformed("an object has a field twice")
-    starts, sizes = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    starts[at], sizes[at] = values.starts[chosen], values.sizes[chosen]
-    return Spans(values.data, starts, sizes)
 
 
 def _rest(members: Members, chosen: Ints, count: int) -> Spans:
