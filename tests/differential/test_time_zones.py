@@ -117,3 +117,21 @@ def test_instants_that_depend_on_the_time_zone_are_refused(abroad: Oracle, tmp_p
     assert abroad.read(table) == before
     assert {path.suffix for path in table.folder.glob("bucket-*/*")} == {".orc"}
     assert len(list(table.folder.glob("bucket-*/*"))) == 2
+
+
+@pytest.mark.parametrize("zone", [ZONE, "America/New_York", "Europe/London"])
+def test_fractions_between_two_midnights_of_1970(tmp_path: Path, zone: str) -> None:
+    """Java goes by the clock of UTC, C++ by the one on the wall. London was ahead in that winter."""
+    table = Table(tmp_path, "db.t")
+    columns = {"id": "INT NOT NULL", "a": "TIMESTAMP(3)", "b": "TIMESTAMP(6)", "c": "ARRAY<TIMESTAMP(6)>"}
+    hours = [f"19{day}T{hour:02d}" for day in ("69-12-31", "70-01-01") for hour in range(24)]
+    moments = [f"{hour}:{second}" for hour in hours for second in ("00:00.5", "59:59.001", "59:59")]
+    # Years that wrap around to them.
+    moments += ["2554-07-21T23:34:33.709551", "2554-07-22T03:34:33.709551", "1385-06-12T00:25:26.290448"]
+    with Oracle.start(timezone=zone) as java:
+        java.create_table(table, columns, ["id"], options={"bucket": "1", "file.format": "orc"})
+        java.write(table, [["+I", n, m[:23], m, [m, None]] for n, m in enumerate(moments)])
+        java.write(table, [["+I", -1, None, None, None]])
+        before = java.read(table)
+        run_inline(table)
+        assert java.read(table) == before

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
@@ -23,8 +24,9 @@ from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.formats.avro.container import blocks, read_header
 from lithify.tables.paimon.formats.model import InputFile
 from lithify.tables.paimon.formats.orc.footers import OrcFooters
-from lithify.tables.paimon.formats.orc.time_zones import provide
-from lithify.tables.paimon.formats.orc.values import as_java_reads, unwrapped
+from lithify.tables.paimon.formats.orc.time_zones import ahead_in_1970, provide
+from lithify.tables.paimon.formats.orc.timestamps import as_java_counts, unwrapped
+from lithify.tables.paimon.formats.orc.values import as_java_reads
 from lithify.tables.paimon.formats.registry import Readers
 from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.reader import FileRun
@@ -412,6 +414,42 @@ class TestWrappedTimestamps:
         column = pa.array([nanos], pa.int64()).view(pa.timestamp("ns"))
         with pytest.raises(pa.ArrowInvalid):
             unwrapped(column, pa.timestamp("us"), (0, 1_000))
+
+
+FRACTIONS: dict[str, tuple[int, float, float]] = {
+    "ahead: by both clocks before 1970": (8, -1.5, -1.5),
+    "ahead: by that of UTC before 1970": (8, 0.5, -0.5),
+    "ahead: the last second": (8, 28_799.5, 28_798.5),
+    "ahead: by both clocks in 1970": (8, 28_800.5, 28_800.5),
+    "ahead: less than a millisecond": (8, 1.000999, 1.000999),
+    "ahead: whole seconds": (8, 7, 7),
+    "behind: by both clocks before 1970": (-5, -18_001.5, -18_001.5),
+    "behind: the first second in 1970": (-5, -18_000.5, -17_999.5),
+    "behind: the last before it on the wall": (-5, -1.5, -0.5),
+    "behind: by both clocks in 1970": (-5, 0.5, 0.5),
+    "behind: less than a millisecond": (-5, -1.999001, -1.999001),
+    "behind: whole seconds": (-5, -7, -7),
+    "on time": (0, -1.5, -1.5),
+}
+"""Hours that a clock is ahead, seconds since 1970 by C++, and by Java."""
+
+
+@pytest.mark.parametrize(("hours", "told", "meant"), FRACTIONS.values(), ids=FRACTIONS)
+def test_fractions_before_1970_are_on_the_second_on_which_java_sees_them(
+    hours: int, told: float, meant: float
+) -> None:
+    ticks = np.array([round(told * 10**6)], np.int64)
+    assert as_java_counts(ticks, 10**6, hours * 3_600).tolist() == [round(meant * 10**6)]
+    nanos = as_java_counts(ticks * 1_000, 10**9, hours * 3_600)
+    assert nanos.tolist() == [round(meant * 10**6) * 1_000]
+
+
+@pytest.mark.parametrize(
+    ("zone", "seconds"),
+    [("", 0), ("UTC", 0), ("Asia/Shanghai", 28_800), ("Europe/London", 3_600), ("Africa/Monrovia", -2_670)],
+)
+def test_what_clocks_were_ahead_of_utc_when_1970_began(zone: str, seconds: int) -> None:
+    assert ahead_in_1970(zone) == seconds
 
 
 class TestAvro:

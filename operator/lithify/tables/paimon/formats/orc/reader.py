@@ -17,8 +17,9 @@ from lithify.errors import UnsupportedTable
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.formats.model import InputFile, Wanted, check_rows
 from lithify.tables.paimon.formats.orc.footers import ColumnFooter, OrcFooter, OrcFooters
-from lithify.tables.paimon.formats.orc.time_zones import provide
-from lithify.tables.paimon.formats.orc.values import as_java_reads, keep_their_nanos
+from lithify.tables.paimon.formats.orc.time_zones import ahead_in_1970, provide
+from lithify.tables.paimon.formats.orc.timestamps import keep_their_nanos
+from lithify.tables.paimon.formats.orc.values import as_java_reads
 from lithify.tables.paimon.formats.reading import gathered, reading
 from lithify.tables.paimon.schema import VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
@@ -88,10 +89,10 @@ class OrcReader:
         rows = _rows_at_once(footer, wanted)
         how = self._fetching(file, footer)
         with reading(file.path, "ORC"), self._storage.open(file.path, file.size, how) as source:
-            names = wanted.names
+            names, ahead = wanted.names, _ahead(footer, wanted)
             for batch in gathered(_streamed(source, names, rows), wanted.piece_bytes // 2):
                 columns = [
-                    as_java_reads(batch.column(position), column.type, _millis(footer, column.name))
+                    as_java_reads(batch.column(position), column.type, _millis(footer, column.name), ahead)
                     for position, column in enumerate(wanted.columns)
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names)
@@ -103,7 +104,7 @@ class OrcReader:
 
     def _check_time_zone(self, file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
         """Java's old way to store instants is to store the reading of a clock in the writer's time zone."""
-        zoned = [column.name for column in wanted.columns if _has_instants(column.type)]
+        zoned = [column.name for column in wanted.columns if _has(column.type, "TIMESTAMP_LTZ")]
         if wanted.instants_are_local and zoned and footer.time_zone not in _UTC:
             problem = (
                 f"column {zoned[0]}: in ORC files written in the time zone {footer.time_zone} it says "
@@ -123,9 +124,15 @@ class OrcReader:
                 raise UnsupportedTable(file.path, (problem,))
 
 
-def _has_instants(column: ColumnType) -> bool:
-    """Whether values, or parts of them, are points in time."""
-    return column.root == "TIMESTAMP_LTZ" or any(_has_instants(part.type) for part in column.fields)
+def _has(column: ColumnType, root: str) -> bool:
+    """Whether values, or parts of them, are of a type."""
+    return column.root == root or any(_has(part.type, root) for part in column.fields)
+
+
+def _ahead(footer: OrcFooter, wanted: Wanted) -> int:
+    """What the clock of a file's writer was ahead of UTC, where it matters."""
+    has_clocks = any(_has(column.type, "TIMESTAMP") for column in wanted.columns)
+    return ahead_in_1970(footer.time_zone) if has_clocks else 0
 
 
 def _streamed(source: pa.NativeFile, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:

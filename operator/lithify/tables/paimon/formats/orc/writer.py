@@ -13,7 +13,8 @@ import pyarrow.orc as orc
 
 from lithify.tables.paimon.file_options import FileOptions
 from lithify.tables.paimon.formats.orc.time_zones import provide
-from lithify.tables.paimon.formats.orc.values import as_written, unwrapped
+from lithify.tables.paimon.formats.orc.timestamps import unwrapped
+from lithify.tables.paimon.formats.orc.values import as_written
 from lithify.tables.paimon.formats.row_stats import RowStats
 from lithify.tables.paimon.nesting import declared_struct, rebuilt, with_fields
 from lithify.tables.paimon.statistics import ColumnStats
