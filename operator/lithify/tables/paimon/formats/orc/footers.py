@@ -1,4 +1,4 @@
-"""What the footers of ORC files tell: rows, sizes and statistics of columns, the writer's time zone.
+"""The footers of ORC files: rows, stripes, what `columns` finds in them, the writer's time zone.
 
 Used by the reader beside this module; PyArrow reads the same footers but does not hand out what is in them.
 Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
@@ -7,6 +7,7 @@ Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +15,8 @@ import cramjam
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
-from lithify.tables.paimon.formats.orc.protobuf import Message, messages, number, parse, signed, text
+from lithify.tables.paimon.formats.orc.columns import ColumnFooter, columns_of
+from lithify.tables.paimon.formats.orc.protobuf import Message, messages, number, parse, text
 from lithify.tables.paimon.formats.reading import reading
 from lithify.tables.paimon.storage import Storage
 
@@ -25,34 +27,6 @@ _TAIL = 64 << 10
 _MAX_POSTSCRIPT = 255
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _CHUNK_HEADER = 3
-_STRUCT = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFooter:
-    """What a footer says of a column of a file, with all that a nested one is made of.
-
-    Attributes:
-        rows: values that are not null.
-        values: those of all parts together.
-        parts: how many columns it is stored as.
-        has_null: whether there are nulls.
-        text_bytes: bytes of all texts or binaries, 0 for other types.
-        stored_bytes: bytes on disk, where the writer tells, else 0.
-        integers: smallest and largest whole number.
-        millis: smallest and largest timestamp in milliseconds, without regard to time zones.
-        dictionary: entries of its dictionary in the first stripe.
-    """
-
-    rows: int
-    values: int
-    parts: int
-    has_null: bool
-    text_bytes: int
-    stored_bytes: int
-    integers: tuple[int, int] | None
-    millis: tuple[int, int] | None
-    dictionary: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +37,14 @@ class OrcFooter:
         rows: its rows.
         stripes: its stripes: bytes of data and rows of each.
         block_size: bytes that are compressed together.
-        columns: its columns by name.
+        columns: its columns by name, but for those of which it says nothing.
         time_zone: where its writer was, empty if it does not say.
     """
 
     rows: int
     stripes: tuple[tuple[int, int], ...]
     block_size: int
-    columns: dict[str, ColumnFooter]
+    columns: Mapping[str, ColumnFooter]
     time_zone: str
 
 
@@ -106,79 +80,14 @@ class OrcFooters:
 
 
 def _footer(footer: Message, block_size: int, stripe: Message) -> OrcFooter:
-    (root, *_) = messages(footer, 4)
-    if number(root, 1) != _STRUCT:
-        raise EOFError("its root is no struct")
-    names = [name.decode() for name in root.get(3, []) if isinstance(name, bytes)]
-    numbers = _packed(root)
-    statistics = messages(footer, 7)
-    stripes = messages(footer, 3)
     dictionaries = [number(encoding, 2) for encoding in messages(stripe, 2)]
-    ends = [*numbers[1:], len(statistics)]
     return OrcFooter(
         rows=number(footer, 6),
-        stripes=tuple((number(stripe, 3), number(stripe, 5)) for stripe in stripes),
+        stripes=tuple((number(stripe, 3), number(stripe, 5)) for stripe in messages(footer, 3)),
         block_size=block_size,
-        columns={
-            name: _column(statistics[start:end], dictionaries[start:end])
-            for name, start, end in zip(names, numbers, ends, strict=True)
-            if start < len(statistics)
-        },
+        columns=columns_of(footer, dictionaries),
         time_zone=text(stripe, 3),
     )
-
-
-def _packed(root: Message) -> list[int]:
-    """The numbers of the columns, which are written packed or one by one."""
-    columns: list[int] = []
-    for value in root.get(2, []):
-        columns += [value] if isinstance(value, int) else _varints(value)
-    return columns
-
-
-def _varints(data: bytes) -> list[int]:
-    numbers, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            numbers.append(value)
-            value = shift = 0
-    return numbers
-
-
-def _column(statistics: list[Message], dictionaries: list[int]) -> ColumnFooter:
-    """A column from the statistics of its parts, of which the first is the column itself."""
-    whole = statistics[0]
-    integers, stamps = (_first(whole, field) for field in (2, 9))
-    low, high = signed(integers, 1), signed(integers, 2)
-    return ColumnFooter(
-        rows=number(whole, 1),
-        values=sum(number(part, 1) for part in statistics),
-        parts=len(statistics),
-        has_null=bool(number(whole, 10)),
-        text_bytes=sum(_text_bytes(part) for part in statistics),
-        stored_bytes=sum(number(part, 11) for part in statistics),
-        integers=None if low is None or high is None else (low, high),
-        millis=_millis(stamps),
-        dictionary=sum(dictionaries),
-    )
-
-
-def _text_bytes(statistics: Message) -> int:
-    texts, binaries = (_first(statistics, field) for field in (4, 8))
-    return max(signed(texts, 3) or 0, signed(binaries, 1) or 0)
-
-
-def _first(message: Message, field: int) -> Message:
-    return next(iter(messages(message, field)), {})
-
-
-def _millis(statistics: Message) -> tuple[int, int] | None:
-    lows, highs = ([signed(statistics, field) for field in fields] for fields in ((1, 3), (2, 4)))
-    known = ([value for value in values if value is not None] for values in (lows, highs))
-    low, high = known
-    return (min(low), max(high)) if low and high else None
 
 
 def _first_stripe(source: pa.NativeFile, footer: Message, codec: int, block_size: int) -> Message:

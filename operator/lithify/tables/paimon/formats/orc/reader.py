@@ -16,7 +16,8 @@ import pyarrow.dataset as ds
 from lithify.errors import UnsupportedTable
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.formats.model import InputFile, Wanted, check_rows
-from lithify.tables.paimon.formats.orc.footers import ColumnFooter, OrcFooter, OrcFooters
+from lithify.tables.paimon.formats.orc.columns import ColumnFooter
+from lithify.tables.paimon.formats.orc.footers import OrcFooter, OrcFooters
 from lithify.tables.paimon.formats.orc.time_zones import ahead_in_1970, provide
 from lithify.tables.paimon.formats.orc.timestamps import keep_their_nanos
 from lithify.tables.paimon.formats.orc.values import as_java_reads
