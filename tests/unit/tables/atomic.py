@@ -69,7 +69,7 @@ def _timestamp(text: str, per_second: int, *, zoned: bool) -> Atomic:
     )
 
 
-def _instant(raw: int) -> bytes:
+def instant(raw: int) -> bytes:
     """Nanoseconds since 1970 as Parquet's INT96."""
     days, nanos = divmod(raw, 86_400 * 10**9)
     return nanos.to_bytes(8, "little") + (days + 2_440_588).to_bytes(4, "little")
@@ -119,8 +119,8 @@ ATOMICS = [
     _timestamp("TIMESTAMP(6)", 1_000_000, zoned=False),
     _timestamp("TIMESTAMP(3) WITH LOCAL TIME ZONE", 1000, zoned=True),
     _timestamp("TIMESTAMP(6) WITH LOCAL TIME ZONE", 1_000_000, zoned=True),
-    Atomic("TIMESTAMP(9)", _NANOS, _instant),
-    Atomic("TIMESTAMP(7) WITH LOCAL TIME ZONE", _NANOS, _instant),
+    Atomic("TIMESTAMP(9)", _NANOS, instant),
+    Atomic("TIMESTAMP(7) WITH LOCAL TIME ZONE", _NANOS, instant),
     Atomic("CHAR(5)", _TEXTS.map(str.encode), bytes.decode),
     Atomic("STRING", _TEXTS.map(str.encode), bytes.decode),
     Atomic("BINARY(5)", _BLOBS),

@@ -58,20 +58,19 @@ def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
     """Columns of types that some of the formats that a run reads or writes cannot hold yet."""
     for name in sorted(set(formats) - {"parquet"}):
         for column in schema.columns:
-            if not (name == "orc" and column.type.is_nanos):
-                for kind in sorted(set(_not_held(column.type))):
-                    yield f"column {column.name}: {kind} in {name.upper()} files"
+            for kind in sorted(set(_not_held(column.type, name))):
+                yield f"column {column.name}: {kind} in {name.upper()} files"
 
 
-def _not_held(column: ColumnType) -> Iterator[str]:
-    """What of a type, or of its parts, only Parquet files hold."""
+def _not_held(column: ColumnType, name: str) -> Iterator[str]:
+    """What of a type, or of its parts, files of a format do not hold; from ORC to Parquet nanoseconds go."""
     if column.root in _ONLY_IN_PARQUET:
         yield column.root
-    elif column.is_nanos:
+    elif column.is_nanos and name != "orc":
         yield "timestamps of nanoseconds"
     else:
         for part in column.fields:
-            yield from _not_held(part.type)
+            yield from _not_held(part.type, name)
 
 
 _ONLY_IN_PARQUET = ("MULTISET", "VARIANT")

@@ -21,6 +21,7 @@ from lithify.tables.paimon.formats.registry import Readers
 from lithify.tables.paimon.nesting import nulls
 from lithify.tables.paimon.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
 from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.types import field_ids
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
@@ -56,6 +57,7 @@ class Reading:
         self._newest = newest
         self._stored = {number: _stored_columns(schema, newest) for number, schema in schemas.items()}
         self._casts = {number: _casts(columns, newest) for number, columns in self._stored.items()}
+        self._fields = frozenset(each for column in newest.columns for each in field_ids(column.type))
         self.schema = newest.rows_schema(self._dictionaries(files) - set(plain))
 
     def columns_of(self, file: InputFile) -> list[FileColumn | None]:
@@ -80,6 +82,7 @@ class Reading:
             keys=self._keys,
             piece_bytes=piece_bytes,
             instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
+            fields=self._fields,
         )
 
     def _dictionaries(self, files: Sequence[InputFile]) -> set[str]:

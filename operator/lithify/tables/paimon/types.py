@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -210,6 +210,14 @@ def _nested_arrow_type(column: ColumnType) -> pa.DataType:
     if column.root in RECORDS:
         return pa.struct(fields)
     return pa.list_(fields[0]) if column.root == "ARRAY" else pa.map_(*fields)
+
+
+def field_ids(column: ColumnType) -> Iterator[int]:
+    """The ids of the fields of ROWs in a type, at any depth."""
+    for part in column.fields:
+        if part.id >= 0:
+            yield part.id
+        yield from field_ids(part.type)
 
 
 def order_kinds(column: ColumnType) -> tuple[type[int] | type[bytes], ...]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lithify.errors import CorruptTable
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.paimon.statistics import ColumnStats
-from lithify.tables.paimon.types import ColumnType, Raw, order_parts
+from lithify.tables.paimon.types import ColumnType, Field, Raw, order_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Wanted:
         keys: rows outside this range may be left out.
         piece_bytes: how large a batch should be at most.
         instants_are_local: whether instants in ORC files depend on time zones, which was Java's old way.
+        fields: ids of the fields of ROWs that the rows still have, None for all of them.
     """
 
     columns: Sequence[FileColumn]
@@ -73,11 +74,18 @@ class Wanted:
     keys: KeyRange = EVERYTHING
     piece_bytes: int = 1 << 20
     instants_are_local: bool = False
+    fields: frozenset[int] | None = None
 
     @property
     def names(self) -> list[str]:
         """The names of the columns in the file."""
         return [column.name for column in self.columns]
+
+    def parts_of(self, column: ColumnType) -> Iterator[Field]:
+        """The parts of a nested type, but for fields that the table has no more."""
+        for part in column.fields:
+            if self.fields is None or part.id < 0 or part.id in self.fields:
+                yield part
 
     def may_hold(self, low: Raw, high: Raw) -> bool:
         """Whether rows whose first key column lies between two values may be in the range."""

@@ -84,16 +84,16 @@ class OrcReader:
         footer = self.footers.of(file.path)
         check_rows(file, footer.rows)
         self._check_time_zone(file, wanted, footer)
-        self._check_range(file, wanted, footer)
         if not footer.rows:
             return
+        _check_range(file, wanted, footer)
         rows = _rows_at_once(footer, wanted)
         how = self._fetching(file, footer)
         with reading(file.path, "ORC"), self._storage.open(file.path, file.size, how) as source:
             names, ahead = wanted.names, _ahead(footer, wanted)
             for batch in gathered(_streamed(source, names, rows), wanted.piece_bytes // 2):
                 columns = [
-                    as_java_reads(batch.column(position), column.type, _millis(footer, column.name), ahead)
+                    as_java_reads(batch.column(position), column.type, footer.columns.get(column.name), ahead)
                     for position, column in enumerate(wanted.columns)
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names)
@@ -113,16 +113,34 @@ class OrcReader:
             )
             raise UnsupportedTable(file.path, (problem,))
 
-    def _check_range(self, file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
-        """PyArrow wraps nanoseconds around that it cannot hold, and nothing tells them from others."""
-        for column in wanted.columns:
-            told = footer.columns.get(column.name)
-            if column.type.is_nanos and told and told.rows and not keep_their_nanos(told.millis):
-                problem = (
-                    f"column {column.name}: it has timestamps before 1678 or after 2261, "
-                    "of which this release cannot read nanoseconds from ORC files"
-                )
-                raise UnsupportedTable(file.path, (problem,))
+
+def _check_range(file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
+    """Makes sure that no nanoseconds that are wanted wrap around as PyArrow reads them: nothing tells later.
+
+    Raises:
+        UnsupportedTable: some do, or the footer does not say that none do.
+    """
+    problems = tuple(
+        f"column {part}: {'it has' if is_known else 'nothing tells whether it has'} timestamps "
+        "before 1678 or after 2261, of which this release cannot read nanoseconds from ORC files"
+        for column in wanted.columns
+        for part, is_known in _wrapped(column.name, column.type, footer.columns.get(column.name), wanted)
+    )
+    if problems:
+        raise UnsupportedTable(file.path, problems)
+
+
+def _wrapped(
+    name: str, kind: ColumnType, told: ColumnFooter | None, wanted: Wanted
+) -> Iterator[tuple[str, bool]]:
+    """Parts of a column whose nanoseconds may wrap around, and whether their bounds are known."""
+    is_empty = told is not None and told.rows == 0
+    millis = told.millis if told else None
+    if kind.is_nanos and not is_empty and not keep_their_nanos(millis):
+        yield name, millis is not None
+    for part in wanted.parts_of(kind):
+        within = told.fields.get(part.name) if told else None
+        yield from _wrapped(f"{name}.{part.name}", part.type, within, wanted)
 
 
 def _has(column: ColumnType, root: str) -> bool:
@@ -168,8 +186,3 @@ def _column_overhead(column: ColumnFooter, footer: OrcFooter) -> int:
     buffers = min(_READ_BYTES, stored) + min(footer.block_size, _UNPACKED * stored)
     width = column.text_bytes / max(1, column.values) + _FIXED_BYTES
     return column.parts * _STREAMS * buffers + int(column.dictionary * width)
-
-
-def _millis(footer: OrcFooter, name: str) -> tuple[int, int] | None:
-    column = footer.columns.get(name)
-    return None if column is None else column.millis

@@ -11,50 +11,53 @@ import pyarrow.compute as pc
 
 from lithify.rewriting.order import INSTANT
 from lithify.tables.paimon.formats.model import Unwritable
+from lithify.tables.paimon.formats.orc.columns import ColumnFooter
 from lithify.tables.paimon.formats.orc.timestamps import as_instants, is_writable, unwrapped
 from lithify.tables.paimon.nesting import declared_struct, list_of, map_of, rebuilt, struct_of, with_fields
-from lithify.tables.paimon.types import ColumnType, arrow_type
+from lithify.tables.paimon.types import ColumnType, Field, arrow_type
 
 
-def as_java_reads(
-    column: pa.Array, kind: ColumnType, millis: tuple[int, int] | None, ahead: int = 0
-) -> pa.Array:
+def as_java_reads(column: pa.Array, kind: ColumnType, told: ColumnFooter | None, ahead: int = 0) -> pa.Array:
     """A column as the C++ library decodes it in the form that the merge works with.
 
     Args:
         column: the column.
         kind: its type in the schema that the file was written with.
-        millis: bounds of the file's timestamps in the column, as its footer says.
+        told: what the footer of the file says of it.
         ahead: seconds by which the writer's clock was ahead of UTC when 1970 began.
 
     Raises:
         ArrowInvalid: a timestamp has more digits than its type, or a part is null that must not be.
     """
     if kind.is_nested:
-        return _parts_as_java_reads(column, kind, ahead)
+        return _parts_as_java_reads(column, kind, told, ahead)
     if kind.is_timestamp:
         # Instants are stored by the clock of UTC.
         clock = 0 if kind.root == "TIMESTAMP_LTZ" else ahead
         if kind.is_nanos:
             return as_instants(column, clock)
-        return unwrapped(column, arrow_type(kind), millis, clock)
+        return unwrapped(column, arrow_type(kind), told.millis if told else None, clock)
     if kind.root == "CHAR":
         # Java pads what it writes and trims what it reads.
         return pc.utf8_rtrim(column, " ")
     return column.cast(arrow_type(kind))
 
 
-def _parts_as_java_reads(column: pa.Array, kind: ColumnType, ahead: int) -> pa.Array:
-    """A nested column; the C++ library has nulls in all parts of what is null, and footers tell nothing."""
+def _parts_as_java_reads(
+    column: pa.Array, kind: ColumnType, told: ColumnFooter | None, ahead: int
+) -> pa.Array:
+    """A nested column; the C++ library has nulls in all parts of what is null."""
     wanted = arrow_type(kind)
+
+    def read(values: pa.Array, part: Field) -> pa.Array:
+        return as_java_reads(values, part.type, told and told.fields.get(part.name), ahead)
+
     if kind.root == "ROW":
-        parts = [as_java_reads(column.field(part.name), part.type, None, ahead) for part in kind.fields]
-        return declared_struct(column, wanted, parts)
-    last = kind.fields[-1].type
+        return declared_struct(column, wanted, [read(column.field(part.name), part) for part in kind.fields])
     if kind.root == "ARRAY":
-        return list_of(column, wanted, as_java_reads(column.values, last, None, ahead))
-    keys = as_java_reads(column.keys, kind.fields[0].type, None, ahead)
-    return map_of(column, wanted, keys, as_java_reads(column.items, last, None, ahead))
+        return list_of(column, wanted, read(column.values, kind.fields[0]))
+    key, value = kind.fields
+    return map_of(column, wanted, read(column.keys, key), read(column.items, value))
 
 
 def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
