@@ -110,6 +110,17 @@ class TestReadAndWrite:
         assert len(oracle.files(table)) == 1
         assert oracle.digest(table) == before
 
+    def test_generate_vectors(self, oracle: Oracle, tmp_path: Path) -> None:
+        table = Table(tmp_path, "db.vectors")
+        columns = {"id": "INT NOT NULL", "v": "VECTOR<FLOAT, 3>", "w": "VECTOR<BIGINT NOT NULL, 2>"}
+        oracle.create_table(table, columns, ["id"], options={"bucket": "1", "file.format": "avro"})
+        of = {
+            "v": {"kind": "nested", "of": {"kind": "random", "min": 8, "max": 8}},
+            "w": {"kind": "constant", "value": [1, -2]},
+        }
+        oracle.generate(table, rows=2, key={"mode": "sequential"}, columns=of)
+        assert oracle.read(table) == [["+I", key, [1.0] * 3, [1, -2]] for key in range(2)]
+
     def test_generate(self, oracle: Oracle, tmp_path: Path) -> None:
         digests = []
         for name in ("db.a", "db.b"):

@@ -13,6 +13,7 @@ import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.DataTypeRoot;
 import org.apache.paimon.types.DecimalType;
 import org.apache.paimon.types.RowType;
+import org.apache.paimon.types.VectorType;
 
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
@@ -78,6 +79,11 @@ interface Cell {
             Cell element = of(array.getElementType(), of);
             return (random, key, row) -> new GenericArray(
                     IntStream.range(0, items).mapToObj(at -> element.next(random, key, row)).toArray());
+        }
+        if (type instanceof VectorType vector) {
+            Cell elements = nested(new ArrayType(vector.getElementType()), of, vector.getLength());
+            return (random, key, row) ->
+                    ValueParser.vector((GenericArray) elements.next(random, key, row), vector);
         }
         if (type instanceof RowType record) {
             List<Cell> parts = record.getFieldTypes().stream().map(part -> of(part, of)).toList();

@@ -7,6 +7,7 @@ import org.apache.paimon.types.DataTypeJsonParser;
 import org.apache.paimon.types.MapType;
 import org.apache.paimon.types.MultisetType;
 import org.apache.paimon.types.RowType;
+import org.apache.paimon.types.VectorType;
 
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 
@@ -16,7 +17,7 @@ import java.util.Locale;
 
 /**
  * Column types as tests write them: {@code "DECIMAL(10, 2) NOT NULL"}, {@code "MAP<INT, ARRAY<STRING>>"},
- * {@code "ROW<a INT, b STRING NOT NULL>"}. Paimon's own parser reads atomic types and its JSON form; only the
+ * {@code "ROW<a INT, b STRING NOT NULL>"}, {@code "VECTOR<FLOAT, 3>"}. Paimon's own parser reads atomic types and its JSON form; only the
  * angle brackets are taken apart here. Field ids inside rows count from 0, the schema assigns the real ones.
  */
 public final class TypeText {
@@ -45,6 +46,7 @@ public final class TypeText {
             case "ARRAY" -> new ArrayType(nullable, parse(only(inner, text)));
             case "MULTISET" -> new MultisetType(nullable, parse(only(inner, text)));
             case "MAP" -> mapOf(nullable, inner, text);
+            case "VECTOR" -> vectorOf(nullable, inner, text);
             case "ROW" -> rowOf(nullable, inner, text);
             default -> throw new IllegalArgumentException("Not a type: " + text);
         };
@@ -62,6 +64,13 @@ public final class TypeText {
             throw new IllegalArgumentException("A key and a value type expected: " + text);
         }
         return new MapType(nullable, parse(inner.get(0)), parse(inner.get(1)));
+    }
+
+    private static DataType vectorOf(boolean nullable, List<String> inner, String text) {
+        if (inner.size() != 2) {
+            throw new IllegalArgumentException("An element type and a length expected: " + text);
+        }
+        return new VectorType(nullable, Integer.parseInt(inner.get(1).strip()), parse(inner.get(0)));
     }
 
     private static DataType rowOf(boolean nullable, List<String> inner, String text) {

@@ -1,6 +1,7 @@
 package dev.lithify.oracle.values;
 
 import org.apache.paimon.data.BinaryString;
+import org.apache.paimon.data.BinaryVector;
 import org.apache.paimon.data.Decimal;
 import org.apache.paimon.data.GenericArray;
 import org.apache.paimon.data.GenericMap;
@@ -16,6 +17,7 @@ import org.apache.paimon.types.MapType;
 import org.apache.paimon.types.MultisetType;
 import org.apache.paimon.types.RowKind;
 import org.apache.paimon.types.RowType;
+import org.apache.paimon.types.VectorType;
 
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 
@@ -87,6 +89,7 @@ public final class ValueParser {
                     timestamp(LocalDateTime.parse(text(json)), DataTypeChecks.getPrecision(type));
             case VARIANT -> GenericVariant.fromJson(json.toString());
             case ARRAY -> array(json, ((ArrayType) type).getElementType());
+            case VECTOR -> vector(array(json, ((VectorType) type).getElementType()), (VectorType) type);
             case MAP -> map(json, ((MapType) type).getKeyType(), ((MapType) type).getValueType());
             case MULTISET -> map(json, ((MultisetType) type).getElementType(), new IntType(false));
             case ROW -> row(json, (RowType) type);
@@ -142,6 +145,11 @@ public final class ValueParser {
             elements[i] = value(json.get(i), elementType);
         }
         return new GenericArray(elements);
+    }
+
+    /** Of as many elements as there are: Paimon does not hold them against the type, so tests can ask what it does. */
+    public static BinaryVector vector(GenericArray elements, VectorType type) {
+        return BinaryVector.fromInternalArray(elements, type.getElementType());
     }
 
     private static GenericMap map(JsonNode json, DataType keyType, DataType valueType) {

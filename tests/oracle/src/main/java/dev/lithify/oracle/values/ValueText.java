@@ -11,6 +11,7 @@ import org.apache.paimon.types.IntType;
 import org.apache.paimon.types.MapType;
 import org.apache.paimon.types.MultisetType;
 import org.apache.paimon.types.RowType;
+import org.apache.paimon.types.VectorType;
 
 import java.time.LocalDate;
 import java.time.LocalTime;
@@ -63,6 +64,10 @@ public interface ValueText {
             case ARRAY -> {
                 ValueText element = of(((ArrayType) type).getElementType());
                 yield (out, data, pos) -> appendArray(out, data.getArray(pos), element);
+            }
+            case VECTOR -> {
+                ValueText element = of(((VectorType) type).getElementType());
+                yield (out, data, pos) -> appendArray(out, data.getVector(pos), element);
             }
             case MAP -> map(((MapType) type).getKeyType(), ((MapType) type).getValueType());
             case MULTISET -> map(((MultisetType) type).getElementType(), new IntType(false));
