@@ -120,6 +120,8 @@ def value_of(written: Any) -> Value:
         value = _record(fields)
     elif root == "ARRAY":
         value = _several(value_of(written["element"]))
+    elif root == "VECTOR":
+        value = _as_many(EVERY_VALUE[written["element"].removesuffix(" NOT NULL")], written["length"])
     else:
         count = integers(1, 9)
         key, item = (
@@ -139,6 +141,10 @@ def _record(fields: list[Value]) -> Value:
 
 def _several(element: Value) -> Value:
     return lambda random: [element(random) for _ in range(random.randint(0, 3))]
+
+
+def _as_many(element: Value, length: int) -> Value:
+    return lambda random: [element(random) for _ in range(length)]
 
 
 def _pairs(key: Value, item: Value) -> Value:

@@ -322,6 +322,21 @@ NESTED_CHANGES: dict[int, Mapping[str, Any] | list[Mapping[str, Any]]] = {
 }
 """Nested columns that change, and come from one format to another."""
 
+VECTORS = [
+    "VECTOR<FLOAT, 3>",
+    "VECTOR<DOUBLE, 2>",
+    "VECTOR<BOOLEAN, 9>",
+    "VECTOR<TINYINT, 4>",
+    "VECTOR<SMALLINT, 1>",
+    "VECTOR<INT, 2>",
+    "VECTOR<BIGINT, 2>",
+    "VECTOR<FLOAT NOT NULL, 100>",
+    "VECTOR<DOUBLE NOT NULL, 1>",
+    "VECTOR<BIGINT NOT NULL, 3>",
+    "VECTOR<FLOAT, 70> NOT NULL",
+]
+"""Of every type that vectors may be made of, with lengths that Avro writes as one byte and as two."""
+
 FORMATS = [
     *(
         Shape(
@@ -384,6 +399,68 @@ FORMATS = [
         values={f"c{number}": kind for number, kind in enumerate(AVRO_VALUES)},
         rows=60,
         options={"file.format": "avro", "metadata.stats-mode": "full"},
+    ),
+    Shape(
+        "avro: vectors",
+        values={f"c{number}": kind for number, kind in enumerate(VECTORS)},
+        rows=60,
+        options={"file.format": "avro", "metadata.stats-mode": "full"},
+    ),
+    Shape(
+        "avro: vectors, in no statistics and thin files",
+        values={"v": "VECTOR<FLOAT, 3>", "n": "ARRAY<INT>", "b": "BYTES"},
+        options={
+            "file.format": "avro",
+            "bucket": "-1",
+            "metadata.stats-dense-store": "false",
+            "metadata.stats-mode": "none",
+            "data-file.thin-mode": "true",
+        },
+    ),
+    Shape(
+        "avro: vectors are added, renamed, moved, dropped and made nullable",
+        values={"v": "VECTOR<FLOAT, 3>", "w": "VECTOR<INT, 2>", "f": "VECTOR<DOUBLE, 2> NOT NULL"},
+        rows=60,
+        options={"file.format": "avro"},
+        changes={
+            2: [
+                {"add_column": {"name": "a", "type": "VECTOR<FLOAT NOT NULL, 2>", "first": True}},
+                {"rename_column": ["v", "renamed"]},
+            ],
+            4: [{"drop_column": "w"}, {"update_nullability": ["f", True]}],
+            5: [
+                {"move": {"name": "f", "first": True}},
+                {"add_column": {"name": "w", "type": "VECTOR<INT, 3>"}},
+            ],
+        },
+    ),
+    *(
+        Shape(
+            f"{kind}, later avro: a vector is added",
+            rows=60,
+            options={"file.format": kind},
+            changes={
+                4: [
+                    {"set_option": ["file.format", "avro"]},
+                    {"add_column": {"name": "x", "type": "VECTOR<FLOAT, 3>"}},
+                ]
+            },
+        )
+        for kind in ("parquet", "orc")
+    ),
+    Shape(
+        "avro, later parquet: to nanoseconds, and a multiset",
+        values={"at": "TIMESTAMP(6)", "r": "ROW<at TIMESTAMP(3)>"},
+        rows=60,
+        options={"file.format": "avro"},
+        changes={
+            4: [
+                {"set_option": ["file.format", "parquet"]},
+                {"add_column": {"name": "x", "type": "MULTISET<INT>"}},
+                {"update_type": ["at", "TIMESTAMP(9)"]},
+                {"update_type": ["r.at", "TIMESTAMP(9)"]},
+            ]
+        },
     ),
     _tuned("avro: snappy, counts", file__format="avro", avro__codec="snappy", metadata__stats_mode="counts"),
     _tuned(

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from lithify.tables.paimon.evolution import file_problems, format_problems, schema_conflict, type_changes
+from lithify.tables.paimon.evolution import (
+    file_problems,
+    format_problems,
+    old_format_problems,
+    schema_conflict,
+    type_changes,
+)
 from unit.tables.manifests import entry, schema
 
 COLUMNS = [("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")]
@@ -97,7 +103,34 @@ def test_types_that_only_parquet_holds_yet() -> None:
     assert (avro, orc) == (["column a", "column m", "column t"], ["column m"])
 
 
-TYPES: dict[str, tuple[dict[int, tuple[str, str]], list[str]]] = {
+VECTOR = {"type": "VECTOR", "element": "FLOAT", "length": 3}
+
+
+def test_vectors_are_in_avro_files_only() -> None:
+    columns = [*COLUMNS, ("v", VECTOR), ("a", {"type": "ARRAY", "element": VECTOR})]
+    vectors = schema(columns, ["id"])
+    assert list(format_problems(vectors, ["avro"])) == []
+    problems = list(format_problems(vectors, ["parquet", "orc", "avro"]))
+    named = [f"column {name}: VECTOR in {kind} files" for kind in ("ORC", "PARQUET") for name in ("v", "a")]
+    assert problems == named
+
+
+OLD: dict[str, tuple[Any, Any, list[str]]] = {
+    "the column is new": ({}, {3: ("v", VECTOR)}, []),
+    "the column is there no more": ({3: ("v", VECTOR)}, {}, []),
+    "the column was renamed": ({3: ("v", VECTOR)}, {3: ("w", VECTOR)}, ["column w: VECTOR in PARQUET files"]),
+    "digits were added": ({3: ("at", "TIMESTAMP(3)")}, {3: ("at", "TIMESTAMP(9)")}, []),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "problems"), OLD.values(), ids=OLD)
+def test_a_file_holds_what_its_own_schema_says(before: Any, after: Any, problems: list[str]) -> None:
+    old, newest = (schema({0: COLUMNS[0], **columns}, ["id"]) for columns in (before, after))
+    formats = ["avro"] if "at" in str(before) else ["parquet"]
+    assert list(old_format_problems(old, newest, formats)) == problems
+
+
+TYPES: dict[str, tuple[dict[int, tuple[str, Any]], list[str]]] = {
     "nothing changed": (dict(enumerate(COLUMNS)), []),
     "a rename": ({0: COLUMNS[0], 1: ("title", "STRING"), 2: COLUMNS[2]}, []),
     "an added column": ({**dict(enumerate(COLUMNS)), 9: ("note", "STRING")}, []),
@@ -111,6 +144,10 @@ TYPES: dict[str, tuple[dict[int, tuple[str, str]], list[str]]] = {
     "a shorter string": ({4: ("code", "VARCHAR(9)")}, []),
     "text that is parsed": ({4: ("code", "DATE")}, ["code"]),
     "a longer binary": ({5: ("hash", "BYTES")}, []),
+    "vectors, another length": ({6: ("v", {**VECTOR, "length": 4})}, ["v"]),
+    "vectors, another element": ({6: ("v", {**VECTOR, "element": "DOUBLE"})}, ["v"]),
+    "vectors, only nullability": ({6: ("v", {**VECTOR, "element": "FLOAT NOT NULL"})}, []),
+    "from a vector": ({6: ("v", {"type": "ARRAY", "element": "FLOAT"})}, ["v"]),
     "renamed and changed": ({2: ("cost", "DATE")}, ["cost"]),
     "two of them": ({0: ("id", "DATE"), 1: ("name", "INT")}, ["id", "name"]),
 }
@@ -118,9 +155,10 @@ TYPES: dict[str, tuple[dict[int, tuple[str, str]], list[str]]] = {
 
 @pytest.mark.parametrize(("columns", "changed"), TYPES.values(), ids=TYPES)
 def test_types_that_changed_since_a_file_was_written(
-    columns: dict[int, tuple[str, str]], changed: list[str]
+    columns: dict[int, tuple[str, Any]], changed: list[str]
 ) -> None:
-    before = schema([*COLUMNS, ("left", "INT"), ("code", "VARCHAR(10)"), ("hash", "VARBINARY(16)")], ["id"])
+    others = [("left", "INT"), ("code", "VARCHAR(10)"), ("hash", "VARBINARY(16)"), ("v", VECTOR)]
+    before = schema([*COLUMNS, *others], ["id"])
     problems = list(type_changes(before, schema(columns, [])))
     assert len(problems) == len(changed)
     assert all(f"column {name}" in problem for name, problem in zip(changed, problems, strict=True))

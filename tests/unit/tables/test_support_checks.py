@@ -151,6 +151,8 @@ FITS = [
     case("MAP<STRING, INT>", Role.VALUE, id="map"),
     case("MULTISET<STRING>", Role.VALUE, id="multiset"),
     case("VARIANT", Role.VALUE, id="variant"),
+    case("VECTOR<FLOAT, 3>", Role.VALUE, id="vector"),
+    case("ROW<a INT>", Role.PART, id="a type in another"),
     case("ROW<f0 INT, f1 ROW<a INT>>", Role.VALUE, id="row"),
     case("DECIMAL(38, 10)", Role.KEY, id="the longest decimal"),
     case("DECIMAL", Role.VALUE, id="the default precision"),
@@ -179,7 +181,10 @@ UNFIT = [
     case("BLOB", Role.KEY, "append tables", id="a type refused altogether, in another role"),
     case("VARIANT", Role.KEY, "nested", id="variant key"),
     case("BLOB", Role.VALUE, "append tables", id="blob"),
-    case("VECTOR<FLOAT, 3>", Role.VALUE, "files of its own", id="vector"),
+    case("VECTOR<FLOAT, 3> NOT NULL", Role.PART, "within", id="vector in another type"),
+    case("VECTOR<FLOAT, 3>", Role.KEY, "order", id="vector key"),
+    case("VECTOR<FLOAT, 3>", Role.SEQUENCE, "order", id="vector sequence"),
+    case("VECTOR<FLOAT, 3>", Role.PARTITION, "directory", id="vector partition"),
     case("GEOMETRY", Role.VALUE, "1.4", id="a type of newer versions"),
 ]
 

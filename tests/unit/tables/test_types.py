@@ -96,6 +96,24 @@ class TestText:
         assert parse_type(text).is_wide_decimal is wide
 
 
+class TestVector:
+    @pytest.mark.parametrize("suffix", ["", " NOT NULL"])
+    @pytest.mark.parametrize(
+        "element", ["BOOLEAN", "TINYINT", "SMALLINT", "INT NOT NULL", "BIGINT", "FLOAT", "DOUBLE NOT NULL"]
+    )
+    def test_it_is_read_as_schema_files_write_it(self, element: str, suffix: str) -> None:
+        column = parse_type({"type": f"VECTOR{suffix}", "element": element, "length": 3})
+        part = parse_type(element)
+        assert (column.root, column.precision, column.nullable) == ("VECTOR", 3, not suffix)
+        assert [each.type for each in column.fields] == [part]
+        assert column.is_nested
+        assert arrow_type(column) == pa.list_(pa.field("element", arrow_type(part), part.nullable))
+
+    def test_its_length_is_part_of_it(self) -> None:
+        short, long = (parse_type({"type": "VECTOR", "element": "INT", "length": n}) for n in (2, 3))
+        assert short != long
+
+
 class TestOrderParts:
     @every_type
     @settings(max_examples=examples(20), deadline=None)

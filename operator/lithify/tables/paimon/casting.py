@@ -91,8 +91,8 @@ def _nothing(newest: ColumnType) -> Cast | None:
 
 
 def _nested(old: ColumnType, newest: ColumnType) -> Cast | None:
-    """Casts of the parts; fields of rows are matched by id. Java casts no keys of maps."""
-    if old.root != newest.root or old.root == "MULTISET":
+    """Casts of the parts; fields of rows are matched by id. Java casts no keys of maps, and no vectors."""
+    if old.root != newest.root or old.root in ("MULTISET", "VECTOR"):
         return None
     if old.root == "ROW":
         return _row(old, newest)

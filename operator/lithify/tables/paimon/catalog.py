@@ -193,7 +193,7 @@ def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
         }
         for role in (role for role, plays in roles.items() if plays):
             yield ColumnUse(column.name, str(column.type), role)
-        yield from (ColumnUse(column.name, text) for text in _parts(column.type.to_dict()))
+        yield from (ColumnUse(column.name, text, Role.PART) for text in _parts(column.type.to_dict()))
 
 
 def _parts(written: str | Mapping[str, Any]) -> Iterator[str]:

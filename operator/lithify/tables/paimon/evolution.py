@@ -7,6 +7,7 @@ by `commit` (was the table changed meanwhile?). Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from lithify.tables.paimon.casting import cast_between
 from lithify.tables.paimon.entries import Entry
@@ -55,26 +56,33 @@ def file_problems(entry: Entry, reaches: Callable[[str], bool]) -> Iterator[str]
 
 
 def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
-    """Columns of types that some of the formats that a run reads or writes cannot hold yet."""
-    for name in sorted(set(formats) - {"parquet"}):
+    """Columns of types that some of the formats of their files cannot hold yet."""
+    for name in sorted(set(formats)):
         for column in schema.columns:
             for kind in sorted(set(_not_held(column.type, name))):
                 yield f"column {column.name}: {kind} in {name.upper()} files"
 
 
+def old_format_problems(old: Schema, newest: Schema, formats: Iterable[str]) -> Iterator[str]:
+    """The same of files of an older schema: columns may be missing there, and of other types."""
+    names = {column.id: column.name for column in newest.columns}
+    columns = (replace(column, name=names[column.id]) for column in old.columns if column.id in names)
+    yield from format_problems(replace(old, columns=tuple(columns)), formats)
+
+
 def _not_held(column: ColumnType, name: str) -> Iterator[str]:
     """What of a type, or of its parts, files of a format do not hold; from ORC to Parquet nanoseconds go."""
-    if column.root in _ONLY_IN_PARQUET:
+    if _ONLY_IN.get(column.root, name) != name:
         yield column.root
-    elif column.is_nanos and name != "orc":
+    elif column.is_nanos and name == "avro":
         yield "timestamps of nanoseconds"
     else:
         for part in column.fields:
             yield from _not_held(part.type, name)
 
 
-_ONLY_IN_PARQUET = ("MULTISET", "VARIANT")
-"""Types that Java has not taught its other formats, either."""
+_ONLY_IN = {"MULTISET": "parquet", "VARIANT": "parquet", "VECTOR": "avro"}
+"""Types that Java has taught one format only."""
 
 
 def type_changes(old: Schema, newest: Schema) -> Iterator[str]:

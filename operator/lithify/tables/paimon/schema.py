@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lithify.rewriting.spec import MergeSpec, SequenceField
-from lithify.tables.paimon.types import RECORDS, ColumnType, Field, arrow_type
+from lithify.tables.paimon.types import LISTS, RECORDS, ColumnType, Field, arrow_type
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
@@ -126,7 +126,7 @@ def field_with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -
     """A field of a file whose parts have ids as well, which Java makes of its own and their depth in it."""
     if column.root in RECORDS:
         kind = pa.struct([field_with_ids(part.name, part.type, part.id) for part in column.fields])
-    elif column.root == "ARRAY":
+    elif column.root in LISTS:
         kind = pa.list_(_part_with_ids(column.fields[0], number, depth + 1))
     elif column.is_nested:
         kind = pa.map_(*(_part_with_ids(part, number, depth + 1) for part in column.fields))

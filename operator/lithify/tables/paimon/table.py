@@ -19,7 +19,7 @@ from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
-from lithify.tables.paimon.evolution import file_problems, format_problems, type_changes
+from lithify.tables.paimon.evolution import file_problems, format_problems, old_format_problems, type_changes
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
@@ -225,16 +225,14 @@ class PaimonTable:
         if problem is not None:
             raise UnsupportedTable(self.name, (problem,))
         listed = list(entries)
-        schema_ids = sorted({entry.file.schema_id for entry in listed})
+        stored: dict[int, set[str]] = {}
+        for entry in listed:
+            stored.setdefault(entry.file.schema_id, set()).add(format_of(entry.file.name))
         problems = [
             *(problem for entry in listed for problem in file_problems(entry, self.storage.reaches)),
             *(problem for entry in listed for problem in self._order_problems(entry.file)),
-            *format_problems(self.schema, self._formats(listed)),
-            *(
-                problem
-                for number in schema_ids
-                for problem in type_changes(self.schema_of(number), self.schema)
-            ),
+            *format_problems(self.schema, self._new_formats()),
+            *(problem for number in sorted(stored) for problem in self._old_problems(number, stored[number])),
         ]
         if problems:
             raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
@@ -243,11 +241,16 @@ class PaimonTable:
         if self.options.snapshot_ordering and file.source is None:
             yield f"data file {file.name}: nothing tells which snapshot its rows came with"
 
-    def _formats(self, entries: Iterable[Entry]) -> set[str]:
-        """The formats of some files and of those that will be written."""
+    def _old_problems(self, schema_id: int, formats: Iterable[str]) -> Iterator[str]:
+        """What of the files of a schema cannot be read as rows of the newest one."""
+        old = self.schema_of(schema_id)
+        yield from old_format_problems(old, self.schema, formats)
+        yield from type_changes(old, self.schema)
+
+    def _new_formats(self) -> set[str]:
+        """The formats of files that will be written."""
         options = self.options.files
-        written = {options.format, *(of_level.format for of_level in options.levels.values())}
-        return written | {format_of(entry.file.name) for entry in entries}
+        return {options.format, *(of_level.format for of_level in options.levels.values())}
 
     def index_problem(self, index_types: frozenset[str]) -> str | None:
         """Why a snapshot with such indexes cannot be compacted.

@@ -58,7 +58,9 @@ _OTHERS = {
     "BINARY": pa.binary(),
     "VARBINARY": pa.binary(),
 }
-NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT"})
+NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "VECTOR"})
+LISTS = frozenset({"ARRAY", "VECTOR"})
+"""Nested types that are lists in Arrow: Paimon does not hold a VECTOR's values against its length, either."""
 RECORDS = frozenset({"ROW", "VARIANT"})
 """Nested types whose parts have ids."""
 _MILLIS, _MICROS = 3, 6
@@ -68,7 +70,7 @@ _SIGN = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A part of a nested type: a field of a ROW, the element of an ARRAY, the key or value of a MAP."""
+    """A part of a nested type: a field of a ROW, an element of a list, the key or value of a MAP."""
 
     name: str
     type: ColumnType
@@ -78,7 +80,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type; `precision` is the length where it is one of strings or binaries, 0 without either.
+    """A type; `precision` is the length where it is one of strings, binaries or vectors, 0 without either.
 
     `fields` are the parts of a nested type. A MULTISET and a VARIANT have those that they are stored as.
     """
@@ -145,7 +147,7 @@ def _parse_object(written: Mapping[str, Any]) -> ColumnType:
         fields = tuple(
             Field(each["name"], parse_type(each["type"]), each["id"]) for each in written["fields"]
         )
-    elif root == "ARRAY":
+    elif root in LISTS:
         fields = (Field("element", parse_type(written["element"])),)
     elif root == "MAP":
         fields = (Field("key", _not_null(written["key"])), Field("value", parse_type(written["value"])))
@@ -153,7 +155,7 @@ def _parse_object(written: Mapping[str, Any]) -> ColumnType:
         fields = (Field("key", _not_null(written["element"])), Field("value", _COUNT))
     else:
         return ColumnType(f"{root} {dict(written)}", nullable=nullable)
-    return ColumnType(root, nullable=nullable, fields=fields)
+    return ColumnType(root, int(written.get("length", 0)), nullable=nullable, fields=fields)
 
 
 def _not_null(written: str | Mapping[str, Any]) -> ColumnType:
@@ -209,7 +211,7 @@ def _nested_arrow_type(column: ColumnType) -> pa.DataType:
     fields = [pa.field(part.name, arrow_type(part.type), part.type.nullable) for part in column.fields]
     if column.root in RECORDS:
         return pa.struct(fields)
-    return pa.list_(fields[0]) if column.root == "ARRAY" else pa.map_(*fields)
+    return pa.list_(fields[0]) if column.root in LISTS else pa.map_(*fields)
 
 
 def field_ids(column: ColumnType) -> Iterator[int]:

@@ -31,6 +31,7 @@ class Role(StrEnum):
     """What a column is used for."""
 
     VALUE = "value"
+    PART = "part"
     KEY = "key"
     SEQUENCE = "sequence"
     PARTITION = "partition"

@@ -20,7 +20,7 @@ from lithify.tables.paimon.formats.avro.container import as_array
 from lithify.tables.paimon.formats.avro.schema import KEY, VALUE, plain_schema
 from lithify.tables.paimon.formats.model import FileColumn
 from lithify.tables.paimon.nesting import nulls
-from lithify.tables.paimon.types import ColumnType, arrow_type
+from lithify.tables.paimon.types import LISTS, ColumnType, arrow_type
 
 _WIDE = 16
 
@@ -86,13 +86,15 @@ def _records(values: list[dict[str, Any] | None], kind: ColumnType) -> pa.Array:
 
 
 def _lists(values: list[list[Any] | None], kind: ColumnType) -> pa.Array:
-    """Lists as an ARRAY, and lists of records as a MAP."""
+    """Lists as an ARRAY or a VECTOR, and lists of records as a MAP."""
     wanted = arrow_type(kind)
     elements = list(chain.from_iterable(filter(None, values)))
     lengths = [0 if value is None else len(value) for value in values]
     offsets = pa.array(np.cumsum([0, *lengths], dtype=np.int32))
-    if kind.root == "ARRAY":
+    if kind.root in LISTS:
         parts = _column(elements, kind.fields[0].type)
+        if kind.root == "VECTOR" and parts.null_count:
+            raise pa.ArrowInvalid("there is a null in a VECTOR, for which Paimon has no room")
         return pa.ListArray.from_arrays(offsets, parts, type=wanted, mask=_nulls(values))
     keys, items = (
         _column([element[name] for element in elements], part.type)
