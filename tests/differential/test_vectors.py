@@ -1,7 +1,8 @@
-"""What Java does not say of vectors: their lengths, their nulls, and where they must not be."""
+"""What Java does not say of vectors: their lengths, their bits, and where they must not be."""
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,39 @@ def test_java_does_not_hold_vectors_against_their_length(
     run_inline(ours, full=True)
     expected = [[one] * 4, None, [], [one] * 200]
     assert vectors_of(oracle, ours) == vectors_of(oracle, java) == expected
+
+
+@pytest.mark.parametrize(
+    ("element", "form", "bits"),
+    [
+        ("FLOAT", "<I", [0x7F800001, 0xFFC12345, 0x80000000, 0x00000001]),
+        ("DOUBLE NOT NULL", "<Q", [0x7FF0000000000001, 0xFFF8000000012345, 1 << 63, 1]),
+    ],
+)
+def test_no_bit_of_an_element_changes(
+    oracle: Oracle, tmp_path: Path, element: str, form: str, bits: list[int]
+) -> None:
+    """NaN is one number to JSON, and many to IEEE 754: Java keeps them apart, and so do we."""
+    marks = [1234.5 + number for number in range(len(bits))]
+    kind = f"VECTOR<{element}, {len(bits)}>"
+    table = made(oracle, tmp_path, kind, [[1, marks], [2, None]], [[3, marks]])
+    forms = [struct.pack(form, number) for number in bits]
+    float_form = form.replace("I", "f").replace("Q", "d")
+    for stored in oracle.files(table):
+        file = without_checksum(stored.path)
+        content = file.read_bytes()
+        for mark, new in zip(marks, forms, strict=True):
+            assert content.count(struct.pack(float_form, mark)) == 1
+            content = content.replace(struct.pack(float_form, mark), new)
+        file.write_bytes(content)
+    java, ours = (copy_of(table, tmp_path / name) for name in ("java", "ours"))
+    oracle.compact(java)
+    run_inline(ours, full=True)
+    for compacted in (java, ours):
+        (stored,) = oracle.files(compacted)
+        content = Path(stored.path).read_bytes()
+        assert [content.count(new) for new in forms[:2]] == [2, 2]
+    assert oracle.read(ours) == oracle.read(java)
 
 
 def test_a_null_among_the_elements_ends_the_run(oracle: Oracle, tmp_path: Path) -> None:

@@ -49,13 +49,13 @@ def new_header(schema: Schema, codec: str) -> tuple[bytes, bytes]:
     """The bytes of a new file's header, and its marker."""
     sync = os.urandom(_SYNC_BYTES)
     metadata = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec.encode()}
-    pairs = [_long(len(key)) + key + _long(len(value)) + value for key, value in metadata.items()]
-    return MAGIC + _long(len(pairs)) + b"".join(pairs) + _long(0) + sync, sync
+    pairs = [as_long(len(key)) + key + as_long(len(value)) + value for key, value in metadata.items()]
+    return MAGIC + as_long(len(pairs)) + b"".join(pairs) + as_long(0) + sync, sync
 
 
 def block(rows: int, data: bytes, sync: bytes) -> bytes:
     """The bytes of a block of compressed rows."""
-    return _long(rows) + _long(len(data)) + data + sync
+    return as_long(rows) + as_long(len(data)) + data + sync
 
 
 def read_header(source: pa.NativeFile) -> Header:
@@ -126,7 +126,7 @@ def compress(codec: str, data: bytes, zstd_level: int) -> bytes:
 
 def as_array(rows: int, data: bytes) -> bytes:
     """The rows of a block as Avro writes an array of records, which one call decodes."""
-    return (_long(rows) + data + _long(0)) if rows else _long(0)
+    return (as_long(rows) + data + as_long(0)) if rows else as_long(0)
 
 
 class _Stream:
@@ -153,7 +153,7 @@ class _Stream:
                 return (value >> 1) ^ -(value & 1)
 
 
-def _long(value: int) -> bytes:
+def as_long(value: int) -> bytes:
     """A whole number as Avro writes it, which is never negative here."""
     number, parts = value << 1, bytearray()
     while number > 0x7F:
