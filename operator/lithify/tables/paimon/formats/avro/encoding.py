@@ -59,6 +59,9 @@ def _records(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> Cells:
 def _joined(cells: Sequence[Cells]) -> Cells:
     """Values of several kinds, one of each kind after the other."""
     lengths: Lengths = np.sum(np.stack([cell.lengths for cell in cells]), axis=0, dtype=np.int64)
+    if len(lengths) and all((cell.lengths == cell.lengths[0]).all() for cell in cells):
+        # Values of the same number of bytes stand in columns, no places need to be computed.
+        return Cells(np.hstack([cell.data.reshape(len(lengths), -1) for cell in cells]).ravel(), lengths)
     data = np.empty(int(lengths.sum()), dtype=np.uint8)
     places = np.cumsum(lengths) - lengths
     for cell in cells:
