@@ -404,7 +404,12 @@ FORMATS = [
         "avro: vectors",
         values={f"c{number}": kind for number, kind in enumerate(VECTORS)},
         rows=60,
-        options={"file.format": "avro", "metadata.stats-mode": "full"},
+        options={
+            "file.format": "avro",
+            "metadata.stats-mode": "full",
+            "vector-field": "c0",  # which means nothing once a table is there
+            "field.c0.vector-dim": "3",
+        },
     ),
     Shape(
         "avro: vectors, in no statistics and thin files",

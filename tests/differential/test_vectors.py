@@ -113,7 +113,6 @@ REFUSED: dict[str, tuple[dict[str, str], list[str], dict[str, str], str]] = {
     "in a ROW": ({"v": "ROW<a VECTOR<FLOAT, 2>>"}, [], {}, "v = VECTOR as part"),
     "in an ARRAY": ({"v": "ARRAY<VECTOR<FLOAT, 2> NOT NULL>"}, [], {}, "v = VECTOR NOT NULL as part"),
     "in a MAP": ({"v": "MAP<STRING, VECTOR<FLOAT, 2>>"}, [], {}, "v = VECTOR as part"),
-    "named as a vector": ({"v": "VECTOR<FLOAT, 2>"}, [], {"vector-field": "v"}, "option vector-field = v"),
     "files of a level are Parquet": (
         {"v": "VECTOR<FLOAT, 2>"},
         [],

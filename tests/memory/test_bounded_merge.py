@@ -37,6 +37,7 @@ class Case:
             a reader divide: Java ends a page after 100 rows at the earliest, whatever their width.
         options: options of the table.
         nested: how many numbers there are in an array within a row, instead of the second text.
+        variant: how many numbers there are in an object of a VARIANT, instead of the second text.
     """
 
     name: str
@@ -48,13 +49,19 @@ class Case:
     allowed: int
     options: Mapping[str, str] = field(default_factory=dict)
     nested: int = 0
+    variant: int = 0
 
     def columns(self) -> dict[str, tuple[str, dict[str, Any]]]:
         """Types and values of the columns beside the key."""
         text: dict[str, Any] = {"kind": "random", "min": self.text, "max": self.text}
+        number: dict[str, Any] = {"kind": "random", "max": 1 << 40}
+        if self.variant:
+            return {
+                "a": ("STRING", text),
+                "b": ("VARIANT", {"kind": "nested", "items": self.variant, "of": number}),
+            }
         if not self.nested:
             return {"a": ("STRING", text), "b": ("STRING", text)}
-        number: dict[str, Any] = {"kind": "random", "max": 1 << 40}
         numbers: dict[str, Any] = {"kind": "nested", "items": self.nested, "of": number}
         return {"a": ("STRING", text), "b": ("ROW<x ARRAY<BIGINT>>", {"kind": "nested", "of": numbers})}
 
@@ -66,6 +73,11 @@ CASES = [
     ),
     Case("500 runs", 1_150_000, 500, text=150, budget=20 * MIB, headroom=512 * MIB, allowed=80 * MIB),
     Case("rows of 1 MiB", 800, 6, text=MIB // 2, budget=32 * MIB, headroom=1024 * MIB, allowed=320 * MIB),
+    Case(
+        *("shredded variants", 240_000, 2, 450, 6 * MIB, 512 * MIB, 50 * MIB),
+        options={"variant.inferShreddingSchema": "true"},
+        variant=10,
+    ),
     Case(
         *("ORC", 500_000, 6, 150, 10 * MIB, 2048 * MIB, 80 * MIB), options={"file.format": "orc"}, nested=30
     ),

@@ -8,11 +8,14 @@ import org.apache.paimon.data.Decimal;
 import org.apache.paimon.data.GenericArray;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.data.Timestamp;
+import org.apache.paimon.data.variant.GenericVariant;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.DataTypeRoot;
+import org.apache.paimon.types.DataTypes;
 import org.apache.paimon.types.DecimalType;
 import org.apache.paimon.types.RowType;
+import org.apache.paimon.types.VariantType;
 import org.apache.paimon.types.VectorType;
 
 import java.math.BigDecimal;
@@ -21,6 +24,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.LongFunction;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -89,6 +93,12 @@ interface Cell {
             List<Cell> parts = record.getFieldTypes().stream().map(part -> of(part, of)).toList();
             return (random, key, row) -> GenericRow.of(
                     parts.stream().map(part -> part.next(random, key, row)).toArray());
+        }
+        if (type instanceof VariantType) {
+            Cell part = of(DataTypes.BIGINT(), of);
+            return (random, key, row) -> GenericVariant.fromJson(IntStream.range(0, items)
+                    .mapToObj(at -> "\"f%d\":%s".formatted(at, part.next(random, key, row)))
+                    .collect(Collectors.joining(",", "{", "}")));
         }
         throw new UnsupportedOperationException("The oracle cannot generate a nested " + type);
     }
