@@ -196,6 +196,7 @@ class _Merge:
             task.storage,
             task.keys,
             share=task.budget.reading // 2 // max(1, most),
+            options=task.target.options.parquet.variants,
         )
         return [[FileRun(run, reading) for run in section] for section in task.sections]
 

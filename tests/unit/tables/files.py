@@ -60,11 +60,16 @@ def input_file(folder: Path, meta: FileMeta, *, run: int = 0, is_inside: bool = 
 
 
 def reading(
-    files: Sequence[InputFile], schemas: Sequence[Schema], plain: Sequence[str], keys: KeyRange = EVERYTHING
+    files: Sequence[InputFile],
+    schemas: Sequence[Schema],
+    plain: Sequence[str],
+    keys: KeyRange = EVERYTHING,
+    shredding: dict[str, str] | None = None,
 ) -> Reading:
-    """How the files are read; the last of the schemas is the newest."""
+    """How the files are read; the last of the schemas is the newest, `shredding` are options of new files."""
+    options = read_options(shredding or {}).files.parquet.variants
     by_id = {schema.id: schema for schema in schemas if schema.id in {file.schema_id for file in files}}
-    return Reading(files, by_id, schemas[-1], plain, local_storage(), keys)
+    return Reading(files, by_id, schemas[-1], plain, local_storage(), keys, options=options)
 
 
 def read(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,24 @@ from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
 from lithify.tables.paimon.option_reader import OptionReader
+from lithify.tables.paimon.reader import FileRun
 from lithify.tables.paimon.types import ColumnType, Field, arrow_type, parse_type
 from lithify.tables.paimon.variants.binary import spans_of
+from lithify.tables.paimon.variants.columns import in_form, merged_form
 from lithify.tables.paimon.variants.encoding import Malformed, kinds_of
 from lithify.tables.paimon.variants.inference import InferenceOptions, inferred
 from lithify.tables.paimon.variants.joining import joined
-from lithify.tables.paimon.variants.options import read_variant_options
+from lithify.tables.paimon.variants.options import VariantOptions, read_variant_options
 from lithify.tables.paimon.variants.scalars import as_column, as_variants
 from lithify.tables.paimon.variants.shape import simple_types, stored_type
 from lithify.tables.paimon.variants.shredding import shredded
 from support.properties import examples
-from unit.tables.files import input_file, open_file, read, table_of, write
+from unit.tables.files import input_file, open_file, read, reading, table_of, write
 from unit.tables.manifests import schema
 
 PROPERTY = settings(max_examples=examples(60), deadline=None)
 WHOLE = arrow_type(parse_type("VARIANT"))
+INFER = {"variant.inferShreddingSchema": "true"}
 NO_KEYS = b"\x01\x00\x00"
 ONE_KEY = b"\x01\x01\x00\x01a"
 NAMES = st.sampled_from(["a", "b", "ab", "", "é", "\ue000", "\U00010000", "long" * 80])
@@ -322,20 +326,123 @@ def test_a_given_type_comes_before_inference() -> None:
 def test_files_are_read_and_read_back(tmp_path: Path) -> None:
     """The first rows of a file decide for all of its row groups."""
     table = schema([("id", "INT NOT NULL"), ("v", "VARIANT")], ["id"])
-    options = {"variant.inferShreddingSchema": "true"}
     documents = [{"a": 1, "b": "x"}, ..., {"a": "other", "c": [1, None]}, [{"b": "y"}]]
     variants = column(documents).to_pylist()
     rows = [{"id": number, "v": variant} for number, variant in enumerate(variants)]
     groups = [rows[:2], rows[2:]]
-    meta = write(tmp_path, table, groups, options)
+    meta = write(tmp_path, table, groups, INFER)
     stored = pq.read_schema(f"{tmp_path}/{meta.name}").field("v").type
     assert [field.name for field in stored.field("typed_value").type] == ["a", "b"]
     found = read([input_file(tmp_path, meta)], [table])
     assert said(pa.array([row["v"] for row in found], WHOLE)) == documents
-    file = open_file(tmp_path / "back", table, options)
+    file = open_file(tmp_path / "back", table, INFER)
     for group in groups:
         file.write(table_of(table, group))
     back = pa.concat_tables(file.read_back())
     assert back.schema == table.rows_schema()
     assert said(back.column("v").combine_chunks()) == documents
     file.abort()
+
+
+def form(kind: pa.DataType) -> list[str]:
+    """The columns of the fields of objects that a form has."""
+    return kind.field("typed_value").type.names if "typed_value" in kind.names else []
+
+
+def variants_of(*files: Sequence[Any]) -> list[list[dict[str, Any]]]:
+    """Rows of a group for each file."""
+    return [
+        [{"id": 100 * number + at, "v": each} for at, each in enumerate(column(documents).to_pylist())]
+        for number, documents in enumerate(files)
+    ]
+
+
+LARGE = [{"a": number, "b": "x" * number} for number in range(50)]
+SMALL = [{"a": "text", "c": [1]}, ..., [1, 2]]
+TABLE = schema([("id", "INT NOT NULL"), ("v", "VARIANT")], ["id"])
+GIVEN = {
+    "variant.shreddingSchema": json.dumps(
+        {
+            "type": "ROW",
+            "fields": [
+                {
+                    "id": 0,
+                    "name": "v",
+                    "type": {"type": "ROW", "fields": [{"id": 0, "name": "c", "type": "STRING"}]},
+                }
+            ],
+        }
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "fields"),
+    [
+        pytest.param({}, None, id="not shredded"),
+        pytest.param(INFER, ["a", "b"], id="as in the largest file"),
+        pytest.param(GIVEN, ["c"], id="as given"),
+    ],
+)
+def test_in_which_form_variants_are_merged(
+    tmp_path: Path, options: dict[str, str], fields: list[str] | None
+) -> None:
+    """Those of files that store them otherwise are brought into it."""
+    groups = variants_of(SMALL, LARGE, [{"a": 1}])
+    metas = [
+        write(tmp_path / str(number), TABLE, [rows], {} if number == 2 else INFER)
+        for number, rows in enumerate(groups)
+    ]
+    files = [input_file(tmp_path / str(number), meta) for number, meta in enumerate(metas)]
+    how = reading(files, [TABLE], ["id"], shredding=options)
+    kind = how.schema.field("v").type
+    assert form(kind) == (fields or [])
+    pieces = [piece.rows for piece in FileRun(files, how).pieces(1 << 20)]
+    whole = [in_form(rows.column("v"), WHOLE) for rows in pieces]
+    assert said(pa.concat_arrays(whole)) == [*SMALL, *LARGE, {"a": 1}]
+
+
+def test_files_from_before_the_column_have_nulls_in_its_form(tmp_path: Path) -> None:
+    old = schema([("id", "INT NOT NULL")], ["id"])
+    new = replace(TABLE, id=1)
+    metas = [
+        write(tmp_path / "old", old, [[{"id": 1}]], INFER),
+        write(tmp_path / "new", new, variants_of(LARGE), INFER),
+    ]
+    files = [input_file(tmp_path / name, meta) for name, meta in zip(("old", "new"), metas, strict=True)]
+    how = reading(files, [old, new], ["id"], shredding=INFER)
+    first, second = (piece.rows for piece in FileRun(files, how).pieces(1 << 20))
+    assert form(first.schema.field("v").type) == ["a", "b"]
+    assert (first.column("v").null_count, second.column("v").null_count) == (1, 0)
+
+
+def test_shredded_rows_are_written_and_read_back(tmp_path: Path) -> None:
+    """Whether the first rows of the file ask for what they come in, or for something else."""
+    variants = column([*LARGE, *SMALL])
+    shapes = [stored_type(simple, nullable=True) for simple in (infer(column(LARGE)), object_of(c="STRING"))]
+    for form_number, kind in enumerate([WHOLE, *map(arrow_type, shapes)]):
+        rows = table_of(TABLE, variants_of([*LARGE, *SMALL])[0])
+        rows = rows.set_column(1, pa.field("v", kind), in_form(variants, kind))
+        for number, options in enumerate((INFER, GIVEN, {})):
+            file = open_file(tmp_path / f"{form_number}-{number}", TABLE, options)
+            file.write(rows)
+            back = pa.concat_tables(file.read_back())
+            assert back.schema == rows.schema
+            assert said(in_form(back.column("v").combine_chunks(), WHOLE)) == [*LARGE, *SMALL]
+            file.abort()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param(pa.timestamp("us"), id="timestamps"),
+        pytest.param(pa.binary(), id="binaries"),
+        pytest.param(pa.struct({"a": pa.int32()}), id="fields without a value"),
+        pytest.param(pa.list_(pa.struct({"typed_value": pa.int32()})), id="elements without a value"),
+    ],
+)
+def test_forms_of_others_are_not_kept(typed: pa.DataType) -> None:
+    metadata = pa.field("metadata", pa.binary(), False)
+    kind = pa.struct([metadata, pa.field("value", pa.binary()), pa.field("typed_value", typed)])
+    options = VariantOptions({}, InferenceOptions())
+    assert merged_form("v", parse_type("VARIANT"), options, kind) is None

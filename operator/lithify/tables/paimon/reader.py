@@ -22,6 +22,8 @@ from lithify.tables.paimon.nesting import nulls
 from lithify.tables.paimon.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
 from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.types import field_ids
+from lithify.tables.paimon.variants.columns import merged_form
+from lithify.tables.paimon.variants.options import NOT_SHREDDED, VariantOptions
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
@@ -40,6 +42,7 @@ class Reading:
         storage: access to the files.
         keys: rows outside this range may be left out.
         share: bytes that may be fetched in advance for one run, where every fetch is a request.
+        options: what the table says of shredding VARIANT columns.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Reading:
         storage: Storage,
         keys: KeyRange = EVERYTHING,
         share: int = 0,
+        options: VariantOptions = NOT_SHREDDED,
     ) -> None:
         self.readers = Readers(storage, share, len(newest.columns))
         self._keys = keys
@@ -58,19 +62,26 @@ class Reading:
         self._stored = {number: _stored_columns(schema, newest) for number, schema in schemas.items()}
         self._casts = {number: _casts(columns, newest) for number, columns in self._stored.items()}
         self._fields = frozenset(each for column in newest.columns for each in field_ids(column.type))
-        self.schema = newest.rows_schema(self._dictionaries(files) - set(plain))
+        self._variants = self._forms(files, options)
+        self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
 
     def columns_of(self, file: InputFile) -> list[FileColumn | None]:
         """The column of the file that each column of the rows is read from; None where it is missing."""
         pairs = zip(self._stored[file.schema_id], self.schema, strict=True)
         return [
-            column and replace(column, as_dictionary=pa.types.is_dictionary(field.type))
+            column
+            and replace(
+                column,
+                as_dictionary=pa.types.is_dictionary(field.type),
+                variants=self._variants.get(field.name),
+            )
             for column, field in pairs
         ]
 
     def casts_of(self, file: InputFile) -> Sequence[Cast | None]:
         """What turns each column of the file into that of the rows."""
-        return self._casts[file.schema_id]
+        pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
+        return [None if field.name in self._variants else cast for cast, field in pairs]
 
     def wanted(self, file: InputFile, piece_bytes: int) -> Wanted:
         """What is read of a file."""
@@ -84,6 +95,24 @@ class Reading:
             instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
             fields=self._fields,
         )
+
+    def _forms(self, files: Sequence[InputFile], options: VariantOptions) -> dict[str, pa.DataType]:
+        """In which form VARIANT columns are that are not whole: that of the largest file, if any."""
+        forms = {}
+        for position, column in enumerate(self._newest.columns):
+            if column.type.root == "VARIANT":
+                stored = self._largest_stored(files, position) if options.inference else None
+                forms[column.name] = merged_form(column.name, column.type, options, stored)
+        return {name: form for name, form in forms.items() if form is not None}
+
+    def _largest_stored(self, files: Sequence[InputFile], position: int) -> pa.DataType | None:
+        """The type of a column in the largest file that has it."""
+        found = ((file, self._stored[file.schema_id][position]) for file in files)
+        having = [(file.size, file.path, column.name) for file, column in found if column is not None]
+        if not having:
+            return None
+        _, path, name = max(having)
+        return self.readers.of(path).stored_type(path, name)
 
     def _dictionaries(self, files: Sequence[InputFile]) -> set[str]:
         """Text columns that repeat themselves in all files: merging their codes is several times faster."""

@@ -80,12 +80,16 @@ class Schema:
         """Types of the partition columns."""
         return tuple(self.column(name).type for name in self.partition_keys)
 
-    def rows_schema(self, dictionaries: Container[str] = ()) -> pa.Schema:
+    def rows_schema(
+        self, dictionaries: Container[str] = (), variants: Mapping[str, pa.DataType] | None = None
+    ) -> pa.Schema:
         """What the merge works on: the value columns, then sequence number and row kind.
 
-        Columns named in `dictionaries` are dictionary-encoded.
+        Columns named in `dictionaries` are dictionary-encoded; `variants` says in which form VARIANT columns
+        are that are not whole.
         """
         values = [_encoded(_field(column.name, column.type), dictionaries) for column in self.columns]
+        values = [field.with_type((variants or {}).get(field.name, field.type)) for field in values]
         return pa.schema([*values, *_system_fields()])
 
     def file_schema(self, *, thin: bool) -> pa.Schema:

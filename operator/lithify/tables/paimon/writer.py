@@ -26,6 +26,7 @@ from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_COL
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import ColumnType, Raw, raw_of_parts
+from lithify.tables.paimon.variants.joining import is_shredded
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +201,9 @@ class KeyValueFile:
 
 
 def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
-    """The field of a column that may come as a dictionary; parts of nested ones keep their ids."""
-    return field.with_type(column.type) if pa.types.is_dictionary(column.type) else field
+    """The field of a column that may come as a dictionary or shredded; parts of others keep their ids."""
+    comes_otherwise = pa.types.is_dictionary(column.type) or is_shredded(column.type)
+    return field.with_type(column.type) if comes_otherwise and field.type != column.type else field
 
 
 class _Summary:

@@ -49,11 +49,13 @@ class FileColumn:
         name: what the file calls it.
         type: its type in the schema that the file was written with.
         as_dictionary: whether it is to be read dictionary-encoded.
+        variants: the form in which its VARIANTs are wanted, None for whole ones.
     """
 
     name: str
     type: ColumnType
     as_dictionary: bool = False
+    variants: pa.DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,10 @@ class FormatReader(Protocol):
 
     def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
         """Columns of text that repeat themselves in all of these files and can be read as dictionaries."""
+        ...
+
+    def stored_type(self, path: str, column: str) -> pa.DataType | None:
+        """The type that a file has for a column, which may be another than is declared; None if it is not."""
         ...
 
     def holds_deletes(self, path: str) -> bool:

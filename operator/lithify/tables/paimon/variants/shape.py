@@ -13,14 +13,16 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lithify.tables.paimon.types import UNBOUNDED, ColumnType, Field, parse_type
+from lithify.tables.paimon.types import UNBOUNDED, ColumnType, Field, arrow_type, parse_type
 
 METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
 
-_SCALARS = frozenset(
-    {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "STRING"}
-)
-"""What Java shreds variants into, besides objects and arrays."""
+_SCALARS = {
+    name: ColumnType(name)
+    for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR")
+}
+"""What Java shreds variants into, besides objects, arrays and decimals."""
+_VARIANT = parse_type("VARIANT")
 _BYTES = ColumnType("VARBINARY", UNBOUNDED)
 
 
@@ -54,6 +56,30 @@ def _row(fields: Iterator[Field], *, nullable: bool) -> ColumnType:
     return ColumnType("ROW", nullable=nullable, fields=tuple(fields))
 
 
+def is_canonical(stored: pa.StructType) -> bool:
+    """Whether a file stores a column as it would be stored here."""
+    simple = _simple(stored)
+    return simple is not None and arrow_type(stored_type(simple, nullable=True)) == stored
+
+
+def _simple(stored: pa.DataType) -> ColumnType | None:
+    """The simple type that a stored one comes from, None for others."""
+    if not pa.types.is_struct(stored) or VALUE not in stored.names:
+        return None
+    if TYPED not in stored.names:
+        return _VARIANT
+    typed = stored.field(TYPED).type
+    if pa.types.is_struct(typed):
+        fields = [(field.name, _simple(field.type)) for field in typed]
+        return ColumnType("ROW", fields=tuple(Field(name, kind) for name, kind in fields if kind))
+    if pa.types.is_list(typed):
+        element = _simple(typed.value_type)
+        return element and ColumnType("ARRAY", fields=(Field("element", element),))
+    if pa.types.is_decimal128(typed):
+        return ColumnType("DECIMAL", typed.precision, typed.scale)
+    return next((simple for simple in _SCALARS.values() if arrow_type(simple) == typed), None)
+
+
 def fields_alike(kind: pa.StructType) -> list[list[int]]:
     """The numbers of the fields of each type: what is done to many at once costs as much as one does."""
     groups: dict[pa.DataType, list[int]] = {}
@@ -85,5 +111,5 @@ def _check(simple: ColumnType) -> None:
             raise ValueError("a ROW in it has no fields")
         for part in simple.fields:
             _check(part.type)
-    elif simple.root != "VARIANT" and simple.root not in _SCALARS:
+    elif simple.root not in (*_SCALARS, "DECIMAL", "VARIANT"):
         raise ValueError(f"variants are not shredded into columns of type {simple.root}")

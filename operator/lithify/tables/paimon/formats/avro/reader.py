@@ -64,6 +64,11 @@ class AvroReader:
         del paths
         return frozenset()
 
+    def stored_type(self, path: str, column: str) -> pa.DataType | None:
+        """No type is stored otherwise than declared."""
+        del path, column
+        return None
+
     def holds_deletes(self, path: str) -> bool:
         """Whether any row of a file retracts its key, for which all rows are read."""
         kinds = [FileColumn(VALUE_KIND, SYSTEM_COLUMNS[VALUE_KIND])]

@@ -67,6 +67,11 @@ class OrcReader:
         del paths
         return frozenset()
 
+    def stored_type(self, path: str, column: str) -> pa.DataType | None:
+        """No type is stored otherwise than declared."""
+        del path, column
+        return None
+
     def holds_deletes(self, path: str) -> bool:
         """Whether any row of a file retracts its key: by the statistics, else by the column."""
         kinds = self.footers.of(path).columns.get(VALUE_KIND)

@@ -16,7 +16,8 @@ from lithify.rewriting.order import EPOCH_DAY, INSTANT, instants, timestamps_as_
 from lithify.tables.paimon.formats.model import FileColumn
 from lithify.tables.paimon.nesting import rebuilt
 from lithify.tables.paimon.types import arrow_type
-from lithify.tables.paimon.variants.joining import is_shredded, joined
+from lithify.tables.paimon.variants.columns import in_form
+from lithify.tables.paimon.variants.joining import is_shredded
 
 _PER_SECOND = {"ms": 10**3, "us": 10**6}
 _DAY_SECONDS = 86_400
@@ -72,11 +73,16 @@ def as_declared(batch: pa.RecordBatch, columns: Sequence[FileColumn]) -> pa.Reco
     Raises:
         pa.ArrowInvalid: a value is none of the declared type.
     """
-    arrays = [
-        values if column.as_dictionary else stored_as(values, arrow_type(column.type))
-        for values, column in zip(batch.columns, columns, strict=True)
-    ]
+    arrays = [_wanted(*each) for each in zip(batch.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _wanted(values: pa.Array, column: FileColumn) -> pa.Array:
+    if column.as_dictionary:
+        return values
+    if column.variants is not None:
+        return in_form(values, column.variants)
+    return stored_as(values, arrow_type(column.type))
 
 
 def stored_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -84,7 +90,7 @@ def stored_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if values.type == kind:
         return values
     if is_shredded(values.type) and not is_shredded(kind):
-        return joined(values, kind)
+        return in_form(values, kind)
     if pa.types.is_nested(kind):
         return rebuilt(values, kind, stored_as)
     if values.type.equals(INSTANT) and pa.types.is_timestamp(kind):

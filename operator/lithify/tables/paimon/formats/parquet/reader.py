@@ -46,6 +46,11 @@ class ParquetReader:
         """Columns that every file stores with a small dictionary (or does not have)."""
         return self.footers.columns_with_dictionary(paths)
 
+    def stored_type(self, path: str, column: str) -> pa.DataType | None:
+        """The type of a column as Parquet says it."""
+        schema = self.footers.of(path).schema.to_arrow_schema()
+        return schema.field(column).type if column in schema.names else None
+
     def holds_deletes(self, path: str) -> bool:
         """Whether any row of a file retracts its key."""
         return self.footers.holds_deletes(path)

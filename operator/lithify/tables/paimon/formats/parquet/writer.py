@@ -22,7 +22,7 @@ from lithify.tables.paimon.formats.parquet.statistics import footer_stats
 from lithify.tables.paimon.formats.parquet.thrift import with_footer
 from lithify.tables.paimon.statistics import ColumnStats
 from lithify.tables.paimon.types import ColumnType
-from lithify.tables.paimon.variants.columns import VariantColumns, whole
+from lithify.tables.paimon.variants.columns import VariantColumns
 
 _CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
 """Paimon's names of codecs that PyArrow calls differently."""
@@ -64,7 +64,7 @@ class ParquetWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
-        rows = self._variants.shredded(rows)
+        rows = self._variants.in_file(rows)
         is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
         leaves = list(leaves_of_rows(rows)) if is_looked_at else []
         if self._writer is None:
@@ -102,7 +102,10 @@ class ParquetWriter:
         parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
         for number in range(parquet.num_row_groups):
             rows = parquet.read_row_group(number, columns=names, use_threads=False)
-            columns = [whole(rows.column(field.name), field.type) for field in rows_schema]
+            columns = [
+                self._variants.read_back(field.name, rows.column(field.name), field.type)
+                for field in rows_schema
+            ]
             yield pa.table(columns, names).cast(rows_schema)
 
     def abort(self) -> None:
