@@ -22,12 +22,12 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pyarrow as pa
 
-from bench.table import RUNS, make
+from bench.table import LAYOUTS, RUNS, make
 from oracle.client import Oracle, Table
 from support.runs import run_inline
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+BEGIN, END = "<!-- figures of {} -->", "<!-- end of figures of {} -->"
 JVM = ["-XX:ActiveProcessorCount=1", "-XX:+UseSerialGC"]
 SCANS = 5
 
@@ -57,7 +57,8 @@ class Side:
 
 def main() -> None:
     parser = ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--table", choices=LAYOUTS, default="orders")
+    parser.add_argument("--rows", type=int, help="other than the table usually has")
     parser.add_argument("--warmups", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
@@ -67,12 +68,14 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="lithify-bench-") as folder,
         Oracle.start(heap="6g", jvm_args=JVM) as oracle,
     ):
-        print(f"writing {given.rows:,} rows in {RUNS} runs", file=sys.stderr)
-        original = make(oracle, Path(folder) / "original", given.rows)
+        layout = LAYOUTS[given.table]
+        rows = given.rows or layout.rows
+        print(f"writing {rows:,} rows in {RUNS} runs", file=sys.stderr)
+        original = make(oracle, Path(folder) / "original", layout, rows)
         figures = _measure(oracle, original, Path(folder), given.warmups, given.repeats)
     print(figures)
     if given.write:
-        _write(figures)
+        _write(given.table, figures)
 
 
 def _pin_to_one_core() -> None:
@@ -150,14 +153,13 @@ def _figures(java: Side, ours: Side, rows: int, size: int, peak: int) -> str:
         ("peak memory of the process", "", f"{peak / (1 << 20):,.0f} MiB", ""),
     ]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{rows:,} rows in {RUNS} runs of 10 columns become {ours.rows:,} rows.\n\n{table}"
+    return f"{rows:,} rows in {RUNS} runs become {ours.rows:,} rows.\n\n{table}"
 
 
-def _write(figures: str) -> None:
-    page = PAGE.read_text()
-    head, rest = page.split(BEGIN)
-    tail = rest.split(END)[1]
-    PAGE.write_text(f"{head}{BEGIN}\n{figures}\n{END}{tail}")
+def _write(name: str, figures: str) -> None:
+    begin, end = BEGIN.format(name), END.format(name)
+    head, rest = PAGE.read_text().split(begin)
+    PAGE.write_text(f"{head}{begin}\n{figures}\n{end}{rest.split(end)[1]}")
 
 
 if __name__ == "__main__":
