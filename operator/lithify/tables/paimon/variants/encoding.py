@@ -143,7 +143,7 @@ def _members(owners: Spans, is_large: Ints, width: Ints, id_width: Ints) -> Memb
         Malformed: something lies outside.
     """
     data, count_width = owners.data, np.where(is_large == 1, 4, 1)
-    counts = unsigned(data, owners.starts + 1, count_width)
+    counts = unsigned(data, _inside(owners.starts + 1, count_width, owners.ends), count_width)
     ids_at = owners.starts + 1 + count_width
     offsets_at = ids_at + counts * id_width
     width = width + 1

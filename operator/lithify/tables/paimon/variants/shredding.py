@@ -30,6 +30,7 @@ from lithify.tables.paimon.variants.encoding import (
     fields_of,
     kinds_of,
     objects_of,
+    sizes_at,
 )
 from lithify.tables.paimon.variants.keys import Keys
 from lithify.tables.paimon.variants.scalars import as_column
@@ -60,6 +61,7 @@ def nodes_of(column: pa.StructArray) -> Nodes:
     values = spans_of(column.field(VALUE))
     if not values.are_there.all():
         raise Malformed("a row has no value")
+    values = Spans(values.data, values.starts, sizes_at(values.data, values.starts, values.ends))
     return Nodes(values, np.arange(len(column)), Keys(column.field(METADATA)))
 
 
