@@ -11,7 +11,7 @@ from hypothesis import settings
 from building import spark_classes
 from oracle.client import Oracle
 
-pytest.register_assert_rewrite("differential.rounds", "fuzz.playing")
+pytest.register_assert_rewrite("differential.rounds", "fuzz.memory", "fuzz.playing")
 pytest_plugins = ["cluster.fixtures", "cluster.node_fixtures", "objectstore.fixtures"]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import pairwise, zip_longest
 
 import pyarrow.parquet as pq
@@ -19,11 +21,18 @@ FLOATS = {text: float(text) for text in ("-Infinity", "Infinity", "-0.0")}
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A table before and after a round."""
+    """A table before and after a round.
+
+    Attributes:
+        target: the size that files should have.
+        key: the types of the key columns, where keys are not ordered as their JSON is.
+    """
 
     table: Table
     before: list[DataFile]
     after: list[DataFile]
+    target: int = TARGET
+    key: Sequence[str] = ()
 
     @property
     def removed(self) -> set[str]:
@@ -39,32 +48,49 @@ class Round:
     @property
     def added(self) -> list[DataFile]:
         """New files, by bucket and key."""
-        return [file for file in in_order(self.after) if file.name not in names(self.before)]
+        return [file for file in in_order(self) if file.name not in names(self.before)]
 
 
 def names(files: list[DataFile]) -> set[str]:
     return {file.name for file in files}
 
 
-def in_order(files: list[DataFile]) -> list[DataFile]:
+def in_order(round_: Round) -> list[DataFile]:
+    """The files after a round, by bucket and key."""
+
     def place_and_key(file: DataFile) -> tuple[object, ...]:
-        key = [FLOATS.get(part, part) if isinstance(part, str) else part for part in file.min_key]
+        key = [ordered(*each) for each in zip_longest(file.min_key, round_.key, fillvalue="")]
         return str(file.partition), file.bucket, file.level, key
 
-    return sorted(files, key=place_and_key)
+    return sorted(round_.after, key=place_and_key)
+
+
+def ordered(part: object, kind: str) -> object:
+    """A part of a key as something that is ordered like it."""
+    if not isinstance(part, str):
+        return part
+    if kind.startswith("DECIMAL"):
+        return Decimal(part)
+    return b64decode(part) if kind.startswith(("B", "VARB")) else FLOATS.get(part, part)
 
 
 def assert_rounds_agree(oracle: Oracle, ours: Round, java: Round) -> None:
-    """The same files are rewritten, moved and made, with the same rows in them and the same metadata."""
+    """The same files are rewritten, moved and made, with the same rows in them and the same metadata.
+
+    Java looks at the size of a file after every 1,000 rows only, so ours end elsewhere where files are
+    to be as small as that.
+    """
+    is_plain = ours.target >= TARGET
     assert ours.removed == java.removed
     assert ours.upgraded == java.upgraded
     assert contents(oracle, ours) == contents(oracle, java)
     for of_ours, of_java in zip(groups(ours), groups(java), strict=True):
         assert outline(of_ours) == outline(of_java)
-        assert abs(len(of_ours) - len(of_java)) <= 1
-        assert not any(is_small(a) and is_small(b) for a, b in pairwise(of_ours))
-    for mine, theirs in zip(ours.added, java.added, strict=True):
-        assert metadata(mine) == metadata(theirs, like=mine)
+        assert not is_plain or abs(len(of_ours) - len(of_java)) <= 1
+        assert not any(is_small(a, ours.target) and is_small(b, ours.target) for a, b in pairwise(of_ours))
+    if is_plain or len(ours.added) == len(java.added):
+        for mine, theirs in zip(ours.added, java.added, strict=True):
+            assert metadata(mine) == metadata(theirs, like=mine)
     assert stored_columns(ours) == stored_columns(java)
 
 
@@ -82,7 +108,7 @@ def stored_columns(round_: Round) -> set[str]:
 
     Java marks the entries of a map with an old annotation that readers need not know, and PyArrow does not.
     """
-    paths = (file.path for file in round_.added if file.name.endswith(".parquet"))
+    paths = (file.path.removeprefix("file:") for file in round_.added if file.name.endswith(".parquet"))
     schemas = (str(pq.read_metadata(path).schema) for path in paths)
     return {schema.partition("schema {")[2].replace("key_value (Map) {", "key_value {") for schema in schemas}
 
@@ -91,7 +117,7 @@ def groups(round_: Round) -> Iterator[list[DataFile]]:
     """New files that are neighbours: of one bucket and level, with no older file between them."""
     fresh = names(round_.added)
     group: list[DataFile] = []
-    for file in in_order(round_.after):
+    for file in in_order(round_):
         belongs = group and place(file) == place(group[-1])
         if group and not (belongs and file.name in fresh):
             yield group
@@ -119,8 +145,8 @@ def outline(group: list[DataFile]) -> tuple[object, ...]:
     )
 
 
-def is_small(file: DataFile) -> bool:
-    return file.size < TARGET * SMALL
+def is_small(file: DataFile, target: int) -> bool:
+    return file.size < target * SMALL
 
 
 def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
@@ -137,6 +163,7 @@ def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
         path="",
         size=0,
         creation_time=0,
+        external_path=None if file.external_path is None else "",
         key_stats=bounds(file.key_stats),
         value_stats=bounds(file.value_stats, has_none),
     )

@@ -6,7 +6,7 @@ Used by `shapes` and by the random histories of `fuzz`. The same seed draws the 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -106,7 +106,20 @@ ORC_VALUES: dict[str, Value] = {
     "TIMESTAMP(5) WITH LOCAL TIME ZONE": timestamps(5, 1970),
 }
 """What may be in ORC files: PyArrow cannot write microseconds before 1970 to them."""
-EVERY_VALUE = {**ORC_VALUES, **VALUES}
+EVERY_VALUE: dict[str, Value] = {
+    **ORC_VALUES,
+    **VALUES,
+    "DECIMAL(4, 4)": decimals(4, 4),
+    "DECIMAL(19, 3)": decimals(19, 3),
+    "VARCHAR(3)": lambda random: f"{random.randint(0, 999)}",
+    "VARBINARY(5)": lambda random: b64encode(random.randbytes(random.randint(0, 5))).decode(),
+    "TIME(1)": lambda random: f"{random.randint(0, 23):02d}:15:30.{random.randint(1, 9)}",
+    "TIMESTAMP(1)": timestamps(1),
+    "TIMESTAMP(4)": timestamps(4, 1970),
+    "TIMESTAMP(0) WITH LOCAL TIME ZONE": timestamps(0),
+    "TIMESTAMP(8)": nanos(8),
+}
+"""These, and some of other lengths."""
 
 
 def value_of(written: Any) -> Value:
@@ -185,14 +198,24 @@ class Layout(Protocol):
         ...
 
 
-def create(oracle: Oracle, table: Table, layout: Layout, options: Mapping[str, str]) -> None:
-    """Makes a table."""
+def create(
+    oracle: Oracle,
+    table: Table,
+    layout: Layout,
+    options: Mapping[str, str],
+    moving: Collection[str] = (),
+) -> None:
+    """Makes a table; the key has all of its partition columns but for those between which rows move."""
     partition = {name: kind for name, (kind, _) in layout.partition.items()}
-    fixed = {name: f"{kind} NOT NULL" for name, kind in {**partition, **layout.key}.items()}
+    key = [*(name for name in partition if name not in moving), *layout.key]
+    fixed = {
+        name: f"{kind} NOT NULL" if name in key else kind
+        for name, kind in {**partition, **layout.key}.items()
+    }
     oracle.create_table(
         table,
         {**fixed, **layout.values},
-        primary_key=[*partition, *layout.key],
+        primary_key=key,
         partition_keys=[*partition],
         options=options,
     )

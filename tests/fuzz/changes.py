@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from fuzz.history import Change
-from fuzz.types import Array, Atom, Map, Record, Type, parts, with_part
+from fuzz.types import Array, Atom, Map, Record, Required, Type, parts, with_part
 from lithify.tables.paimon.casting import cast_between
 from lithify.tables.paimon.types import parse_type
 
+_NAMES = ("C {}", "ü{}", "a-{}#", "{}", "Key{}")
+
 
 class Columns:
-    """The value columns of a table as they are by now."""
+    """The columns of a table as they are by now.
+
+    Attributes:
+        now: the value columns.
+        keys: the names of the key columns.
+        fixed: the names of sequence fields.
+        pinned: those that options refer to, which Java does not follow when they are renamed.
+    """
 
     def __init__(self, random: Random, atoms: Sequence[str], formats: Sequence[str]) -> None:
         self._random = random
         self._atoms = atoms
+        self._only_parquet = [*formats] == ["parquet"]
         # What becomes a CHAR is padded; Java trims it again as soon as it stands in an ORC file.
         self._never = ("CHAR(4)",) if "orc" in formats else ()
         self._names = 0
+        # Avro knows no others.
+        self._name = random.choice(["c{}", "c{}", *([] if "avro" in formats else _NAMES)])
         self._dropped: list[str] = []
         self.now: dict[str, Type] = {}
+        self.keys: list[str] = []
+        self.fixed: set[str] = set()
+        self.pinned: set[str] = set()
 
     def add(self) -> str:
         """Adds a column of any type and returns its name, which may be that of one that was dropped."""
@@ -32,28 +47,38 @@ class Columns:
 
     def _fresh(self) -> str:
         self._names += 1
-        return f"c{self._names}"
+        return self._name.format(self._names)
 
     def _type(self, depth: int = 0) -> Type:
         draw = self._random.random()
         if draw < 0.6 + 0.2 * depth:
             return Atom(self._random.choice(self._atoms))
         if draw < 0.8:
-            return Array(self._type(depth + 1))
+            return Array(self._part(depth + 1))
         if draw < 0.9:
-            return Map(self._random.choice(["STRING", "INT NOT NULL", "DATE"]), self._type(depth + 1))
-        fields = (self._fresh() for _ in range(self._random.randint(1, 3)))
-        return Record(tuple((name, self._type(depth + 1)) for name in fields))
+            key = self._random.choice(["STRING", "INT NOT NULL", "DATE"])
+            if self._only_parquet and self._random.random() < 0.2:
+                return Atom(f"MULTISET<{key}>")
+            return Map(key, self._part(depth + 1))
+        fields = (self._fresh().replace(" ", "") for _ in range(self._random.randint(1, 3)))
+        return Record(tuple((name, self._part(depth + 1)) for name in fields))
 
-    def change(self, fixed: Collection[str]) -> Change:
-        """One change to the columns, but for the fixed ones."""
-        free = [name for name in self.now if name not in fixed]
+    def _part(self, depth: int) -> Type:
+        """A type within another one, which may forbid nulls."""
+        part = self._type(depth)
+        return Required(part) if self._random.random() < 0.1 else part
+
+    def change(self) -> Change:
+        """One change to the columns; sequence fields only change their names and places."""
+        free = [name for name in self.now if name not in self.fixed | self.pinned]
         nested = [name for name in free if not isinstance(self.now[name], Atom)]
-        changes = [self._add_column]
+        changes = [self._add_column, self._move]
         if free:
-            changes += [self._change_type, self._change_type, self._rename, self._drop, self._move]
+            changes += [self._change_type, self._change_type, self._rename, self._drop]
         if nested:
             changes += [self._change_record, self._change_record]
+        if self._random.random() < 0.1 and not self.pinned:
+            changes = [self._rename_fixed]
         return self._random.choice(changes)(nested or free)
 
     def _add_column(self, names: Sequence[str]) -> Change:
@@ -72,8 +97,24 @@ class Columns:
         self.now[renamed] = self.now.pop(name)
         return {"rename_column": [name, renamed]}
 
+    def _rename_fixed(self, names: Sequence[str]) -> Change:
+        """A key column or one that an option refers to gets another name, and options that of it."""
+        name, renamed = self._random.choice([*self.keys, *sorted(self.fixed)]), self._fresh()
+        if name in self.keys:
+            self.keys[self.keys.index(name)] = renamed
+        else:
+            self.fixed ^= {name, renamed}
+            self.now[renamed] = self.now.pop(name)
+        return {"rename_column": [name, renamed]}
+
     def _move(self, names: Sequence[str]) -> Change:
-        return {"move": {"name": self._random.choice(names), "after": "k0"}}
+        name = self._random.choice([*self.now, *self.keys[1:], *self.keys])
+        if name == self.keys[0] or self._random.random() < 0.3:
+            others = [other for other in (*self.now, *self.keys) if other != name]
+            if not others:
+                return self._add_column(names)
+            return {"move": {"name": name, "after": self._random.choice(others)}}
+        return {"move": {"name": name, "after": self.keys[0]}}
 
     def _change_type(self, names: Sequence[str]) -> Change:
         """A leaf becomes of another type; a new column comes instead where nothing can be done."""
@@ -92,6 +133,8 @@ class Columns:
 
     def _targets(self, leaf: Atom) -> list[str]:
         sources = (*leaf.earlier, leaf.name)
+        if leaf.name.startswith("MULTISET"):
+            return []
         targets = (kind for kind in self._atoms if kind not in (*sources, *self._never))
         return [kind for kind in targets if all(_converts(old, kind) for old in sources)]
 

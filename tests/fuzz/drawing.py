@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from differential.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, VALUES, without_nan
+from differential.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 from fuzz.changes import Columns
-from fuzz.history import Alter, Beside, Branch, Change, Compact, Expire, History, JavaCompacts, Step, Write
-from fuzz.options import FORMATS, draw_later, draw_options
+from fuzz.history import History
+from fuzz.options import FORMATS, draw_of_columns, draw_options
+from fuzz.steps import Steps
 from fuzz.types import Atom
 
-_NO_PARTITION = ("BYTES", "BINARY(3)", "VARIANT")
-_BUDGETS = [4 << 20, 384 << 20]
+_NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
+_OF_OTHER_LENGTHS = (
+    *("DECIMAL(4, 4)", "DECIMAL(19, 3)", "VARCHAR(3)", "VARBINARY(5)", "TIME(1)"),
+    *("TIMESTAMP(1)", "TIMESTAMP(4)", "TIMESTAMP(0) WITH LOCAL TIME ZONE"),
+)
+"""Types that files of every format can hold."""
 
 
 def draw(seed: int) -> History:
@@ -34,22 +39,30 @@ class _Draw:
     def history(self) -> History:
         random = self._random
         key = {f"k{n}": self._atom(but=("VARIANT",)) for n in range(random.choice([1, 1, 1, 2, 3]))}
+        self._columns.keys = list(key)
         for _ in range(random.choice([0, 1, 2, 2, 3, 5, 8])):
             self._columns.add()
         partition = self._partition() if random.random() < 0.3 else {}
-        fixed = self._refer_to_columns(list(key))
-        values = {name: str(kind) for name, kind in self._columns.now.items()}
+        moving = self._moving(partition)
+        self._refer_to_columns(list(key), moving)
+        values = {name: self._declared(str(kind)) for name, kind in self._columns.now.items()}
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
+        rescales = not partition and self._options["bucket"] != "-1"
+        steps = Steps(random, self._options, self._columns, self._formats, rescales=rescales)
         return History(
             seed=self._seed,
             partition=partition,
+            moving=moving,
             key=key,
             values=values,
             options=dict(self._options),
             key_values=random.choice([2, 10, 40, 150]),
-            steps=tuple(self._steps(fixed)),
+            steps=tuple(steps.draw()),
         )
+
+    def _declared(self, kind: str) -> str:
+        return f"{kind} NOT NULL" if self._random.random() < 0.1 else kind
 
     def _atom(self, but: Sequence[str] = ()) -> str:
         kinds = [kind for kind in self._atoms if not kind.startswith(tuple(but) or "-")]
@@ -72,94 +85,44 @@ class _Draw:
             self._options["partition.legacy-name"] = "false"
         return partition
 
-    def _refer_to_columns(self, key: list[str]) -> set[str]:
-        """Options that name columns; returns those columns, which stay as they are."""
-        random, fixed = self._random, set[str]()
+    def _moving(self, partition: dict[str, tuple[str, tuple[Any, ...]]]) -> tuple[str, ...]:
+        """Partition columns that the key does not have, which may be null then; buckets are dynamic."""
+        random = self._random
+        if not partition or random.random() < 0.6:
+            return ()
+        self._options["bucket"] = "-1"
+        moving = random.sample([*partition], random.randint(1, len(partition)))
+        for name in moving:
+            kind, pool = partition[name]
+            partition[name] = (kind, (*pool, *random.sample([None], random.randint(0, 1))))
+        return tuple(moving)
+
+    def _refer_to_columns(self, key: list[str], moving: Sequence[str]) -> None:
+        """Options that name columns."""
+        random, columns = self._random, self._columns
         plain = [
             name
-            for name, kind in self._columns.now.items()
-            if isinstance(kind, Atom) and str(kind) != "VARIANT"
+            for name, kind in columns.now.items()
+            if isinstance(kind, Atom) and not str(kind).startswith(("VARIANT", "MULTISET"))
         ]
-        if plain and random.random() < 0.3:
-            fixed |= {*random.sample(plain, min(len(plain), random.choice([1, 1, 2])))}
-            self._options["sequence.field"] = ",".join(sorted(fixed))
+        if plain and not moving and random.random() < 0.3:
+            columns.fixed |= {*random.sample(plain, min(len(plain), random.choice([1, 1, 2])))}
+            self._options["sequence.field"] = ",".join(sorted(columns.fixed))
             self._options["sequence.field.sort-order"] = random.choice(["ascending", "descending"])
         if random.random() < 0.1:
             self._options["rowkind.field"] = "kind"
         if self._options["bucket"] != "-1" and len(key) > 1 and random.random() < 0.3:
-            self._options["bucket-key"] = ",".join(random.sample(key, random.randint(1, len(key) - 1)))
-        return fixed
-
-    def _steps(self, fixed: set[str]) -> list[Step]:
-        random = self._random
-        steps: list[Step] = [self._write() for _ in range(random.randint(1, 3))]
-        branches = random.random() < 0.1
-        for number in range(random.randint(2, 6)):
-            if branches and number == 2:
-                steps += [self._write(), Branch()]  # Java gives it the schema of its snapshot
-            steps.append(self._step(fixed))
-        return [*steps, self._write(), Compact(full=True, budget=random.choice(_BUDGETS))]
-
-    def _step(self, fixed: set[str]) -> Step:
-        draw = self._random.random()
-        if draw < 0.45:
-            return self._write()
-        if draw < 0.55:
-            return JavaCompacts(full=self._random.random() < 0.3)
-        if draw < 0.7:
-            return self._alter(fixed)
-        if draw < 0.73:
-            return Expire()
-        return self._compact(fixed)
-
-    def _write(self) -> Write:
-        random = self._random
-        rows = random.choice([1, 3, 15, 40])
-        return Write(random.randrange(1 << 32), rows, random.choices([0.0, 0.1, 0.5, 1.0], [3, 6, 2, 1])[0])
-
-    def _alter(self, fixed: set[str]) -> Alter:
-        random = self._random
-        changes: list[Change] = []
-        for _ in range(random.choice([1, 1, 2, 3])):
-            if random.random() < 0.2:
-                changes.append({"set_option": [*draw_later(random)]})
-            elif random.random() < 0.1:
-                changes.append({"set_option": ["file.format", random.choice(self._formats)]})
-            else:
-                changes.append(self._columns.change(fixed))
-            if "rename_column" in changes[-1]:
-                break  # Java mistakes another rename beside it for one of the same column
-        return Alter(tuple(changes))
-
-    def _compact(self, fixed: set[str]) -> Compact:
-        random = self._random
-        return Compact(
-            full=random.random() < 0.4,
-            budget=random.choice(_BUDGETS),
-            task_bytes=random.choice([None, None, 1, 4000]),
-            step_bytes=random.choice([None, None, 1, 20_000]),
-            beside=tuple(self._beside(fixed)) if random.random() < 0.3 else (),
-        )
-
-    def _beside(self, fixed: set[str]) -> list[Beside]:
-        random = self._random
-        others: list[Beside] = []
-        if "sequence.field" in self._options:
-            return others  # a delete that is gone already does not hide what is written with a lower sequence
-        for _ in range(random.choice([1, 1, 2])):
-            draw = random.random()
-            others.append(
-                self._write()
-                if draw < 0.5
-                else JavaCompacts(draw < 0.7)
-                if draw < 0.8
-                else self._alter(fixed)
-            )
-        return others
+            bucket_key = random.sample(key, random.randint(1, len(key) - 1))
+            self._options["bucket-key"] = ",".join(bucket_key)
+            columns.pinned |= {*bucket_key}
+        own = draw_of_columns(random, [*columns.now, *key])
+        columns.pinned |= {name for name in (*columns.now, *key) if f"fields.{name}.stats-mode" in own}
+        self._options.update(own)
 
 
 def _atoms(formats: Sequence[str]) -> list[str]:
     """Types that files of all these formats can hold."""
-    if "orc" in formats:
-        return sorted(ORC_VALUES)
-    return sorted(AVRO_VALUES if "avro" in formats else VALUES)
+    if formats == ("parquet",):
+        return sorted(EVERY_VALUE)
+    held = ORC_VALUES if "orc" in formats else AVRO_VALUES
+    return sorted({*held, *_OF_OTHER_LENGTHS})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+OUTSIDE = "{outside}"
 Change: TypeAlias = Mapping[str, Any]
 """A schema change as the oracle takes it."""
 
@@ -18,11 +19,15 @@ class Write:
         seed: of the rows.
         rows: how many.
         deletes: which share of them are deletes.
+        overwrites: whether they replace all rows of the partitions that they are in.
+        compacts: whether the writer compacts before it commits.
     """
 
     seed: int
     rows: int
     deletes: float
+    overwrites: bool = False
+    compacts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,33 @@ class Alter:
 
 
 @dataclass(frozen=True, slots=True)
+class Rescale:
+    """Java gives a table another number of buckets, and overwrites all of it, as it then must."""
+
+    buckets: int
+    write: Write
+
+
+@dataclass(frozen=True, slots=True)
+class MergeManifests:
+    """Java rewrites the manifests into few."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Java rolls the table back by some snapshots, if there are so many."""
+
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
 class Expire:
     """Java expires all snapshots but the newest, with the files that nothing else refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """Java tags the newest snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +79,12 @@ class Branch:
     """Java makes a branch from a tag of the newest snapshot; the steps that follow are the branch's."""
 
 
-Beside: TypeAlias = Write | JavaCompacts | Alter
+@dataclass(frozen=True, slots=True)
+class FastForward:
+    """Java gives the main branch the snapshots of the other one; the steps that follow are on main again."""
+
+
+Beside: TypeAlias = Write | JavaCompacts | Alter | Rescale | MergeManifests | RollBack | Expire
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +97,7 @@ class Compact:
         task_bytes: about how much a task reads; None for the usual.
         step_bytes: what a commit takes at most; None for everything.
         beside: what Java commits after our tasks have run, and before we commit.
+        early: whether Java does so before our tasks run.
     """
 
     full: bool
@@ -69,9 +105,10 @@ class Compact:
     task_bytes: int | None = None
     step_bytes: int | None = None
     beside: tuple[Beside, ...] = ()
+    early: bool = False
 
 
-Step: TypeAlias = Beside | Expire | Branch | Compact
+Step: TypeAlias = Beside | Tag | Branch | FastForward | Compact
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +118,17 @@ class History:
     Attributes:
         seed: it was drawn from, and its keys are.
         partition: partition columns, their types and the values that they take.
+        moving: those of them that are not part of the key, so that rows move between partitions.
         key: key columns and their types.
         values: the other columns and their types.
-        options: of the table.
+        options: of the table; `OUTSIDE` stands for a folder that is not the table's.
         key_values: how many different keys there are, at most.
         steps: in their order.
     """
 
     seed: int
     partition: Mapping[str, tuple[str, tuple[Any, ...]]]
+    moving: tuple[str, ...]
     key: Mapping[str, str]
     values: Mapping[str, str]
     options: Mapping[str, str]
@@ -99,7 +138,7 @@ class History:
     @property
     def has_orc(self) -> bool:
         """Whether any file may be ORC."""
-        return "orc" in f"{self.options} {self.steps}"
+        return "orc" in f"{[*self.options.values()]} {self.steps}"
 
     def __str__(self) -> str:
         partition = (f"{name} {kind} of {values}" for name, (kind, values) in self.partition.items())
@@ -108,6 +147,7 @@ class History:
             [
                 f"history {self.seed}: {self.key_values} keys",
                 f"partitioned by {', '.join(partition)}" if self.partition else "not partitioned",
+                *([f"{', '.join(self.moving)} not in the key"] if self.moving else []),
                 f"key {', '.join(self.key)} of {', '.join(columns)}",
                 *(f"{name} = {value}" for name, value in self.options.items()),
                 *(f"{number}. {step}" for number, step in enumerate(self.steps)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from fuzz.history import OUTSIDE
+
 FORMATS: list[tuple[tuple[str, ...], int]] = [
     (("parquet",), 9),
     (("orc",), 3),
@@ -28,33 +30,90 @@ _ANY: Mapping[str, Sequence[str]] = {
     "compaction.size-ratio": ["0", "20", "100"],
     "compaction.force-up-level-0": ["true"],
     "compaction.force-rewrite-all-files": ["true"],
-    "compaction.small-file-ratio": ["0.1", "1.0"],
+    "compaction.total-size-threshold": ["3 kb", "1 mb"],
+    "compaction.incremental-size-threshold": ["3 kb", "1 mb"],
     "ignore-delete": ["true"],
+    "first-row.ignore-delete": ["true", "false"],
+    "deduplicate.ignore-delete": ["true", "false"],
+    "partial-update.ignore-delete": ["true", "false"],
     "write.sequence-number-init-mode": ["snapshot"],
     "metadata.stats-mode": _STATS,
     "metadata.stats-mode.per.level": ["0:none,5:full", "0:full,1:counts,2:none"],
+    "metadata.stats-mode.per.level.0": _STATS,
+    "metadata.stats-mode.per.level.5": _STATS,
     "metadata.stats-keep-first-n-columns": ["0", "1", "3"],
     "metadata.stats-dense-store": ["false"],
-    "data-file.thin-mode": ["true"],
-    "data-file.prefix": ["part-"],
+    "target-file-size": ["2 kb", "4 kb", "8 kb", "16 kb"],
+    "data-file.thin-mode": ["true", "false"],
+    "data-file.prefix": ["part-", "a b"],
     "data-file.path-directory": ["data", "a/b"],
     "file.suffix.include.compression": ["true"],
     "file.block-size": ["1 kb", "1 mb"],
     "file.compression.zstd-level": ["1", "5"],
+    "parquet.block.size": ["1000"],
+    "parquet.page.size": ["1024"],
+    "parquet.dictionary.page.size": ["1024"],
+    "parquet.enable.dictionary": ["true", "false"],
+    "parquet.compression.codec.zstd.level": ["7"],
     "parquet.bloom.filter.enabled": ["true"],
+    "orc.stripe.size": ["1024"],
+    "orc.row.index.stride": ["1000"],
+    "orc.compress.size": ["1024"],
+    "orc.compression.zstd.level": ["2"],
+    "orc.timestamp-ltz.legacy.type": ["true", "false"],
     "orc.bloom.filter.columns": ["*"],
+    "orc.bloom.filter.fpp": ["0.2"],
     "manifest.target-file-size": ["1 kb", "8 kb"],
     "manifest.merge-min-count": ["2", "3"],
     "manifest.full-compaction-threshold-size": ["1 kb", "16 kb"],
-    "manifest.compression": ["snappy", "null"],
-    "partition.default-name": ["__NOTHING__"],
+    "manifest.compression": ["snappy", "null", "deflate", "bzip2"],
+    "manifest.delete-file-drop-stats": ["true"],
+    "partition.default-name": ["__NOTHING__", "a b=%"],
 }
 """Options that any table may have, and values that are not what they are by themselves."""
+_ALWAYS_OFF_PEAK = {
+    "compaction.offpeak.start.hour": "0",
+    "compaction.offpeak.end.hour": "24",
+    "compaction.offpeak-ratio": "50",
+}
+"""A history is the same at every hour."""
+_OWN_CODEC: Mapping[str, tuple[str, Sequence[str]]] = {
+    "parquet": ("parquet.compression", ["zstd", "snappy", "gzip", "lz4_raw", "uncompressed"]),
+    "orc": ("orc.compress", ["zstd", "snappy", "zlib", "lz4", "none"]),
+    "avro": ("avro.codec", ["zstandard", "snappy", "deflate", "null"]),
+}
+_OF_COLUMNS: Mapping[str, Sequence[str]] = {
+    "fields.{}.stats-mode": _STATS,
+    "parquet.enable.dictionary#{}": ["true", "false"],
+    "parquet.bloom.filter.enabled#{}": ["true", "false"],
+    "parquet.bloom.filter.expected.ndv#{}": ["10", "500"],
+    "parquet.bloom.filter.fpp#{}": ["0.3"],
+}
+_EXTERNAL = "data-file.external-paths"
+_PLACES = [f"file:{OUTSIDE}/a", f"file://{OUTSIDE}/b c%3A/", f"file:{OUTSIDE}/d"]
+_STRATEGIES: Mapping[str, Mapping[str, str]] = {
+    "round-robin": {},
+    "entropy-inject": {},
+    "specific-fs": {f"{_EXTERNAL}.specific-fs": "FILE"},
+    "weight-robin": {f"{_EXTERNAL}.weights": "1,3"},
+    "none": {},
+}
 LATER = (
     "metadata.stats-mode",
     "metadata.stats-dense-store",
+    "num-levels",
     "num-sorted-run.compaction-trigger",
+    "compaction.force-up-level-0",
     "compaction.force-rewrite-all-files",
+    "compaction.total-size-threshold",
+    "target-file-size",
+    "data-file.thin-mode",
+    "data-file.prefix",
+    "file.suffix.include.compression",
+    "parquet.bloom.filter.enabled",
+    "manifest.compression",
+    "manifest.merge-min-count",
+    "ignore-delete",
 )
 """Those that histories change later on."""
 
@@ -64,19 +123,33 @@ def draw_options(random: Random, formats: Sequence[str]) -> dict[str, str]:
     options = {"bucket": random.choice(["1", "1", "2", "3", "-1"])}
     if options["bucket"] == "-1":
         options["dynamic-bucket.target-row-num"] = random.choice(["5", "40"])
-    share = random.choice([0.0, 0.1, 0.3])
+    share = random.choice([0.0, 0.05, 0.2])
     options.update({name: random.choice(values) for name, values in _ANY.items() if random.random() < share})
-    if random.random() < 0.4:
-        options["file.compression"] = random.choice(_shared([_COMPRESSION[each] for each in formats]))
+    if random.random() < share:
+        options.update(_ALWAYS_OFF_PEAK)
+    if random.random() < 0.12:
+        options.update(draw_outside(random))
     options["file.format"] = random.choice(formats)
+    options.update(_compression(random, formats, share))
     if len(formats) > 1:
-        levels = sorted(random.sample(range(6), random.randint(1, 4)))
-        drawn = {str(level): random.choice(formats) for level in levels}
-        if random.random() < 0.5:
-            options["file.format.per.level"] = ",".join(":".join(pair) for pair in drawn.items())
-        else:
-            options.update({f"file.format.per.level.{level}": kind for level, kind in drawn.items()})
+        options.update(_by_level(random, "file.format", formats))
     return options
+
+
+def draw_outside(random: Random) -> dict[str, str]:
+    """Where files go that are not to lie in the table's folder."""
+    strategy = random.choice([*_STRATEGIES])
+    count = 2 if strategy == "weight-robin" else random.randint(1, 3)
+    paths = ",".join(random.sample(_PLACES, count))
+    return {_EXTERNAL: paths, f"{_EXTERNAL}.strategy": strategy, **_STRATEGIES[strategy]}
+
+
+def draw_of_columns(random: Random, columns: Sequence[str]) -> dict[str, str]:
+    """Options of single columns."""
+    if random.random() < 0.8:
+        return {}
+    drawn = [(random.choice([*_OF_COLUMNS]), name) for name in random.sample(columns, min(3, len(columns)))]
+    return {option.format(name): random.choice(_OF_COLUMNS[option]) for option, name in drawn}
 
 
 def draw_later(random: Random) -> tuple[str, str]:
@@ -85,5 +158,28 @@ def draw_later(random: Random) -> tuple[str, str]:
     return name, random.choice(_ANY[name])
 
 
-def _shared(choices: Sequence[Sequence[str]]) -> list[str]:
-    return [codec for codec in choices[0] if all(codec in others for others in choices)]
+def _compression(random: Random, formats: Sequence[str], share: float) -> dict[str, str]:
+    options = {}
+    codecs = [
+        codec
+        for codec in _COMPRESSION[formats[0]]
+        if all(codec in _COMPRESSION[others] for others in formats)
+    ]
+    if random.random() < 0.4:
+        options["file.compression"] = random.choice(codecs)
+    if random.random() < share:
+        options.update(_by_level(random, "file.compression", codecs))
+    for name in formats:
+        if random.random() < share:
+            option, values = _OWN_CODEC[name]
+            options[option] = random.choice(values)
+    return options
+
+
+def _by_level(random: Random, option: str, values: Sequence[str]) -> dict[str, str]:
+    """A value for each of some levels, in either spelling."""
+    levels = sorted(random.sample(range(6), random.randint(1, 4)))
+    drawn = {str(level): random.choice(values) for level in levels}
+    if random.random() < 0.5:
+        return {f"{option}.per.level": ",".join(":".join(pair) for pair in drawn.items())}
+    return {f"{option}.per.level.{level}": value for level, value in drawn.items()}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fuzz.history import Compact, History, Step, Write
+from fuzz.history import Alter, Compact, History, Step, Write
 
 Failure = Callable[[History], str | None]
 """Plays a history and says how it failed, None if it did not."""
@@ -32,7 +32,9 @@ def _smaller(history: History) -> Iterator[History]:
     for name in history.key if len(history.key) > 1 else ():
         yield replace(history, key=_without(history.key, name))
     if history.partition:
-        yield replace(history, partition={})
+        yield replace(history, partition={}, moving=())
+    if history.moving:
+        yield replace(history, moving=())
     for number, step in enumerate(history.steps):
         for simpler in _simpler(step):
             yield replace(history, steps=(*history.steps[:number], simpler, *history.steps[number + 1 :]))
@@ -42,9 +44,16 @@ def _simpler(step: Step) -> Iterator[Step]:
     if isinstance(step, Write) and step.rows > 1:
         yield replace(step, rows=step.rows // 2)
         yield replace(step, rows=step.rows - 1)
+    if isinstance(step, Write) and (step.overwrites or step.compacts):
+        yield replace(step, overwrites=False, compacts=False)
+    if isinstance(step, Alter) and len(step.changes) > 1:
+        for number in range(len(step.changes)):
+            yield replace(step, changes=step.changes[:number] + step.changes[number + 1 :])
     if isinstance(step, Compact):
         for number in range(len(step.beside)):
             yield replace(step, beside=step.beside[:number] + step.beside[number + 1 :])
+        if step.early:
+            yield replace(step, early=False)
         if (step.task_bytes, step.step_bytes) != (None, None):
             yield replace(step, task_bytes=None, step_bytes=None)
 

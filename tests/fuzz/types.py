@@ -49,12 +49,25 @@ class Record:
         return f"ROW<{', '.join(f'{name} {kind}' for name, kind in self.fields)}>"
 
 
-Type: TypeAlias = Atom | Array | Map | Record
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A part that is never null."""
+
+    part: Type
+
+    def __str__(self) -> str:
+        return f"{self.part} NOT NULL"
+
+
+Type: TypeAlias = Atom | Array | Map | Record | Required
 Path: TypeAlias = tuple[str, ...]
 
 
 def parts(kind: Type, path: Path = ()) -> Iterator[tuple[Path, Type]]:
     """The type and all that changes can reach in it, each with the path that leads to it."""
+    if isinstance(kind, Required):
+        yield from parts(kind.part, path)
+        return
     yield path, kind
     match kind:
         case Array(element):
@@ -68,6 +81,8 @@ def parts(kind: Type, path: Path = ()) -> Iterator[tuple[Path, Type]]:
 
 def with_part(kind: Type, path: Path, change: Callable[[Type], Type]) -> Type:
     """The type with one of its parts changed."""
+    if isinstance(kind, Required):
+        return Required(with_part(kind.part, path, change))
     if not path:
         return change(kind)
     step, *rest = path

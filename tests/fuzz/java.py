@@ -1,0 +1,137 @@
+"""What Java does to the table of a history, or to a copy of it; called by `playing`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from differential.rows import Value, create, draw_keys, draw_row, positive, values_of
+from fuzz.history import (
+    OUTSIDE,
+    Alter,
+    Beside,
+    Change,
+    Expire,
+    History,
+    JavaCompacts,
+    MergeManifests,
+    Rescale,
+    RollBack,
+    Write,
+)
+from fuzz.memory import Memory
+from fuzz.moving import bucket_of, with_moves
+from oracle.client import Oracle, Table
+from oracle.model import Row
+from support.tables import expire, stray_files
+
+
+class Java:
+    """Java's steps.
+
+    Args:
+        history: whose steps they are.
+        oracle: takes them.
+        memory: is told what cannot be read any more.
+        outside: stands for `OUTSIDE`.
+
+    Attributes:
+        left: files that Java does not need any more and has not deleted.
+    """
+
+    def __init__(self, history: History, oracle: Oracle, memory: Memory, outside: Path) -> None:
+        self._history = history
+        self._oracle = oracle
+        self._memory = memory
+        self._outside = outside
+        self._keys = draw_keys(Random(history.seed), history, history.key_values)
+        self.left: set[str] = set()
+
+    def create(self, table: Table) -> None:
+        """Makes the table."""
+        history = self._history
+        create(self._oracle, table, history, self._placed(history.options), history.moving)
+
+    def now(self, table: Table) -> History:
+        """The history with the names and options that its table has by now."""
+        schema = self._oracle.schema(table)
+        key = [name for name in schema["primaryKeys"] if name not in self._history.partition]
+        kinds = self._history.key.values()
+        return replace(self._history, key=dict(zip(key, kinds, strict=True)), options=schema["options"])
+
+    def take(self, table: Table, step: Beside) -> None:
+        """Takes a step."""
+        oracle = self._oracle
+        match step:
+            case Write():
+                self._write(table, step)
+            case JavaCompacts(full):
+                low = {"num-sorted-run.compaction-trigger": "3"}
+                oracle.compact(table, full=full, options=low)
+            case Alter(changes):
+                self._alter(table, changes)
+            case Rescale(buckets, write):
+                oracle.alter_table(table, {"set_option": ["bucket", str(buckets)]})
+                self._write(table, write)
+            case MergeManifests():
+                oracle.compact_manifests(table)
+            case Expire():
+                expire(oracle, table)
+                self._memory.forget_snapshots()
+            case RollBack(by):
+                self._roll_back(table, by)
+
+    def _roll_back(self, table: Table, by: int) -> None:
+        numbers = [snapshot["id"] for snapshot in self._oracle.snapshots(table)]
+        if by < len(numbers):
+            before = stray_files(self._oracle, table)
+            self._oracle.rollback_to(table, snapshot_id=numbers[-1 - by])
+            self.left |= stray_files(self._oracle, table) - before
+            self._memory.forget(table, after=numbers[-1 - by])
+
+    def _alter(self, table: Table, changes: Sequence[Change]) -> None:
+        options = dict(change["set_option"] for change in changes if "set_option" in change)
+        others = [change for change in changes if "set_option" not in change]
+        placed = [{"set_option": [*option]} for option in self._placed(options).items()]
+        self._oracle.alter_table(table, *others, *placed)
+        if "ignore-delete" in options:
+            self._memory.forget_everything()
+
+    def _placed(self, options: Mapping[str, str]) -> dict[str, str]:
+        return {name: value.replace(OUTSIDE, str(self._outside)) for name, value in options.items()}
+
+    def _write(self, table: Table, step: Write) -> None:
+        how: dict[str, Any] = {"options": {"write-only": "false"}} if step.compacts else {}
+        if step.overwrites:
+            how["overwrite_partition"] = {}
+        rows, buckets = self._rows(table, step)
+        if self._history.moving:
+            how["buckets"] = buckets
+        self._oracle.write(table, rows, **how)
+
+    def _rows(self, table: Table, step: Write) -> tuple[list[Row], list[int]]:
+        """Rows, and the bucket of each in a table whose rows move."""
+        random, now = Random(step.seed), self.now(table)
+        values = values_of(self._oracle, table, now)
+        if self._history.has_orc:
+            # Java reads a batch of an ORC file that has only zeros as if all had the sign of the first.
+            values = {name: _positive(value) for name, value in values.items()}
+        rows = [draw_row(random, now, self._keys, values, step.deletes) for _ in range(step.rows)]
+        rows = [*with_moves(random, rows, now, [*values])] if now.moving else rows
+        buckets = [bucket_of(row, now, [*values]) for row in rows]
+        told_by = now.options.get("rowkind.field")
+        if told_by is not None:
+            rows = [_told(row, 1 + [*values].index(told_by)) for row in rows]
+        return rows, buckets
+
+
+def _positive(value: Value) -> Value:
+    return lambda random: positive(value(random))
+
+
+def _told(row: Row, place: int) -> Row:
+    """A row whose kind is in one of its columns."""
+    return ["+I", *row[1:place], row[0], *row[place + 1 :]]
