@@ -21,6 +21,7 @@ class Write:
         deletes: which share of them are deletes.
         overwrites: whether they replace all rows of the partitions that they are in.
         compacts: whether the writer compacts before it commits.
+        watermark: what the commit says of the time that its rows have come to.
     """
 
     seed: int
@@ -28,6 +29,7 @@ class Write:
     deletes: float
     overwrites: bool = False
     compacts: bool = False
+    watermark: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,8 @@ class Java:
         how: dict[str, Any] = {"options": {"write-only": "false"}} if step.compacts else {}
         if step.overwrites:
             how["overwrite_partition"] = {}
+        if step.watermark is not None:
+            how["watermark"] = step.watermark
         rows, buckets = self._rows(table, step)
         if self._history.moving:
             how["buckets"] = buckets

@@ -8,20 +8,24 @@ snapshots must stay as they were, and at the end Java compacts our files.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from differential.rounds import Round, assert_rounds_agree
 from fuzz.history import Branch, Compact, FastForward, History, Step, Tag
 from fuzz.java import Java
 from fuzz.memory import Memory
+from fuzz.metadata import asks, delta, misled, standing
 from fuzz.outside import Outside
 from lithify.job.planner import Sizing
 from lithify.job.steps import Commits
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.options import parse_size
 from oracle.client import Oracle, Table
+from oracle.model import Row
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
@@ -90,7 +94,20 @@ class _Play:
         key = [*self._history.key.values()]
         of_ours, of_java = (Round(each, before, oracle.files(each), target, key) for each in (table, java))
         assert_rounds_agree(oracle, of_ours, of_java)
+        assert standing(oracle, table) == standing(oracle, java)
+        if step.step_bytes is None:
+            assert delta(oracle, table) == delta(oracle, java)
+        if step.full:
+            self._ask(rows, java)
         self._leave(java, outside)
+
+    def _ask(self, rows: Sequence[Row], java: Table) -> None:
+        """Java finds no less in our files than in its own."""
+        columns = {each["name"]: each["type"] for each in self._oracle.schema(java)["fields"]}
+        filters = asks(Random(len(rows)), columns, rows)
+        missed = misled(self._oracle, self._table, filters)
+        if missed:
+            assert missed == misled(self._oracle, java, missed)
 
     def _compact_beside(self, step: Compact) -> None:
         outside = self._outside.files

@@ -111,6 +111,7 @@ class Steps:
             deletes if self._deletes else 0.0,
             overwrites=random.random() < 0.03,
             compacts=random.random() < 0.1,
+            watermark=random.randrange(1 << 40) if random.random() < 0.05 else None,
         )
 
     def _alter(self) -> Alter:

@@ -1,0 +1,71 @@
+"""What a compaction leaves besides data files, and what Java finds by it; asked by `playing`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from oracle.arguments import Filter
+from oracle.client import Oracle, Table
+from oracle.model import Row
+
+_SNAPSHOT = ("schemaId", "commitKind", "totalRecordCount", "watermark", "statistics")
+_MANIFEST = (
+    "added",
+    "deleted",
+    "partitions",
+    "schema_id",
+    "min_bucket",
+    "max_bucket",
+    "min_level",
+    "max_level",
+)
+_ASKED = 6
+_OPERATORS = (
+    "equal",
+    "equal",
+    "in",
+    "not_equal",
+    "less_than",
+    "less_or_equal",
+    "greater_than",
+    "greater_or_equal",
+)
+
+
+def standing(oracle: Oracle, table: Table) -> dict[str, Any]:
+    """What the newest snapshot says of the table, and which keys its index knows in which bucket."""
+    newest = max(oracle.snapshots(table), key=lambda snapshot: int(snapshot["id"]), default={})
+    index = [(str(file.partition), file.bucket, sorted(file.hashes)) for file in oracle.index_files(table)]
+    said = newest.get("properties") or {}
+    carried = {name: value for name, value in said.items() if not name.startswith("lithify.")}
+    return {**{name: newest.get(name) for name in _SNAPSHOT}, "carried": carried, "index": sorted(index)}
+
+
+def delta(oracle: Oracle, table: Table) -> list[dict[str, Any]]:
+    """The manifests that came with the newest snapshot."""
+    return [{name: manifest[name] for name in _MANIFEST} for manifest in oracle.manifests(table)["delta"]]
+
+
+def asks(random: Random, types: dict[str, Any], rows: Sequence[Row]) -> list[Filter]:
+    """Questions about columns that have an order; most of them have an answer."""
+    drawn: list[Filter] = []
+    for at, (name, kind) in enumerate(types.items()):
+        values = [row[1 + at] for row in rows if row[1 + at] not in (None, "NaN")]
+        if isinstance(kind, str) and not kind.startswith("VARIANT") and values:
+            operator = random.choice(_OPERATORS)
+            if operator == "in":
+                drawn.append({"column": name, "op": "in", "literals": random.choices(values, k=2)})
+            else:
+                drawn.append({"column": name, "op": operator, "literal": random.choice(values)})
+    return random.sample(drawn, min(_ASKED, len(drawn)))
+
+
+def misled(oracle: Oracle, table: Table, filters: Sequence[Filter]) -> list[Filter]:
+    """Those that find something else where files are skipped by their statistics."""
+    if not filters:
+        return []
+    found = oracle.filtered_digests(table, filters)
+    there = oracle.filtered_digests(table, filters, skipping=False)
+    return [ask for ask, *both in zip(filters, found, there, strict=True) if both[0] != both[1]]
