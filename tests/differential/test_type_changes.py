@@ -61,6 +61,8 @@ VALUES: Mapping[str, list[Any]] = {
     "DECIMAL(10, 0)": decimals(10, 0),
     "DECIMAL(18, 6)": decimals(18, 6),
     "DECIMAL(38, 10)": decimals(38, 10),
+    "DECIMAL(4, 4)": decimals(4, 4),
+    "DECIMAL(38, 38)": decimals(38, 38),
     "STRING": ["", "a", "ä€\U0001f600", "exactly ten", "longer than ten characters"],
     "VARCHAR(8)": ["", "ä€\U0001f600", "12345678"],
     "CHAR(4)": ["abcd", "ä€ü\U0001f600"],
@@ -120,7 +122,7 @@ def fitting(values: list[Any], newest: ColumnType) -> list[Any]:
     if newest.root != "DECIMAL":
         return values
     bound = 10 ** (newest.precision - newest.scale)
-    exact = Context(prec=60)
+    exact = Context(prec=80)
     unit = Decimal(1).scaleb(-newest.scale)
     return [v for v in values if abs(Decimal(v).quantize(unit, ROUND_HALF_UP, exact)) < bound]
 

@@ -187,8 +187,7 @@ def _from_decimal(old: ColumnType, newest: ColumnType) -> Cast | None:
 
 def _whole(values: pa.Array, old: ColumnType, bits: int) -> pa.Array:
     """Decimals without what is behind the point; those that are too large lose their upper bits."""
-    whole = pc.round(values, ndigits=0, round_mode="towards_zero") if old.scale else values
-    whole = whole.cast(pa.decimal128(38, old.scale)).cast(pa.decimal128(38, 0), safe=False)
+    whole = values.cast(pa.decimal128(38, old.scale)).cast(pa.decimal128(38, 0), safe=False)
     return pa.array(_low_words(whole).astype(f"int{bits}"), mask=_nulls(values))
 
 
