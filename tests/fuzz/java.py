@@ -96,8 +96,10 @@ class Java:
         options = dict(change["set_option"] for change in changes if "set_option" in change)
         others = [change for change in changes if "set_option" not in change]
         placed = [{"set_option": [*option]} for option in self._placed(options).items()]
+        sequence = self.now(table).options.get("sequence.field")
         self._oracle.alter_table(table, *others, *placed)
-        if "ignore-delete" in options:
+        # Java looks for sequence fields by their newest names in the columns that a snapshot has.
+        if "ignore-delete" in options or self.now(table).options.get("sequence.field") != sequence:
             self._memory.forget_everything()
 
     def _placed(self, options: Mapping[str, str]) -> dict[str, str]:
