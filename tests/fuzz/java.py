@@ -98,7 +98,6 @@ class Java:
         placed = [{"set_option": [*option]} for option in self._placed(options).items()]
         sequence = self.now(table).options.get("sequence.field")
         self._oracle.alter_table(table, *others, *placed)
-        # Java looks for sequence fields by their newest names in the columns that a snapshot has.
         if "ignore-delete" in options or self.now(table).options.get("sequence.field") != sequence:
             self._memory.forget_everything()
 

@@ -17,17 +17,27 @@ class Memory:
 
     def look(self, table: Table) -> None:
         """Remembers the newest snapshot."""
-        snapshots = [snapshot["id"] for snapshot in self._oracle.snapshots(table)]
-        if snapshots:
-            name = (table.name, max(snapshots))
-            self._snapshots[name] = self._oracle.digest(table, snapshot_id=name[1])
+        newest = self._newest(table)
+        if newest is not None:
+            self._snapshots[table.name, newest] = self._oracle.digest(table, snapshot_id=newest)
 
     def tag(self) -> None:
         """Tags the newest snapshot of the main branch; Java finds no tags of others by their names."""
-        if self._oracle.snapshots(self._main):
+        if self._newest(self._main) is not None:
             name = f"tag-{len(self._oracle.tags(self._main))}"
             self._oracle.create_tag(self._main, name)
             self._tags[name] = self._oracle.digest(self._main, tag=name)
+
+    def _newest(self, table: Table) -> int | None:
+        """The newest snapshot, if Java can travel to it.
+
+        It looks for sequence fields by their newest names in the columns that a snapshot has.
+        """
+        schema, snapshots = self._oracle.schema(table), self._oracle.snapshots(table)
+        newest = max(snapshots, key=lambda snapshot: int(snapshot["id"]), default=None)
+        if newest is None or ("sequence.field" in schema["options"] and newest["schemaId"] != schema["id"]):
+            return None
+        return int(newest["id"])
 
     def forget(self, table: Table, after: int) -> None:
         """Later snapshots of the table are no more."""

@@ -18,7 +18,7 @@ from differential.rounds import TARGET, Round, assert_rounds_agree
 from fuzz.history import Branch, Compact, FastForward, History, Step, Tag
 from fuzz.java import Java
 from fuzz.memory import Memory
-from fuzz.metadata import asks, delta, misled, standing
+from fuzz.metadata import asks, misled, standing
 from fuzz.outside import Outside
 from lithify.job.planner import Sizing
 from lithify.job.steps import Commits
@@ -94,9 +94,9 @@ class _Play:
         key = [*self._history.key.values()]
         of_ours, of_java = (Round(each, before, oracle.files(each), target, key) for each in (table, java))
         assert_rounds_agree(oracle, of_ours, of_java)
-        assert standing(oracle, table) == standing(oracle, java)
-        if step.step_bytes is None and target >= TARGET:
-            assert delta(oracle, table) == delta(oracle, java)
+        is_whole = step.step_bytes is None and target >= TARGET
+        ours, theirs = (standing(oracle, each, with_manifests=is_whole) for each in (table, java))
+        assert ours == theirs
         if step.full:
             self._ask(rows, java)
         self._leave(java, outside)
