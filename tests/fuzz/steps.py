@@ -55,7 +55,7 @@ class Steps:
         self._columns = columns
         self._formats = formats
         # Whoever drops a delete first lets rows with lower sequences through, Java as well.
-        self._deletes = "sequence.field" not in self._options or random.random() < 0.7
+        self._deletes = "sequence.field" not in self._options or random.random() < 0.4
         self._rescales = rescales
         self._is_rescaled = False
         self._forgets = True
