@@ -51,8 +51,12 @@ def nanos(digits: int) -> Value:
 
 
 def variants(random: Random) -> Any:
+    """Records that are alike more often than not, and anything else."""
     number = random.randint(-(2**40), 2**40)
-    return random.choice([number, "text", [1, number], {"a": number, "b": {"c": [None, True]}}, {}])
+    record: dict[str, Any] = {"a": number, "b": {"c": [None, True]}, "d": [{"e": number % 9}] * (number % 3)}
+    others = {"f": f"text {number % 50}", "g": number % 100 + 0.25, "a": None}
+    record.update({name: value for name, value in others.items() if random.random() < 0.2})
+    return random.choice([number, "text", [1, number], {}, record, record, record, record])
 
 
 def dates(random: Random) -> str:

@@ -118,11 +118,13 @@ class Case:
         documents: what each commit writes.
         options: of the table.
         is_shredded: whether files are.
+        column: the type of their column.
     """
 
     documents: Sequence[Document]
     options: Mapping[str, str] = field(default_factory=lambda: INFERRED)
     is_shredded: bool = True
+    column: str = "VARIANT"
 
 
 CASES = {
@@ -131,6 +133,7 @@ CASES = {
     "records with bloom filters": Case(
         [events, events], {**INFERRED, "parquet.bloom.filter.enabled": "true"}
     ),
+    "records that are never null": Case([events, events], column="VARIANT NOT NULL"),
     "anything": Case([anything, anything], is_shredded=False),
     "scalars": Case([scalars, scalars], is_shredded=False),
     "numbers": Case([numbers(-5, 5), numbers(-(10**17), 10**17)]),
@@ -181,11 +184,15 @@ CASES = {
 
 def made(oracle: Oracle, warehouse: Path, case: Case, rows: int = 60) -> Table:
     table, random = Table(warehouse, "db.t"), Random(7)
-    columns = {"id": "INT NOT NULL", "v": "VARIANT", "s": "STRING"}
+    columns = {"id": "INT NOT NULL", "v": case.column, "s": "STRING"}
     oracle.create_table(table, columns, ["id"], options={"bucket": "1", **case.options})
     for document in case.documents:
         keys = sorted(random.sample(range(2 * rows), rows))
-        drawn = [[key, None if random.random() < 0.1 else document(random), f"s{key}"] for key in keys]
+        has_nulls = not case.column.endswith("NOT NULL")
+        drawn = [
+            [key, None if has_nulls and random.random() < 0.1 else document(random), f"s{key}"]
+            for key in keys
+        ]
         how = {} if case.options else {"options": INFERRED}
         oracle.write(table, [["+I", *each] for each in drawn], **how)
     return table

@@ -10,6 +10,7 @@ from fuzz.types import Array, Atom, Map, Record, Required, Type, parts, with_par
 from lithify.tables.paimon.casting import cast_between
 from lithify.tables.paimon.types import parse_type
 
+_VECTORS = ("VECTOR<FLOAT, 3>", "VECTOR<DOUBLE NOT NULL, 2>", "VECTOR<INT, 4>", "VECTOR<BOOLEAN, 9>")
 _NAMES = ("C {}", "ü{}", "a-{}#", "{}", "Key{}")
 
 
@@ -27,6 +28,7 @@ class Columns:
         self._random = random
         self._atoms = atoms
         self._only_parquet = [*formats] == ["parquet"]
+        self._only_avro = [*formats] == ["avro"]
         # What becomes a CHAR is padded; Java trims it again as soon as it stands in an ORC file.
         self._never = ("CHAR(4)",) if "orc" in formats else ()
         self._names = 0
@@ -38,11 +40,11 @@ class Columns:
         self.fixed: set[str] = set()
         self.pinned: set[str] = set()
 
-    def add(self) -> str:
-        """Adds a column of any type and returns its name, which may be that of one that was dropped."""
+    def add(self, kind: str | None = None) -> str:
+        """Adds a column of this or any type; returns its name, which may be that of one that was dropped."""
         again = self._dropped and self._random.random() < 0.5
         name = self._dropped.pop() if again else self._fresh()
-        self.now[name] = self._type()
+        self.now[name] = Atom(kind) if kind else self._type()
         return name
 
     def _fresh(self) -> str:
@@ -51,6 +53,8 @@ class Columns:
 
     def _type(self, depth: int = 0) -> Type:
         draw = self._random.random()
+        if self._only_avro and not depth and self._random.random() < 0.2:
+            return Atom(self._random.choice(_VECTORS))
         if draw < 0.6 + 0.2 * depth:
             return Atom(self._random.choice(self._atoms))
         if draw < 0.8:
@@ -133,7 +137,7 @@ class Columns:
 
     def _targets(self, leaf: Atom) -> list[str]:
         sources = (*leaf.earlier, leaf.name)
-        if leaf.name.startswith("MULTISET"):
+        if leaf.name.startswith(("MULTISET", "VECTOR")):
             return []
         targets = (kind for kind in self._atoms if kind not in (*sources, *self._never))
         return [kind for kind in targets if all(_converts(old, kind) for old in sources)]

@@ -9,7 +9,7 @@ from typing import Any
 from differential.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 from fuzz.changes import Columns
 from fuzz.history import History
-from fuzz.options import FORMATS, draw_of_columns, draw_options
+from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
 from fuzz.steps import Steps
 from fuzz.types import Atom
 
@@ -40,6 +40,11 @@ class _Draw:
         random = self._random
         key = {f"k{n}": self._atom(but=("VARIANT",)) for n in range(random.choice([1, 1, 1, 2, 3]))}
         self._columns.keys = list(key)
+        if self._formats == ("parquet",) and random.random() < 0.2:
+            self._options.update(draw_shredded(random, self._columns.add("VARIANT")))
+            # Where types are inferred, Lithify looks at the first row group, Java at the first rows.
+            for name in ("parquet.block.size", "file.block-size"):
+                self._options.pop(name, None)
         for _ in range(random.choice([0, 1, 2, 2, 3, 5, 8])):
             self._columns.add()
         partition = self._partition() if random.random() < 0.3 else {}
@@ -103,7 +108,7 @@ class _Draw:
         plain = [
             name
             for name, kind in columns.now.items()
-            if isinstance(kind, Atom) and not str(kind).startswith(("VARIANT", "MULTISET"))
+            if isinstance(kind, Atom) and not str(kind).startswith(("VARIANT", "MULTISET", "VECTOR"))
         ]
         if plain and not moving and random.random() < 0.3:
             columns.fixed |= {*random.sample(plain, min(len(plain), random.choice([1, 1, 2])))}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import Any
 
 from fuzz.history import OUTSIDE
 
@@ -56,6 +58,10 @@ _ANY: Mapping[str, Sequence[str]] = {
     "parquet.enable.dictionary": ["true", "false"],
     "parquet.compression.codec.zstd.level": ["7"],
     "parquet.bloom.filter.enabled": ["true"],
+    "variant.shredding.maxInferBufferRow": ["1", "7"],
+    "variant.shredding.maxSchemaWidth": ["4", "12"],
+    "variant.shredding.maxSchemaDepth": ["1", "2"],
+    "variant.shredding.minFieldCardinalityRatio": ["0", "0.5"],
     "orc.stripe.size": ["1024"],
     "orc.row.index.stride": ["1000"],
     "orc.compress.size": ["1024"],
@@ -98,6 +104,17 @@ _STRATEGIES: Mapping[str, Mapping[str, str]] = {
     "weight-robin": {f"{_EXTERNAL}.weights": "1,3"},
     "none": {},
 }
+_SHREDDED: Sequence[Mapping[str, Any]] = (
+    {"type": "INT"},
+    {"type": {"type": "ARRAY", "element": "VARIANT"}},
+    {
+        "type": {
+            "type": "ROW",
+            "fields": [{"id": 0, "name": "a", "type": "BIGINT"}, {"id": 1, "name": "d", "type": "VARIANT"}],
+        }
+    },
+)
+"""Types that a table may give for the variants of a column."""
 LATER = (
     "metadata.stats-mode",
     "metadata.stats-dense-store",
@@ -142,6 +159,14 @@ def draw_outside(random: Random) -> dict[str, str]:
     count = 2 if strategy == "weight-robin" else random.randint(1, 3)
     paths = ",".join(random.sample(_PLACES, count))
     return {_EXTERNAL: paths, f"{_EXTERNAL}.strategy": strategy, **_STRATEGIES[strategy]}
+
+
+def draw_shredded(random: Random, column: str) -> dict[str, str]:
+    """Into what the variants of a column are shredded."""
+    if random.random() < 0.6:
+        return {"variant.inferShreddingSchema": "true"}
+    fields = [{"id": 0, "name": column, **random.choice(_SHREDDED)}]
+    return {"parquet.variant.shreddingSchema": json.dumps({"type": "ROW", "fields": fields})}
 
 
 def draw_of_columns(random: Random, columns: Sequence[str]) -> dict[str, str]:

@@ -103,7 +103,7 @@ def infer(variants: pa.Array, **options: Any) -> ColumnType:
 
 
 def shred(variants: pa.Array, simple: ColumnType) -> pa.StructArray:
-    parts = shredded(variants, arrow_type(stored_type(simple, nullable=True)))
+    parts = shredded(variants, arrow_type(stored_type(simple)))
     parts.validate(full=True)
     return parts
 
@@ -249,7 +249,7 @@ def test_fields_are_in_the_order_of_java() -> None:
 )
 def test_what_is_no_variant(value: bytes, metadata: bytes) -> None:
     with pytest.raises(Malformed):
-        shredded(raw((value, metadata)), arrow_type(stored_type(object_of(a="INT"), nullable=True)))
+        shredded(raw((value, metadata)), arrow_type(stored_type(object_of(a="INT"))))
 
 
 ABSENT = {"value": None, "typed_value": None}
@@ -423,7 +423,7 @@ def test_files_from_before_the_column_have_nulls_in_its_form(tmp_path: Path) -> 
 def test_shredded_rows_are_written_and_read_back(tmp_path: Path) -> None:
     """Whether the first rows of the file ask for what they come in, or for something else."""
     variants = column([*LARGE, *SMALL])
-    shapes = [stored_type(simple, nullable=True) for simple in (infer(column(LARGE)), object_of(c="STRING"))]
+    shapes = [stored_type(simple) for simple in (infer(column(LARGE)), object_of(c="STRING"))]
     for form_number, kind in enumerate([WHOLE, *map(arrow_type, shapes)]):
         rows = table_of(TABLE, variants_of([*LARGE, *SMALL])[0])
         rows = rows.set_column(1, pa.field("v", kind), in_form(variants, kind))
@@ -449,4 +449,4 @@ def test_forms_of_others_are_not_kept(typed: pa.DataType) -> None:
     metadata = pa.field("metadata", pa.binary(), False)
     kind = pa.struct([metadata, pa.field("value", pa.binary()), pa.field("typed_value", typed)])
     options = VariantOptions({}, InferenceOptions())
-    assert merged_form("v", parse_type("VARIANT"), options, kind) is None
+    assert merged_form("v", options, kind) is None

@@ -102,7 +102,7 @@ class Reading:
         for position, column in enumerate(self._newest.columns):
             if column.type.root == "VARIANT":
                 stored = self._largest_stored(files, position) if options.inference else None
-                forms[column.name] = merged_form(column.name, column.type, options, stored)
+                forms[column.name] = merged_form(column.name, options, stored)
         return {name: form for name, form in forms.items() if form is not None}
 
     def _largest_stored(self, files: Sequence[InputFile], position: int) -> pa.DataType | None:

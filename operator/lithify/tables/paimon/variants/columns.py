@@ -22,19 +22,16 @@ from lithify.tables.paimon.variants.shredding import shredded
 _WHOLE = arrow_type(parse_type("VARIANT"))
 
 
-def merged_form(
-    name: str, column: ColumnType, options: VariantOptions, stored: pa.DataType | None
-) -> pa.DataType | None:
+def merged_form(name: str, options: VariantOptions, stored: pa.DataType | None) -> pa.DataType | None:
     """The type in which a VARIANT column goes through a merge, None for whole values.
 
     Args:
         name: what the column is called.
-        column: its type.
         options: what the table says of shredding.
         stored: the type that it has in most of the rows, as far as known.
     """
     if name in options.types:
-        return arrow_type(stored_type(options.types[name], nullable=column.nullable))
+        return arrow_type(stored_type(options.types[name]))
     if options.inference and stored is not None and is_shredded(stored) and is_canonical(stored):
         return stored
     return None
@@ -86,7 +83,7 @@ class VariantColumns:
         inference = self._options.inference
         types = _inferred(first, list(self._types), inference) if inference else self._options.types
         for name, column in self._types.items():
-            stored = stored_type(types[name], nullable=column.nullable) if name in types else column
+            stored = stored_type(types[name]) if name in types else column
             yield field_with_ids(name, stored, id_of(first.schema.field(name)))
 
 

@@ -26,10 +26,10 @@ _VARIANT = parse_type("VARIANT")
 _BYTES = ColumnType("VARBINARY", UNBOUNDED)
 
 
-def stored_type(simple: ColumnType, *, nullable: bool) -> ColumnType:
-    """The type that a file stores for a VARIANT column of a simple type."""
+def stored_type(simple: ColumnType) -> ColumnType:
+    """The type that a file stores for a VARIANT column of a simple type, nullable even where that is not."""
     metadata = Field(METADATA, replace(_BYTES, nullable=False), 0)
-    return ColumnType("ROW", nullable=nullable, fields=(metadata, *_parts(simple, first=1)))
+    return ColumnType("ROW", fields=(metadata, *_parts(simple, first=1)))
 
 
 def _parts(simple: ColumnType, *, first: int = 0, may_lack: bool = False) -> Iterator[Field]:
@@ -59,7 +59,7 @@ def _row(fields: Iterator[Field], *, nullable: bool) -> ColumnType:
 def is_canonical(stored: pa.StructType) -> bool:
     """Whether a file stores a column as it would be stored here."""
     simple = _simple(stored)
-    return simple is not None and arrow_type(stored_type(simple, nullable=True)) == stored
+    return simple is not None and arrow_type(stored_type(simple)) == stored
 
 
 def _simple(stored: pa.DataType) -> ColumnType | None:
