@@ -14,6 +14,8 @@ N ?= 100
 SEED ?= $(shell date +%s)
 
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
+# Where it is set, all of Python is compiled anew for every process that a test starts.
+unexport PYTHONDONTWRITEBYTECODE
 
 ##@ Use
 

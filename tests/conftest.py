@@ -15,7 +15,7 @@ pytest.register_assert_rewrite("differential.rounds", "fuzz.memory", "fuzz.playi
 pytest_plugins = ["cluster.fixtures", "cluster.node_fixtures", "objectstore.fixtures"]
 
 
-settings.register_profile("quick", max_examples=10)
+settings.register_profile("quick", max_examples=6)
 
 
 def pytest_configure() -> None:
