@@ -71,7 +71,7 @@ CASES = [
         *("two runs", 700_000, 2, 150, 10 * MIB, 512 * MIB, 50 * MIB),
         options={"parquet.bloom.filter.enabled": "true"},
     ),
-    Case("500 runs", 1_150_000, 500, text=150, budget=20 * MIB, headroom=512 * MIB, allowed=80 * MIB),
+    Case("500 runs", 700_000, 500, text=150, budget=12 * MIB, headroom=512 * MIB, allowed=65 * MIB),
     Case("rows of 1 MiB", 800, 6, text=MIB // 2, budget=32 * MIB, headroom=1024 * MIB, allowed=320 * MIB),
     Case(
         *("shredded variants", 240_000, 2, 450, 6 * MIB, 512 * MIB, 50 * MIB),
