@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
+from lithify.errors import CorruptTable
 from lithify.tables.paimon.option_reader import OptionReader
 from lithify.tables.paimon.reader import FileRun
 from lithify.tables.paimon.types import ColumnType, Field, arrow_type, parse_type
@@ -250,6 +251,16 @@ def test_fields_are_in_the_order_of_java() -> None:
 def test_what_is_no_variant(value: bytes, metadata: bytes) -> None:
     with pytest.raises(Malformed):
         shredded(raw((value, metadata)), arrow_type(stored_type(object_of(a="INT"))))
+
+
+def test_what_is_no_variant_ends_the_run_by_name(tmp_path: Path) -> None:
+    """Files that are not shredded are read without a look into their values."""
+    rows = [{"id": 1, "v": {"value": head(63), "metadata": NO_KEYS}}]
+    file = open_file(tmp_path, TABLE, INFER)
+    with pytest.raises(CorruptTable) as caught:
+        file.write(table_of(TABLE, rows))
+    assert caught.value.path == str(tmp_path)
+    file.abort()
 
 
 ABSENT = {"value": None, "typed_value": None}

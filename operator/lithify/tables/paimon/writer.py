@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.errors import CorruptTable
 from lithify.rewriting.order import key_at, parts_of_column
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.binary_row import encode_row
@@ -26,6 +27,7 @@ from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_COL
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import ColumnType, Raw, raw_of_parts
+from lithify.tables.paimon.variants.encoding import Malformed
 from lithify.tables.paimon.variants.joining import is_shredded
 
 
@@ -83,7 +85,12 @@ class KeyValueFile:
         return self._writer.size
 
     def write(self, rows: pa.Table) -> None:
-        """Adds one row group, stripe or the like."""
+        """Adds one row group, stripe or the like.
+
+        Raises:
+            CorruptTable: a VARIANT that is to be shredded is none.
+            StorageError: the file cannot be written.
+        """
         self._summary.add(rows)
         with reporting(self._path):
             try:
@@ -91,6 +98,8 @@ class KeyValueFile:
             except Unwritable:
                 self._start_over_in_parquet()
                 self._writer.write(self._in_file(rows))
+            except Malformed as error:
+                raise CorruptTable(self._target.folder, str(error)) from error
         self._rows_schema = rows.schema
 
     def close(self) -> FileMeta:
