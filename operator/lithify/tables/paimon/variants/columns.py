@@ -71,13 +71,13 @@ class VariantColumns:
         if self._fields is None:
             self._fields = {field.name: field for field in self._decided(rows)}
         for name, field in self._fields.items():
-            column = in_chunks(rows.column(name), field.type)
+            column = _in_chunks(rows.column(name), field.type)
             rows = rows.set_column(rows.schema.get_field_index(name), field, column)
         return rows
 
     def read_back(self, name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         """A column of the file in the form that the rows had; others than those of variants as they are."""
-        return in_chunks(column, kind) if name in self._types else column
+        return _in_chunks(column, kind) if name in self._types else column
 
     def _decided(self, first: pa.Table) -> Iterator[pa.Field]:
         inference = self._options.inference
@@ -87,12 +87,12 @@ class VariantColumns:
             yield field_with_ids(name, stored, id_of(first.schema.field(name)))
 
 
-def in_chunks(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _in_chunks(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """As `in_form`."""
     return pa.chunked_array([in_form(chunk, kind) for chunk in column.chunks], kind)
 
 
 def _inferred(first: pa.Table, names: list[str], options: InferenceOptions) -> dict[str, ColumnType]:
     rows = first.select(names).slice(0, options.rows)
-    columns = [pa.concat_arrays(in_chunks(column, _WHOLE).chunks) for column in rows.columns]
+    columns = [pa.concat_arrays(_in_chunks(column, _WHOLE).chunks) for column in rows.columns]
     return dict(zip(names, inferred(columns, options), strict=True))

@@ -86,7 +86,7 @@ def _tables() -> tuple[Bytes, Ints]:
 _KINDS, _SIZES = _tables()
 
 
-class Malformed(pa.ArrowInvalid):  # type: ignore[misc]
+class Malformed(pa.ArrowInvalid):  # type: ignore[misc]  # PyArrow is untyped
     """A variant is not encoded as one."""
 
     def __init__(self, problem: str) -> None:
