@@ -88,7 +88,7 @@ def inspect_table(table: PaimonTable, selection: Selection, clock: Clock) -> Ins
     """Looks at the selected buckets in the newest snapshot."""
     view = table.view(selection)
     now = clock.now()
-    buckets = view.buckets if view else ()
+    buckets = map(view.bucket, view.bucket_ids) if view else ()
     return Inspection(
         table=table.name,
         snapshot=view.snapshot_id if view else None,

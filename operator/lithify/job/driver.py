@@ -203,7 +203,7 @@ class _Run:
         except MissingFile as error:
             if self._table.snapshots.get(view.snapshot_id) is not None:
                 raise
-            return {bucket.id: moved_on(error) for bucket in view.buckets}
+            return dict.fromkeys(view.bucket_ids, moved_on(error))
         plan = self._not_done(plan)
         rests = Counter(self._report.resting) + Counter(resting(plan.rests))
         self._note(resting=dict(rests))

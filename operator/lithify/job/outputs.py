@@ -52,7 +52,7 @@ class Outputs:
         return all(not error.path.endswith(entry.file.name) for entry in live)
 
     def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
-        entries = plan.view.entries[unit.bucket]
+        entries = plan.view.entries(unit.bucket)
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,

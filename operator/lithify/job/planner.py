@@ -62,14 +62,14 @@ def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -
         UnsupportedTable: a file to be compacted is of a kind that this release does not rewrite.
     """
     now = clock.now()
-    planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in view.buckets]
+    buckets = [view.bucket(bucket) for bucket in view.bucket_ids]
+    planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
     doubted = _files_hiding_deletes(table, view, [unit for unit in planned if isinstance(unit, Unit)])
     if doubted:
-        buckets = [_corrected(bucket, doubted) for bucket in view.buckets]
+        buckets = [_corrected(bucket, doubted) for bucket in buckets]
         planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
     units = tuple(unit for unit in planned if isinstance(unit, Unit))
-    inputs = (view.entries[unit.bucket][file.name] for unit in units for file in unit.inputs)
-    table.check_files(view, inputs)
+    table.check_files(view, (entry for unit in units for entry in _entries(view, unit)))
     return RunPlan(view, units, tuple(rest for rest in planned if isinstance(rest, Rest)))
 
 
@@ -88,7 +88,7 @@ def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[
 
 
 def _task(table: PaimonTable, view: View, unit: Unit, part: TaskPlan, budget: Budget) -> MergeTask:
-    entries = view.entries[unit.bucket]
+    entries = view.entries(unit.bucket)
 
     def read(file: DataFile) -> InputFile:
         return _input_file(table, unit, entries[file.name], is_inside=part.span.covers(file))
@@ -143,18 +143,23 @@ def _files_hiding_deletes(table: PaimonTable, view: View, units: Iterable[Unit])
     keeps a file as it is. What a compaction has written is counted.
     """
     suspects = [
-        (unit, file)
+        entry
         for unit in units
         if unit.output_level == unit.levels.max_level
-        for file in unit.work.upgrades
-        if view.entries[unit.bucket][file.name].file.source != COMPACT_SOURCE
+        for entry in _entries(view, unit, unit.work.upgrades)
+        if entry.file.source != COMPACT_SOURCE
     ]
     if not suspects:
         return frozenset()
-    paths = [table.path(view.entries[unit.bucket][file.name]) for unit, file in suspects]
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:
-        verdicts = list(readers.map(Readers(table.storage).hold_deletes, paths))
-        return frozenset(file.name for (_, file), bad in zip(suspects, verdicts, strict=True) if bad)
+        verdicts = list(readers.map(Readers(table.storage).hold_deletes, map(table.path, suspects)))
+        return frozenset(entry.file.name for entry, bad in zip(suspects, verdicts, strict=True) if bad)
+
+
+def _entries(view: View, unit: Unit, files: Sequence[DataFile] | None = None) -> list[Entry]:
+    """The manifest entries of some files of a unit, by default of all its inputs."""
+    entries = view.entries(unit.bucket)
+    return [entries[file.name] for file in (unit.inputs if files is None else files)]
 
 
 def _corrected(bucket: Bucket, doubted: frozenset[str]) -> Bucket:

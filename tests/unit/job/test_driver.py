@@ -42,7 +42,7 @@ def levels(address: TableAddress) -> dict[str, list[int]]:
     """The level of each file, by bucket."""
     view = open_table(address).view(Selection())
     assert view is not None
-    return {str(bucket.id): sorted(file.level for file in bucket.files) for bucket in view.buckets}
+    return {str(each): sorted(file.level for file in view.bucket(each).files) for each in view.bucket_ids}
 
 
 def journals(address: TableAddress) -> list[Path]:

@@ -39,8 +39,8 @@ def compaction(table: PaimonTable, attempt: Attempt) -> BucketChange:
     """Puts one file in the place of all files of the table's first bucket."""
     view = table.view(Selection())
     assert view is not None
-    bucket = view.buckets[0].id
-    inputs = tuple(view.entries[bucket].values())
+    bucket = view.bucket_ids[0]
+    inputs = tuple(view.entries(bucket).values())
     name = f"data-{attempt.prefix}{len(inputs):012x}-{attempt.number}.parquet"
     Path(table.folder(bucket), name).touch()
     return BucketChange(bucket, inputs, (), 5, (replace(inputs[0].file, name=name, level=5),))

@@ -5,7 +5,7 @@ Made by `catalog.open_table`; used by the job's driver, the command line and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -52,13 +52,37 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The live files of the selected buckets in one pinned snapshot, and the kinds of index that it has."""
+    """The live files of the selected buckets in one pinned snapshot, and the kinds of index that it has.
+
+    A bucket becomes an object only when somebody asks for it, so that a bucket with damaged metadata does not
+    stand in the way of the others.
+    """
 
     snapshot_id: SnapshotId
     commit_millis: int
     index_types: frozenset[str]
-    buckets: tuple[Bucket, ...]
-    entries: Mapping[BucketId, Mapping[str, Entry]]
+    live: Mapping[BucketId, Sequence[Entry]]
+    order_key: Callable[[bytes], OrderKey]
+
+    @property
+    def bucket_ids(self) -> list[BucketId]:
+        """The buckets that have live files, by partition path and bucket number."""
+        return sorted(self.live, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
+
+    def bucket(self, bucket: BucketId) -> Bucket:
+        """The live files of a bucket.
+
+        Raises:
+            CorruptTable: a key bound is null.
+            UnsupportedTable: a key bound has no order.
+        """
+        entries = self.live[bucket]
+        files = tuple(entry.file.as_data_file(self.order_key) for entry in entries)
+        return Bucket(bucket, files, entries[0].total_buckets)
+
+    def entries(self, bucket: BucketId) -> dict[str, Entry]:
+        """The manifest entries of a bucket's live files, by file name."""
+        return {entry.file.name: entry for entry in self.live[bucket]}
 
 
 class PaimonTable:
@@ -286,21 +310,12 @@ class PaimonTable:
         return list(changes.values())
 
     def _view(self, snapshot: Snapshot, live: Mapping[BucketId, list[Entry]]) -> View:
-        buckets = [
-            Bucket(
-                id=bucket,
-                files=tuple(entry.file.as_data_file(self.order_key) for entry in live[bucket]),
-                total_buckets=live[bucket][0].total_buckets,
-            )
-            for bucket in sorted(live, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
-        ]
-        entries = {bucket: {entry.file.name: entry for entry in live[bucket]} for bucket in live}
         return View(
             snapshot_id=SnapshotId(snapshot.id),
             commit_millis=snapshot.time_millis,
             index_types=self.manifests.index_types(snapshot),
-            buckets=tuple(buckets),
-            entries=entries,
+            live=live,
+            order_key=self.order_key,
         )
 
     def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:
