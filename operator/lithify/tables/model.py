@@ -7,7 +7,9 @@ bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NewType
 
 SnapshotId = NewType("SnapshotId", int)
@@ -81,3 +83,26 @@ class Bucket:
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedBucket:
+    """A bucket that cannot be compacted while its files stay as they are.
+
+    Attributes:
+        bucket: its path.
+        is_corrupt: whether its files contradict the metadata; else this release does not support them.
+        problem: the file or column in the way and what is wrong with it, as a sentence for people.
+        fingerprint: identifies the files that were found; see `fingerprint_of`.
+    """
+
+    bucket: str
+    is_corrupt: bool
+    problem: str
+    fingerprint: str
+
+
+def fingerprint_of(files: Iterable[tuple[str, int]]) -> str:
+    """Identifies a set of data files, given as pairs of name and level: 16 hexadecimal digits."""
+    lines = "\n".join(sorted(f"{level}/{name}" for name, level in files))
+    return sha256(lines.encode()).hexdigest()[:16]

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from lithify.tables.model import BlockedBucket
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -98,6 +100,7 @@ class Observation:
     full_partitions: tuple[Mapping[str, str], ...] = ()
     run_trigger: int | None = None
     next_trigger: datetime | None = None
+    blocked: tuple[BlockedBucket, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
