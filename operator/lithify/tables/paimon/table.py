@@ -24,6 +24,7 @@ from lithify.tables.paimon.evolution import file_problems, format_problems, old_
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
+from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
 from lithify.tables.paimon.places import Places
@@ -233,6 +234,10 @@ class PaimonTable:
     def _chosen(self, buckets: Iterable[BucketId]) -> ChosenBuckets:
         places = {(bucket.partition, bucket.bucket) for bucket in buckets}
         return ChosenBuckets(places, self.schema.partition_types)
+
+    def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
+        """The live entries of some buckets, in one snapshot after the other."""
+        return LiveBuckets(self.manifests, self.snapshots, self._chosen(buckets))
 
     def schema_of(self, schema_id: int) -> Schema:
         """A version of the schema."""
