@@ -40,7 +40,7 @@ def compaction(table: PaimonTable, attempt: Attempt) -> BucketChange:
     view = table.view(Selection())
     assert view is not None
     bucket = view.bucket_ids[0]
-    inputs = tuple(view.entries(bucket).values())
+    inputs = tuple(table.live_in([bucket], newest_of(table))[bucket])
     name = f"data-{attempt.prefix}{len(inputs):012x}-{attempt.number}.parquet"
     Path(table.folder(bucket), name).touch()
     return BucketChange(bucket, inputs, (), 5, (replace(inputs[0].file, name=name, level=5),))

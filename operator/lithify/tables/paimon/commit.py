@@ -155,10 +155,10 @@ class Committer:
         entries = live.at(base)
         ready, conflicts = [], {}
         for change in changes:
-            place = change.bucket.partition, change.bucket.bucket
-            reason = conflict_of(change, entries.get(place, ()), self._table.order_key)
+            files = entries.get((change.bucket.partition, change.bucket.bucket), ())
+            reason = conflict_of(change, files, self._table.order_key)
             if reason is None:
-                ready.append(change)
+                ready.append(change.found_in(files))
             else:
                 conflicts[change.bucket] = reason
         return ready, conflicts
