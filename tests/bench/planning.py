@@ -39,17 +39,21 @@ class _Case:
     ours: Sequence[Usage]
 
 
-def compare(shape: Shape, repeats: int) -> str:
-    """The figures of the shape, of a tenth of its files and buckets, and of all buckets due, in Markdown."""
+def beside(shape: Shape) -> list[Shape]:
+    """The shape, a tenth of it, and the shape with all buckets due."""
     tenth = replace(shape, files=shape.files // 10, buckets=shape.buckets // 10)
-    cases, looks = [], ""
-    for each in (shape, tenth, replace(shape, due=1.0)):
+    return [shape, tenth, replace(shape, due=1.0)]
+
+
+def compare(shapes: Sequence[Shape], repeats: int) -> str:
+    """The figures of plans of all shapes and of looks at the first, in Markdown."""
+    figures, looks = [], ""
+    for shape in shapes:
         with tempfile.TemporaryDirectory(prefix="lithify-bench-") as folder:
-            table = _make(each, Path(folder) / "warehouse")
-            cases.append(_measure(table, each, repeats))
-            if each is shape:
-                looks = _looks(table, Path(folder) / "kept")
-    return "\n\n".join([*map(_figures, cases), looks])
+            table = _make(shape, Path(folder) / "warehouse")
+            figures.append(_figures(_measure(table, shape, repeats)))
+            looks = looks or _looks(table, Path(folder) / "kept")
+    return "\n\n".join([*figures, looks])
 
 
 def _make(shape: Shape, warehouse: Path) -> Table:
