@@ -32,7 +32,7 @@ from lithify.tables.paimon.places import Places
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage
-from lithify.tables.paimon.view import View, rows_of_buckets
+from lithify.tables.paimon.view import View, by_bucket
 
 Found = TypeVar("Found")
 
@@ -141,7 +141,7 @@ class PaimonTable:
 
         def look(snapshot: Snapshot) -> View:
             view = self._view(snapshot, Matching(partial(self._is_selected, selection)))
-            self._check_found(selection, view.rows)
+            self._check_found(selection, view.spans)
             return view
 
         return self.on_newest(look)
@@ -286,13 +286,13 @@ class PaimonTable:
         return list(changes.values())
 
     def _view(self, snapshot: Snapshot, selection: EntrySelection) -> View:
-        files = self.manifests.live_columns(snapshot, selection)
+        files, spans = by_bucket(self.manifests.live_columns(snapshot, selection), self.bucket_id)
         return View(
             snapshot_id=SnapshotId(snapshot.id),
             commit_millis=snapshot.time_millis,
             index_types=self.manifests.index_types(snapshot),
             files=files,
-            rows=rows_of_buckets(files, self.bucket_id),
+            spans=spans,
             order_keys=self.order_keys,
         )
 
