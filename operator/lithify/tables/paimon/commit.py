@@ -30,7 +30,14 @@ from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
-from lithify.tables.paimon.snapshots import RUN_PROPERTY, TO_COME_PROPERTY, Written, is_same
+from lithify.tables.paimon.snapshots import (
+    BASE_PROPERTY,
+    RUN_PROPERTY,
+    TO_COME_PROPERTY,
+    Written,
+    base_mark,
+    is_same,
+)
 from lithify.tables.paimon.table import PaimonTable
 
 _SNAPSHOT_VERSION = 3
@@ -45,7 +52,7 @@ class CommitOutcome:
         committed: the buckets that are in it.
         conflicts: the others, each with the reason.
         tries: how often the commit was built.
-        overwritten: whether a try was in place and then lost, so that its manifests may lie about.
+        overwritten: whether a try was in place and then lost, so that others may have built on its files.
     """
 
     snapshot: SnapshotId | None
@@ -74,7 +81,7 @@ class Committer:
         self._attempt = attempt
         self._clock = clock
         self._options = table.options.commit
-        self._sender = Sender(table.snapshots, self._options, clock, self._check_fence)
+        self._sender = Sender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: Merged | None = None
         self._to_come = 0
@@ -123,6 +130,9 @@ class Committer:
         if written is Written.OURS:
             committed = tuple(change.bucket for change in ready)
             return CommitOutcome(SnapshotId(base.id + 1), committed, conflicts, number + 1)
+        if written is Written.TAKEN_BACK:
+            rolled_back = "the table was rolled back, or its snapshots expired, while ours was written"
+            return replace(_nothing(changes, rolled_back, number + 1), overwritten=True)
         if written is Written.REPLACED:
             # Others may have built on our files and dropped them again: they are not for a second try.
             nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
@@ -169,7 +179,7 @@ class Committer:
         reach("snapshot-written")
         if written is Written.OURS:
             return self._settle(draft.snapshot)
-        if written is not Written.REPLACED:
+        if written not in (Written.REPLACED, Written.TAKEN_BACK):
             self._merged = merged
             for name in draft.files:
                 self._table.storage.delete(manifests.path(name))
@@ -276,7 +286,11 @@ class Committer:
 
     def _properties(self, base: Snapshot, entries: Sequence[Entry]) -> dict[str, str]:
         inherited = carried_properties(base.properties, entries)
-        ours = {RUN_PROPERTY: self._attempt.run, ATTEMPT_PROPERTY: self._attempt.prefix}
+        ours = {
+            RUN_PROPERTY: self._attempt.run,
+            ATTEMPT_PROPERTY: self._attempt.prefix,
+            BASE_PROPERTY: base_mark(base),
+        }
         return {**inherited, **ours, **({TO_COME_PROPERTY: str(self._to_come)} if self._to_come else {})}
 
     def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:

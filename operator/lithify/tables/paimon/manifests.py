@@ -81,7 +81,10 @@ class Manifests:
             MissingFile: a manifest is missing; perhaps the snapshot was expired meanwhile.
             CorruptTable: a manifest is unreadable.
         """
-        entries = list(self._entries(self.list_files(snapshot), wanted))
+        return self._live(self.list_files(snapshot), wanted)
+
+    def _live(self, metas: Sequence[ManifestFileMeta], wanted: PlaceFilter) -> list[Entry]:
+        entries = list(self._entries(metas, wanted))
         removed = {entry.identity for entry in entries if entry.kind != ADD}
         return [entry for entry in entries if entry.kind == ADD and entry.identity not in removed]
 
@@ -94,6 +97,11 @@ class Manifests:
         """All manifest files of a snapshot, oldest first."""
         base = self._read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
         return base + self._read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+
+    def inherited(self, snapshot: Snapshot, wanted: PlaceFilter = everywhere) -> list[Entry]:
+        """The files that a snapshot found live when it was made."""
+        metas = self._read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
+        return self._live(metas, wanted)
 
     def names_in_list(self, name: str) -> list[str]:
         """The manifest files that a manifest list names."""

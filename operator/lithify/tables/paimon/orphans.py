@@ -26,8 +26,8 @@ from lithify.errors import CorruptTable, StorageError
 from lithify.faults import reach
 from lithify.tables.paimon.entries import ADD
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, SAFE_AGE, Attempt
+from lithify.tables.paimon.local_files import TEMPORARY
 from lithify.tables.paimon.references import referenced_names
-from lithify.tables.paimon.storage import TEMPORARY
 from lithify.tables.paimon.table import PaimonTable
 
 _LINGERING = timedelta(hours=1)

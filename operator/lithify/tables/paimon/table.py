@@ -23,6 +23,7 @@ from lithify.tables.paimon.evolution import file_problems, format_problems, old_
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
+from lithify.tables.paimon.lineage import Lineage
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
 from lithify.tables.paimon.places import Places
@@ -128,6 +129,7 @@ class PaimonTable:
         self.places = Places(self.root, name, schema, options.places, storage)
         self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
+        self.lineage = Lineage(self.snapshots, self.manifests)
         self.journal = Journal(self.home, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
 
