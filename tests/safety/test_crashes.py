@@ -98,9 +98,10 @@ def test_killed_in_the_middle_of_cleaning_up(oracle: Oracle, tmp_path: Path) -> 
     start(table, faults={"tasks-done": "kill"}).wait()
     run_inline(table)
 
-    for point in ("condemned", "orphans-deleted"):
-        assert start(table, faults={point: "kill"}).wait().code == -signal.SIGKILL
+    for point, hours in (("condemned", "0"), ("orphans-deleted", "1.1")):
+        killed = start(table, "--hours", hours, faults={point: "kill"}).wait()
+        assert killed.code == -signal.SIGKILL
 
-    run_inline(table, shift=SETTLED)
+    run_inline(table, shift=2 * SETTLED)
     assert oracle.read(table) == rows
     assert (stray_files(oracle, table), journals(table)) == (set(), set())

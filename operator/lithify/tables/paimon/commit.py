@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
@@ -27,6 +28,7 @@ from lithify.tables.paimon.carried import carried_properties
 from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
+from lithify.tables.paimon.heartbeat import Heartbeat
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
@@ -41,6 +43,8 @@ from lithify.tables.paimon.snapshots import (
 from lithify.tables.paimon.table import PaimonTable
 
 _SNAPSHOT_VERSION = 3
+_LOOKED_AT_EVERY = timedelta(minutes=5)
+"""How long a look at the new data files counts; a try that another commit outran is over in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,8 @@ class Committer:
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: Merged | None = None
         self._to_come = 0
+        self._heartbeat = Heartbeat(table.journal, attempt, clock)
+        self._looked: datetime | None = None
 
     def commit(self, changes: Sequence[BucketChange], to_come: int = 0) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits; to be called once.
@@ -168,8 +174,9 @@ class Committer:
         try:
             draft = self._draft(changes, base, writer)
             reach("manifests-written")
-            self._check_fence()
+            self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
             self._check_files(changes, draft)
+            self._check_fence()  # at last: whoever condemns us from here on finds our snapshot
         except BaseException:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
@@ -186,19 +193,24 @@ class Committer:
         return written
 
     def _check_fence(self) -> None:
+        self._heartbeat.beat()
         self._table.journal.check(self._attempt, self._clock.now())
 
     def _check_files(self, changes: Sequence[BucketChange], draft: _Draft) -> None:
         """Makes sure that nobody has cleaned the table of what no snapshot names yet.
 
+        That others of ours do, the fence prevents. Java's search for orphans takes files that are a day old,
+        so data files of which there may be thousands are not looked at again for a while.
+
         Raises:
             AttemptFenced: a new file is gone.
         """
-        added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
-        paths = [
-            *(file.path(folder) for folder, file in added),
-            *(self._table.manifests.path(name) for name in (*draft.files, *draft.merged)),
-        ]
+        paths = [self._table.manifests.path(name) for name in (*draft.files, *draft.merged)]
+        now = self._clock.now()
+        if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
+            self._looked = now
+            added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
+            paths += [file.path(folder) for folder, file in added]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")

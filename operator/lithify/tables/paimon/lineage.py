@@ -65,7 +65,7 @@ class Lineage:
 
     def confirm(self, snapshot: Snapshot) -> Written:
         """What became of a snapshot that is in its place: OURS, TAKEN_BACK, or REPLACED meanwhile."""
-        return self._take_back(snapshot) if self.is_stray(snapshot) else Written.OURS
+        return self.take_back(snapshot) if self.is_stray(snapshot) else Written.OURS
 
     def is_stray(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot of ours in its place certainly is no part of the table's history.
@@ -93,12 +93,15 @@ class Lineage:
             return following is not None and self._inherits(following, snapshot)
         return True  # it is being expired, and so it was the oldest of the history
 
-    def _take_back(self, snapshot: Snapshot) -> Written:
-        """Removes a stray unless somebody has built on it; its files others may have read."""
+    def take_back(self, snapshot: Snapshot) -> Written:
+        """Removes a stray unless somebody builds on it at the same time: TAKEN_BACK, OURS or REPLACED.
+
+        Others may have read it, so its files have to stay for a while.
+        """
         if not self._snapshots.remove(snapshot):
             return Written.REPLACED
         if self.is_built_on(snapshot) and self._snapshots.restore(snapshot):
-            return Written.OURS  # somebody did after we looked: now it is part of what is read
+            return Written.OURS
         return Written.TAKEN_BACK
 
     def _has_base(self, snapshot: Snapshot, mark: str) -> bool:

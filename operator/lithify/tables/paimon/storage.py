@@ -83,6 +83,15 @@ class Storage:
         """Whether a file with a full URI is on the same kind of file system."""
         return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
 
+    def is_same_place(self, one: str, other: str) -> bool:
+        """Whether two directories are one, however they are spelt."""
+        if self.s3 is not None and is_s3(one) and is_s3(other):
+            (first, key), (second, other_key) = self.s3.bucket(one), self.s3.bucket(other)
+            return (first.name, key) == (second.name, other_key)
+        if self.is_local:
+            return self.local_path(one).resolve() == self.local_path(other).resolve()
+        return one.rstrip("/") == other.rstrip("/")
+
     def open(self, path: str, size: int | None = None, fetching: Fetching | None = None) -> pa.NativeFile:
         """Opens a file for reading at any position.
 
