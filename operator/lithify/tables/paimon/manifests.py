@@ -7,7 +7,7 @@ Python values and back, which loses nanoseconds and may change bytes. Manifests 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BytesIO
@@ -24,7 +24,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.entries import Entry, record_of_entry
 from lithify.tables.paimon.entry_columns import chosen, decode_entries, empty, entries_of, live_of
-from lithify.tables.paimon.entry_selection import EVERYTHING, EntrySelection
+from lithify.tables.paimon.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
 from lithify.tables.paimon.manifest_writer import ManifestWriter
 from lithify.tables.paimon.options import ManifestOptions
 from lithify.tables.paimon.storage import reporting
@@ -104,6 +104,15 @@ class Manifests:
         """All manifest files of a snapshot, oldest first."""
         base = self._read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
         return base + self._read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+
+    def inherited(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+        """The selected files that a snapshot found live when it was made."""
+        listed = self._read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
+        return entries_of(live_of(self._frames(listed, selection, statistics=True)))
+
+    def chosen(self, places: Collection[Place]) -> ChosenBuckets:
+        """Selects the entries of some partitions and buckets."""
+        return ChosenBuckets(places, self._partition_types)
 
     def names_in_list(self, name: str) -> list[str]:
         """The manifest files that a manifest list names."""

@@ -25,6 +25,7 @@ from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
 from lithify.tables.paimon.key_columns import order_keys
+from lithify.tables.paimon.lineage import Lineage
 from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
@@ -97,6 +98,7 @@ class PaimonTable:
         self.places = Places(self.root, name, schema, options.places, storage)
         self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
+        self.lineage = Lineage(self.snapshots, self.manifests)
         self.journal = Journal(self.home, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
         self.order_keys = partial(order_keys, types=schema.key_types, one=self.order_key)
@@ -198,8 +200,7 @@ class PaimonTable:
         return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
 
     def _chosen(self, buckets: Iterable[BucketId]) -> ChosenBuckets:
-        places = {(bucket.partition, bucket.bucket) for bucket in buckets}
-        return ChosenBuckets(places, self.schema.partition_types)
+        return self.manifests.chosen({(bucket.partition, bucket.bucket) for bucket in buckets})
 
     def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
         """The live entries of some buckets, in one snapshot after the other."""
