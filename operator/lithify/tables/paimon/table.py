@@ -15,7 +15,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
-from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
+from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
@@ -80,6 +80,10 @@ class View:
         files = tuple(entry.file.as_data_file(self.order_key) for entry in entries)
         return Bucket(bucket, files, entries[0].total_buckets)
 
+    def fingerprint(self, bucket: BucketId) -> str:
+        """Identifies the live files of a bucket."""
+        return fingerprint_of((entry.file.name, entry.file.level) for entry in self.live[bucket])
+
     def entries(self, bucket: BucketId) -> dict[str, Entry]:
         """The manifest entries of a bucket's live files, by file name."""
         return {entry.file.name: entry for entry in self.live[bucket]}
@@ -129,7 +133,9 @@ class PaimonTable:
         self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
         self.journal = Journal(self.home, storage)
-        self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
+        self.order_key: Callable[[bytes], OrderKey] = partial(
+            order_key, types=schema.key_types, names=schema.primary_key
+        )
 
     @property
     def uuid(self) -> str:
@@ -239,15 +245,28 @@ class PaimonTable:
         """The newest schema, read again: somebody may have changed the table since it was opened."""
         return self._read_schema(None)
 
-    def check_files(self, view: View, entries: Iterable[Entry]) -> None:
-        """Makes sure that these files of a view can be compacted under the newest schema.
+    def check_view(self, view: View) -> None:
+        """Makes sure that a view has nothing that would keep all of its buckets from being compacted.
 
         Raises:
-            UnsupportedTable: some cannot.
+            UnsupportedTable: it has, or the newest schema has a column that no new file could hold.
         """
         problem = self.index_problem(view.index_types)
-        if problem is not None:
-            raise UnsupportedTable(self.name, (problem,))
+        problems = [
+            *([] if problem is None else [problem]),
+            *format_problems(self.schema, self._new_formats()),
+        ]
+        if problems:
+            raise UnsupportedTable(self.name, tuple(problems))
+
+    def check_files(self, bucket: BucketId, entries: Iterable[Entry]) -> None:
+        """Makes sure that these files of a bucket can be compacted under the newest schema.
+
+        Raises:
+            UnsupportedTable: some cannot, or nobody can tell in which directory they are.
+            CorruptTable: the schema of some is gone.
+        """
+        self.folder(bucket)
         listed = list(entries)
         stored: dict[int, set[str]] = {}
         for entry in listed:
@@ -255,7 +274,6 @@ class PaimonTable:
         problems = [
             *(problem for entry in listed for problem in file_problems(entry, self.storage.reaches)),
             *(problem for entry in listed for problem in self._order_problems(entry.file)),
-            *format_problems(self.schema, self._new_formats()),
             *(problem for number in sorted(stored) for problem in self._old_problems(number, stored[number])),
         ]
         if problems:
