@@ -348,7 +348,8 @@ class _Run:
         before = self._tasks_done
         results = self._run([task for _, task in work], lambda done: self._progressed(before + done))
         self._progressed(before + len(work))
-        joins = joins_of(work, results)
+        failed = _failed_buckets(work, results)
+        joins = [join for join in joins_of(work, results) if join.unit.bucket not in failed]
         joined = self._run([join.task for join in joins], lambda _: None)
         for join in joins:
             for file in join.files:
@@ -427,6 +428,12 @@ class _Run:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + monotonic() - started
+
+
+def _failed_buckets(work: Sequence[Work], results: Sequence[TaskResult]) -> frozenset[BucketId]:
+    """The buckets of which a task has failed: nothing of them is committed."""
+    failed = {result.index for result in results if result.failure is not None}
+    return frozenset(unit.bucket for unit, task in work if task.index in failed)
 
 
 def _new_run() -> str:

@@ -40,15 +40,11 @@ class Made:
 
 
 def joins_of(work: Sequence[Work], results: Sequence[TaskResult]) -> list[Join]:
-    """The joins that the results of all tasks call for; tasks of a rewrite follow each other in `work`.
-
-    A bucket of which a task has failed is not committed, so nothing of it is joined.
-    """
+    """The joins that the results of all tasks call for; tasks of a rewrite follow each other in `work`."""
     by_index = {result.index: result for result in results}
-    failed = {unit.bucket for unit, task in work if by_index[task.index].failure is not None}
     joins: list[Join] = []
     files: list[Made] = []
-    for unit, task in (each for each in work if each[0].bucket not in failed):
+    for unit, task in work:
         files += [Made(unit, task, file) for file in by_index[task.index].files]
         if task.is_last:
             joins += [_join(group, len(work) + len(joins) + n) for n, group in enumerate(_neighbours(files))]
