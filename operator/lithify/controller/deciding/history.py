@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.resources.compaction import Compaction, Reason, Strategy
@@ -70,7 +71,7 @@ def _counted(
         completion_time=completed,
         snapshot_id=run.status.committed_snapshot_id,
     )
-    status = replace(status, last_compaction=summary)
+    status = after_run(replace(status, last_compaction=summary), run)
     if reason in _NO_FAILURES or reason is Reason.PLANNED:
         return status
     if reason.status is ConditionStatus.TRUE:
