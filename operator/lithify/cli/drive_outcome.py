@@ -29,8 +29,7 @@ from lithify.job.report import Report
 from lithify.job.task import MergeTask
 from lithify.resources.compaction import MOST_BLOCKED_OF_A_RUN, PlanSummary, Reason, ResultSummary
 from lithify.resources.outcome import Outcome, write_outcome
-from lithify.resources.table import BlockReason, BucketBlock
-from lithify.tables.model import BlockedBucket
+from lithify.resources.table import BucketBlock
 from lithify.tables.observation import RunFound
 
 _SAMPLES = 5
@@ -105,17 +104,6 @@ def result_summary(report: Report) -> ResultSummary:
     )
 
 
-def block_of(bucket: BlockedBucket) -> BucketBlock:
-    """A blocked bucket as status has it."""
-    reason = BlockReason.CORRUPT_FILES if bucket.is_corrupt else BlockReason.UNSUPPORTED_FILES
-    return BucketBlock(
-        bucket=bucket.bucket,
-        reason=reason.value,
-        message=bucket.problem[:_PROBLEM_LENGTH],
-        fingerprint=bucket.fingerprint,
-    )
-
-
 def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
     """An outcome that also says which buckets the run could not compact.
 
@@ -123,7 +111,9 @@ def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
     """
     if report is None:
         return outcome
-    told = [block_of(each) for each in report.blocked if len(each.bucket) <= _LONGEST_PATH]
+    told = [
+        BucketBlock.of(each, _PROBLEM_LENGTH) for each in report.blocked if len(each.bucket) <= _LONGEST_PATH
+    ]
     count = len(report.blocked) + len(report.held)
     return replace(outcome, blocked=tuple(told[:MOST_BLOCKED_OF_A_RUN]), blocked_count=count)
 

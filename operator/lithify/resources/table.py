@@ -19,7 +19,8 @@ from lithify.resources.modelling import (
     part,
     rules,
 )
-from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference
+from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference, shortened
+from lithify.tables.model import BlockedBucket
 
 BUCKET_LENGTH = 1024
 IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"
@@ -151,6 +152,17 @@ class BucketBlock:
     fingerprint: str = Field(
         description="Identifies its files; once it has others, it is tried again.", max_length=64
     )
+
+    @classmethod
+    def of(cls, bucket: BlockedBucket, length: int = MESSAGE_LENGTH) -> BucketBlock:
+        """A blocked bucket as status has it, with at most so many characters about its problem."""
+        corrupt, unsupported = BlockReason.CORRUPT_FILES, BlockReason.UNSUPPORTED_FILES
+        return cls(
+            bucket=bucket.bucket,
+            reason=(corrupt if bucket.is_corrupt else unsupported).value,
+            message=shortened(bucket.problem, length),
+            fingerprint=bucket.fingerprint,
+        )
 
 
 @part()

@@ -67,22 +67,11 @@ def after_look(status: LakeTableStatus, seen: Observation, held: Mapping[str, st
         if held.get(block.bucket) != block.fingerprint or confirmed.get(block.bucket) == block.fingerprint
     ]
     known = {block.bucket for block in kept}
-    new = [block_of(bucket) for bucket in seen.blocked if _is_new(bucket, known)]
+    new = [BucketBlock.of(bucket) for bucket in seen.blocked if _is_new(bucket, known)]
     blocks = (*kept, *new)[:MOST_BLOCKED]
     is_complete = len(kept) + len(new) < MOST_BLOCKED
     count = len(blocks) if is_complete else max(status.blocked_bucket_count, len(seen.blocked), len(blocks))
     return replace(status, blocked_buckets=blocks, blocked_bucket_count=count)
-
-
-def block_of(bucket: BlockedBucket) -> BucketBlock:
-    """A blocked bucket as status has it."""
-    reason = BlockReason.CORRUPT_FILES if bucket.is_corrupt else BlockReason.UNSUPPORTED_FILES
-    return BucketBlock(
-        bucket=bucket.bucket,
-        reason=reason.value,
-        message=shortened(bucket.problem),
-        fingerprint=bucket.fingerprint,
-    )
 
 
 def say_blocked(conditions: ConditionSetter, status: LakeTableStatus) -> None:

@@ -143,6 +143,7 @@ def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Ste
 
 def compacted(case: Case, outcome: Outcome) -> Step:
     """Ends the run with what its driver says it did."""
+    case = _with_blocked(case, outcome)
     result = outcome.result or ResultSummary()
     message = result_text(result)
     if outcome.message:

@@ -7,7 +7,7 @@ from lithify.resources.compaction import PlanSummary, ResultSummary
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _STEP = 1024
 _WHAT = "what was to be compacted"
-_FILES = "their files cannot be compacted as they are"
+_FILES = "of files that cannot be compacted"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _LONGEST_IN_SECONDS = 600
 
