@@ -252,3 +252,18 @@ def test_inspect_and_plan_show_the_others_and_name_the_bad_ones(table: Table, *,
         # What only rows tell nobody knows before they are read.
         assert [each["bucket"] for each in json.loads(planned.stdout)["blocked"]] == [path_of("b-nan")]
         assert [each["bucket"] for each in json.loads(inspected.stdout)["blocked"]] == [path_of("b-nan")]
+
+
+@pytest.mark.spark
+def test_compact_tells_with_its_exit_code_and_report(table: Table) -> None:
+    done = lithify("compact", table, "--strategy", "full", "--master", "local[1]", "--json")
+
+    assert done.returncode == 5
+    report = json.loads(done.stdout)
+    assert report["status"] == "Compacted"
+    assert [each["bucket"] for each in report["buckets"]] == [path_of(dt) for dt in GOOD]
+    assert sorted(each["bucket"] for each in report["blocked"]) == [path_of(dt) for dt in BAD]
+
+    alone = lithify("compact", table, "--strategy", "full", "--master", "local[1]", "--partition", "dt=o-cut")
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert [word for word in ("db.t", path_of("o-cut"), "data-") if word not in alone.stderr] == []
