@@ -17,10 +17,13 @@ from hypothesis import strategies as st
 from lithify.clock import SystemClock
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound
 from lithify.planning.policy import Strategy
+from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import Observation
+from lithify.tables.paimon.catalog import open_table
 from lithify.tables.paimon.figures import Filter
 from lithify.tables.paimon.kept import KeptTables
 from lithify.tables.paimon.observation import Look, TableWatch
+from lithify.tables.paimon.table import Selection
 from support.asked import recorded
 from support.cases import case
 from support.properties import examples
@@ -174,6 +177,29 @@ class TestWhatIsFound:
         assert (found.partitions_due, found.full_partitions) == (({"dt": "b"},), ({"dt": "b"},))
         assert watcher.find(wanted=Filter(({"dt": "a"},)), reconsider=True).findings == ()
 
+    def test_a_blocked_bucket_is_not_due_until_its_files_change(
+        self, table: SmallTable, watcher: Watcher
+    ) -> None:
+        table.append("a")
+        free = watcher.find()
+        path, eager = "dt=a/bucket-0", overriding(table, **{"num-sorted-run.compaction-trigger": "2"})
+        files = [entry for bucket, entries in live(table).items() if bucket == path for entry in entries]
+        held = Filter(held={path: fingerprint_of(files)})
+        due = watcher.find(address=eager, is_full=True)
+
+        found = watcher.find(address=eager, wanted=held, is_full=True)
+
+        assert [(each.bucket, each.fingerprint) for each in found.blocked] == [(path, fingerprint_of(files))]
+        assert found.findings != due.findings
+        assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings) - 1
+        assert found.full_bytes < free.full_bytes
+        assert (found.files, found.bytes, found.sorted_runs) == (free.files, free.bytes, free.sorted_runs)
+
+        table.append("a")
+        found = watcher.find(address=eager, wanted=held)
+        assert found.blocked == ()
+        assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings)
+
     def test_a_filter_by_a_column_that_does_not_exist(self, watcher: Watcher) -> None:
         with pytest.raises(InvalidOption) as raised:
             watcher.look(wanted=Filter(({"day": "b"},)))
@@ -182,6 +208,16 @@ class TestWhatIsFound:
 
 def overriding(table: SmallTable, **options: str) -> object:
     return replace(table.address, overrides=options)
+
+
+def live(table: SmallTable) -> dict[str, list[tuple[str, int]]]:
+    """Name and level of the live files, by bucket."""
+    view = open_table(table.address).view(Selection())
+    assert view is not None
+    return {
+        bucket.path: [(entry.file.name, entry.file.level) for entry in entries]
+        for bucket, entries in view.live.items()
+    }
 
 
 def data_bytes(table: SmallTable) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.entries import ADD, UNREAD, Entry, FileMeta, Stats
 from lithify.tables.paimon.entry_selection import EntrySelection
@@ -135,10 +136,34 @@ def data_files(frame: pl.DataFrame, keys: Callable[[pl.Series], Sequence[OrderKe
         keys: turns key bounds into order keys.
 
     Raises:
-        CorruptTable, UnsupportedTable: what `keys` raises for a bound that is null or has no order.
+        CorruptTable: a key bound is null or cannot be read; the path is the file's name.
+        UnsupportedTable: a key bound has no order; the table is the file's name.
     """
-    columns = (keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__)
+    try:
+        columns = [
+            keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__
+        ]
+    except (CorruptTable, UnsupportedTable) as error:
+        raise _with_file(error, frame, keys) from error
     return tuple(map(DataFile, *columns))
+
+
+def _with_file(
+    error: CorruptTable | UnsupportedTable,
+    frame: pl.DataFrame,
+    keys: Callable[[pl.Series], Sequence[OrderKey]],
+) -> CorruptTable | UnsupportedTable:
+    """The error of the first file whose bounds have no order keys, with the name of the file."""
+    for row in range(len(frame)):
+        file = frame.slice(row, 1)
+        try:
+            for name in _BOUNDS:
+                keys(file[name])
+        except CorruptTable as found:
+            return CorruptTable(file["name"][0], found.problem)
+        except UnsupportedTable as found:
+            return UnsupportedTable(file["name"][0], found.reasons)
+    return error
 
 
 _BOUNDS = ("min_key", "max_key")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from lithify.clock import wall_millis
@@ -35,10 +35,12 @@ class Filter:
     Attributes:
         partitions: those with the values of one of these; empty for all.
         idle_millis: for full compactions, partitions written to more recently do not count.
+        held: fingerprints of buckets by path: those that still have these files are blocked, and not due.
     """
 
     partitions: tuple[Spec, ...] = ()
     idle_millis: int | None = None
+    held: Mapping[str, str] = field(default_factory=dict)
 
     def selects(self, spec: Spec) -> bool:
         """Whether a partition has the values that are asked for."""
@@ -134,6 +136,29 @@ def bucket_figures(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> B
         due=_due(minor, bucket, policy, now) if isinstance(minor, Unit) and minor.inputs else None,
         full_bytes=full.rewritten_size if isinstance(full, Unit) and full.inputs else None,
         next_trigger=_next_trigger(levels, policy, now, is_due=isinstance(minor, Unit)),
+    )
+
+
+def blocked_figures(bucket: Bucket, policy: CompactionPolicy) -> BucketFigures:
+    """The figures of a bucket that cannot be compacted: nothing is due in it."""
+    files = bucket.files
+    counts = [file.delete_rows for file in files if file.delete_rows is not None]
+    path = str(bucket.id)
+    level0 = sum(file.level == 0 for file in files)
+    return BucketFigures(
+        path=path,
+        partition=path.rpartition("/")[0],
+        files=len(files),
+        bytes=bucket.size,
+        rows=sum(file.rows for file in files),
+        delete_rows=sum(counts) if len(counts) == len(files) else None,
+        small_files=sum(file.size < policy.small_file_size for file in files),
+        level0_files=level0,
+        sorted_runs=level0 + len({file.level for file in files if file.level}),
+        created_millis=max(file.created_millis for file in files),
+        due=None,
+        full_bytes=None,
+        next_trigger=None,
     )
 
 

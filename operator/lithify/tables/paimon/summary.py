@@ -9,9 +9,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from lithify.errors import InvalidOption
-from lithify.tables.model import Bucket
+from lithify.tables.model import BlockedBucket, Bucket, fingerprint_of
 from lithify.tables.observation import KeptSnapshots, Observation
-from lithify.tables.paimon.figures import Filter, bucket_figures, delete_percent, work_in
+from lithify.tables.paimon.blocked import BUCKET_ERRORS, blocked_bucket
+from lithify.tables.paimon.figures import (
+    BucketFigures,
+    Filter,
+    blocked_figures,
+    bucket_figures,
+    delete_percent,
+    work_in,
+)
 from lithify.tables.paimon.kept import KeptTable
 from lithify.tables.paimon.options import is_write_only
 from lithify.tables.paimon.table import PaimonTable
@@ -25,17 +33,23 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
 
     Raises:
         InvalidOption: the filter names a column that is none of the partition's.
-        CorruptTable: files of one level overlap.
     """
     _check_filter(table, wanted)
     policy = table.options.policy
     ids = sorted((table.bucket_id(*place) for place in found.buckets), key=str)
-    figures = [
-        bucket_figures(
-            Bucket(each, tuple(found.buckets[each.partition, each.bucket].values()), _UNCOUNTED), policy, now
-        )
-        for each in ids
-    ]
+    figures: list[BucketFigures] = []
+    blocked: list[BlockedBucket] = []
+    for each in ids:
+        bucket = Bucket(each, tuple(found.buckets[each.partition, each.bucket].values()), _UNCOUNTED)
+        block = _held(bucket, wanted)
+        if block is None:
+            try:
+                figures.append(bucket_figures(bucket, policy, now))
+                continue
+            except BUCKET_ERRORS as error:
+                block = blocked_bucket(table.name, each.path, error, _fingerprint(bucket))
+        figures.append(blocked_figures(bucket, policy))
+        blocked.append(block)
     specs: Mapping[str, Mapping[str, str]] = {str(each).rpartition("/")[0]: table.spec(each) for each in ids}
     work = work_in(figures, specs, wanted, now)
     most = max(figures, key=lambda bucket: bucket.sorted_runs, default=None)
@@ -64,7 +78,20 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
         full_partitions=work.full_partitions,
         run_trigger=policy.run_trigger,
         next_trigger=work.next_trigger,
+        blocked=tuple(blocked),
     )
+
+
+def _held(bucket: Bucket, wanted: Filter) -> BlockedBucket | None:
+    """The bucket as one that is blocked, if it is known to be and its files are the same as then."""
+    known = wanted.held.get(bucket.id.path)
+    if known is None or known != _fingerprint(bucket):
+        return None
+    return BlockedBucket(bucket.id.path, is_corrupt=True, problem="as found by a run", fingerprint=known)
+
+
+def _fingerprint(bucket: Bucket) -> str:
+    return fingerprint_of((file.name, file.level) for file in bucket.files)
 
 
 def _check_filter(table: PaimonTable, wanted: Filter) -> None:
