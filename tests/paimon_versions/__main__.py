@@ -1,6 +1,6 @@
 """Makes the tables of the releases named, or of all: `cd tests && python -m paimon_versions [VERSION...]`.
 
-Run by hand only, when a release or a table is added; needs Maven and Java 17. The README says what is in them.
+Run by hand only, when a release or a table is added; needs Maven and Java 17. The README says what they hold.
 """
 
 from __future__ import annotations
