@@ -14,7 +14,8 @@ from lithify.tables.model import DataFile, OrderKey
 
 ADD, DELETE = 0, 1
 APPEND_SOURCE, COMPACT_SOURCE = 0, 1
-_VERSION = 2
+ENTRY_VERSION = 2
+"""Paimon has written no other version since the first release whose tables Java 1.4 reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def identity_of_record(record: dict[str, Any]) -> tuple[object, ...]:
 def record_of_entry(entry: Entry) -> dict[str, Any]:
     """The Avro record of an entry."""
     return {
-        "_VERSION": _VERSION,
+        "_VERSION": ENTRY_VERSION,
         "_KIND": entry.kind,
         "_PARTITION": entry.partition,
         "_BUCKET": entry.bucket,
