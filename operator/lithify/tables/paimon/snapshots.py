@@ -37,6 +37,7 @@ from lithify.errors import (
 from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.conditional_put import ConditionalPut
+from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.storage import Storage
 
 RUN_PROPERTY = "lithify.run"
@@ -49,7 +50,8 @@ TO_COME_PROPERTY = "lithify.to-come"
 _LOOKS = 10
 _MOST_STEPS = 256
 _STEM = "snapshot-"
-_SNAPSHOT = re.compile(rf"{_STEM}\d+")
+_SNAPSHOT = re.compile(rf"{_STEM}[0-9]{{1,19}}")
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 def is_last_step(snapshot: Snapshot) -> bool:
@@ -147,8 +149,11 @@ class Snapshots:
 
     def _hint(self) -> int | None:
         """The number in the LATEST file, which may be behind, or ahead after a rollback; None without one."""
-        text = (self._storage.read_text(self._files.latest_file) or "").strip()
-        if text and not text.isdecimal():
+        try:
+            text = (self._storage.read_text(self._files.latest_file) or "").strip()
+        except CorruptTable:
+            return 0
+        if text and not _NUMBER.fullmatch(text):
             return 0  # there should be snapshots, but not of this number
         return int(text) if text else None
 
@@ -167,8 +172,8 @@ class Snapshots:
         if text is None:
             return None
         try:
-            return JSON.from_json(text, Snapshot)
-        except (ValueError, KeyError, TypeError) as error:
+            return parse_snapshot(text)
+        except ValueError as error:
             raise CorruptTable(path, f"the snapshot cannot be read ({error})") from error
 
     def exists(self, snapshot_id: int) -> bool:
