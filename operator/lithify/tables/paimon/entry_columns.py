@@ -20,7 +20,7 @@ import polars as pl
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.tables.model import DataFile, OrderKey
-from lithify.tables.paimon.entries import ADD, ENTRY_VERSION, UNREAD, Entry, FileMeta, Stats
+from lithify.tables.paimon.entries import ADD, ENTRY_VERSION, UNREAD, Entry, FileMeta, Stats, check_kind
 from lithify.tables.paimon.entry_selection import EntrySelection
 from lithify.tables.paimon.metadata_files import ROW, check_version, unpack
 
@@ -198,6 +198,8 @@ def _flat(decoded: pl.DataFrame, *, statistics: bool) -> pl.DataFrame:
     """The fields that a frame has, out of the records in which a manifest has them."""
     for version in decoded["_VERSION"].unique():
         check_version(version, ENTRY_VERSION)
+    for kind in decoded["_KIND"].unique():
+        check_kind(kind)
     file = decoded["_FILE"].struct.unnest()
     columns = [*_columns(decoded, _OF_ENTRY), *_columns(file, _OF_FILE)]
     if statistics:

@@ -20,7 +20,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.entries import ENTRY_VERSION, Entry, record_of_entry
+from lithify.tables.paimon.entries import Entry, check_record, record_of_entry
 from lithify.tables.paimon.entry_columns import chosen, decode_entries, empty, entries_of, live_of
 from lithify.tables.paimon.entry_selection import EVERYTHING, EntrySelection
 from lithify.tables.paimon.manifest_lists import read_list
@@ -216,7 +216,7 @@ class Manifests:
             if not field_names(unpacked.schema) <= _KNOWN_FIELDS:
                 raise UnknownFields
             for record in unpacked.records():
-                check_version(record["_VERSION"], ENTRY_VERSION)
+                check_record(record)
                 yield record
 
     def _read_list(self, name: str) -> list[ManifestFileMeta]:

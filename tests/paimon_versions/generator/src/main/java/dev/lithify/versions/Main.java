@@ -48,6 +48,7 @@ public final class Main {
     public static void main(String[] args) throws Exception {
         Main main = new Main(Path.of(args[0]));
         main.partitioned();
+        main.tall();
         if (CoreOptions.BUCKET.defaultValue() == 1) {
             main.withoutOptions();
         }
@@ -67,6 +68,20 @@ public final class Main {
         write("t", upsert("a", 5, "3", "x"), upsert("a", 6, "3", null), upsert("a", 7, "3", "x"),
                 upsert("b", 3, "3", "y"), upsert("b", 4, "3", "y"));
         write("t", delete("a", 1), delete("a", 4), delete("a", 5), delete("b", 2));
+    }
+
+    /** A large file at the top, and small ones above it that a minor compaction moves as they are. */
+    private void tall() throws Exception {
+        create("tall", Map.of("bucket", "1", "write-only", "true"));
+        GenericRow[] rows = new GenericRow[600];
+        for (int id = 0; id < rows.length; id++) {
+            rows[id] = upsert("a", id, Integer.toHexString(id * 0x9e3779b9));
+        }
+        write("tall", rows);
+        compact("tall", "a", 1);
+        for (int start = 1000; start < 1400; start += 100) {
+            write("tall", upsert("a", start, "1"), upsert("a", start + 1, null));
+        }
     }
 
     /** No options at all: what a release takes for granted, later ones must know of it. */
