@@ -98,7 +98,7 @@ def decode_entries(content: bytes, *, statistics: bool = False) -> pl.DataFrame:
     try:
         decoded = pl.read_avro(BytesIO(unpacked.as_one_block()))
         return _flat(_without_end(_rows(decoded)), statistics=statistics)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, OSError) as error:
         raise ValueError(str(error)) from error
 
 

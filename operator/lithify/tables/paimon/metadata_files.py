@@ -28,9 +28,9 @@ from lithify.tables.paimon.formats.avro.container import (
     read_header,
 )
 
-_MOST_BYTES = 256 << 20
+_MOST_BYTES = 64 << 20
 _MOST_RATIO = 64
-"""A file may come to so many bytes, or to so many times its own; 10 times is common, 30 times was seen."""
+"""A file may come to so many bytes, or to so many times its own. Manifests of common tables come to 3 to 10 times."""
 _MOST_DEPTH = 10
 """How deep the types of a schema may nest; those of Paimon 0.4 come to 8."""
 _MOST_TYPES = 4096
