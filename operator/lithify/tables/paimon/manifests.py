@@ -7,7 +7,7 @@ manifests into columns (`entry_columns`), and only what is merged goes from reco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, cast
@@ -22,7 +22,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.entries import Entry, check_record, record_of_entry
 from lithify.tables.paimon.entry_columns import chosen, decode_entries, empty, entries_of, live_of
-from lithify.tables.paimon.entry_selection import EVERYTHING, EntrySelection
+from lithify.tables.paimon.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
 from lithify.tables.paimon.manifest_lists import read_list
 from lithify.tables.paimon.manifest_writer import ManifestWriter
 from lithify.tables.paimon.metadata_files import check_version, field_names, unpack
@@ -100,6 +100,15 @@ class Manifests:
         """All manifest files of a snapshot, oldest first."""
         base = self._read_list(snapshot.base_manifest_list)
         return base + self._read_list(snapshot.delta_manifest_list)
+
+    def inherited(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+        """The selected files that a snapshot found live when it was made."""
+        listed = self._read_list(snapshot.base_manifest_list)
+        return entries_of(live_of(self._frames(listed, selection, statistics=True)))
+
+    def chosen(self, places: Collection[Place]) -> ChosenBuckets:
+        """Selects the entries of some partitions and buckets."""
+        return ChosenBuckets(places, self._partition_types)
 
     def names_in_list(self, name: str) -> list[str]:
         """The manifest files that a manifest list names."""
@@ -197,7 +206,7 @@ class Manifests:
             MissingFile: it is gone.
         """
         path = self.path(name)
-        with _reading(path, "manifest"), self._file_io.new_input_stream(path) as stream:
+        with _reading(path, "manifest"), reporting(path), self._file_io.new_input_stream(path) as stream:
             return cast(bytes, stream.read())
 
     def records(self, name: str, content: bytes) -> Iterator[dict[str, Any]]:

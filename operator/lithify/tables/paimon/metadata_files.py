@@ -30,11 +30,15 @@ from lithify.tables.paimon.formats.avro.container import (
 
 _MOST_BYTES = 64 << 20
 _MOST_RATIO = 64
-"""A file may come to so many bytes, or to so many times its own. Manifests of common tables come to 3 to 10 times."""
+"""A file may come to so many bytes, or to so many times its own; common manifests come to ten times.
+
+As columns they take up to 18 times as much again.
+"""
 _MOST_DEPTH = 10
 """How deep the types of a schema may nest; those of Paimon 0.4 come to 8."""
 _MOST_TYPES = 4096
 """How many types a schema may have where references to named ones are resolved; Paimon's have 100."""
+_FILE_NAME = re.compile(r"[^/\0]*[^/\0.][^/\0]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = frozenset({"int", "long"})
 _PRIMITIVES = _NUMBERS | {"boolean", "float", "double", "bytes", "string"}
@@ -130,6 +134,16 @@ def check_version(found: int | None, expected: int) -> None:
     """
     if found != expected:
         raise ValueError(f"its entries are of version {found}, this release reads version {expected}")
+
+
+def check_name(name: str | None) -> None:
+    """Makes sure that what is said to be a file of metadata can be one.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if name is not None and not _FILE_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a file")
 
 
 def field_names(schema: Any) -> frozenset[str]:

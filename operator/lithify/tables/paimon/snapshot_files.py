@@ -14,6 +14,8 @@ from typing import Any
 
 from pypaimon.snapshot.snapshot import Snapshot
 
+from lithify.tables.paimon.metadata_files import check_name
+
 _TEXTS = ("base_manifest_list", "delta_manifest_list", "commit_user", "commit_kind")
 _NUMBERS = ("id", "schema_id", "commit_identifier", "time_millis")
 _ZEROS = ("version", "total_record_count", "delta_record_count")
@@ -27,6 +29,7 @@ _NULLABLE_NUMBERS = (
     "next_row_id",
 )
 _NULLABLE_TEXTS = ("changelog_manifest_list", "index_manifest", "statistics", "uuid", "writer_version")
+_FILES = ("base_manifest_list", "delta_manifest_list", "changelog_manifest_list", "index_manifest")
 _KEYS = {field.name: str(field.metadata["json_name"]) for field in fields(Snapshot)}
 _LONG = 1 << 63
 
@@ -43,6 +46,8 @@ def parse_snapshot(text: str) -> Snapshot:
     values |= {name: _required(_text(found, name), name) for name in _TEXTS}
     values |= {name: _number(found, name) for name in _NULLABLE_NUMBERS}
     values |= {name: _text(found, name) for name in _NULLABLE_TEXTS}
+    for name in _FILES:
+        check_name(values[name])
     return Snapshot(**values, properties=_properties(found))
 
 

@@ -24,6 +24,8 @@ from lithify.tables.paimon.evolution import file_problems, format_problems, old_
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
+from lithify.tables.paimon.key_columns import order_keys
+from lithify.tables.paimon.lineage import Lineage
 from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
@@ -31,7 +33,7 @@ from lithify.tables.paimon.places import Places
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage
-from lithify.tables.paimon.view import View, rows_of_buckets
+from lithify.tables.paimon.view import View, by_bucket
 
 Found = TypeVar("Found")
 
@@ -96,8 +98,10 @@ class PaimonTable:
         self.places = Places(self.root, name, schema, options.places, storage)
         self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
+        self.lineage = Lineage(self.snapshots, self.manifests)
         self.journal = Journal(self.home, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
+        self.order_keys = partial(order_keys, types=schema.key_types, one=self.order_key)
 
     @property
     def uuid(self) -> str:
@@ -139,7 +143,7 @@ class PaimonTable:
 
         def look(snapshot: Snapshot) -> View:
             view = self._view(snapshot, Matching(partial(self._is_selected, selection)))
-            self._check_found(selection, view.rows)
+            self._check_found(selection, view.spans)
             return view
 
         return self.on_newest(look)
@@ -196,8 +200,7 @@ class PaimonTable:
         return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
 
     def _chosen(self, buckets: Iterable[BucketId]) -> ChosenBuckets:
-        places = {(bucket.partition, bucket.bucket) for bucket in buckets}
-        return ChosenBuckets(places, self.schema.partition_types)
+        return self.manifests.chosen({(bucket.partition, bucket.bucket) for bucket in buckets})
 
     def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
         """The live entries of some buckets, in one snapshot after the other."""
@@ -284,14 +287,14 @@ class PaimonTable:
         return list(changes.values())
 
     def _view(self, snapshot: Snapshot, selection: EntrySelection) -> View:
-        files = self.manifests.live_columns(snapshot, selection)
+        files, spans = by_bucket(self.manifests.live_columns(snapshot, selection), self.bucket_id)
         return View(
             snapshot_id=SnapshotId(snapshot.id),
             commit_millis=snapshot.time_millis,
             index_types=self.manifests.index_types(snapshot),
             files=files,
-            rows=rows_of_buckets(files, self.bucket_id),
-            order_key=self.order_key,
+            spans=spans,
+            order_keys=self.order_keys,
         )
 
     def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:

@@ -7,7 +7,7 @@ way of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,22 +29,22 @@ class View:
         snapshot_id: the snapshot.
         commit_millis: when it was committed.
         index_types: the kinds of index files that it has.
-        files: the files, a row each, as narrow columns (see `entry_columns`).
-        rows: the rows of each bucket in `files`.
-        order_key: turns a key bound into an order key.
+        files: the files, a row each, as narrow columns (see `entry_columns`); those of a bucket in a row.
+        spans: first row and number of rows of each bucket in `files`.
+        order_keys: turns key bounds into order keys.
     """
 
     snapshot_id: SnapshotId
     commit_millis: int
     index_types: frozenset[str]
     files: pl.DataFrame
-    rows: Mapping[BucketId, pl.Series]
-    order_key: Callable[[bytes], OrderKey]
+    spans: Mapping[BucketId, tuple[int, int]]
+    order_keys: Callable[[pl.Series], Sequence[OrderKey]]
 
     @property
     def bucket_ids(self) -> list[BucketId]:
         """The buckets that have live files, by partition path and bucket number."""
-        return sorted(self.rows, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
+        return sorted(self.spans, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
 
     def bucket(self, bucket: BucketId) -> Bucket:
         """The live files of a bucket.
@@ -53,26 +53,29 @@ class View:
             CorruptTable: a key bound is null.
             UnsupportedTable: a key bound has no order.
         """
-        files = self.files[self.rows[bucket]]
-        return Bucket(bucket, data_files(files, self.order_key), files["total_buckets"][0])
+        files = self.files.slice(*self.spans[bucket])
+        return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0])
 
     def entries(self, bucket: BucketId) -> dict[str, Entry]:
         """The manifest entries of a bucket's live files by file name, without statistics."""
-        return {entry.file.name: entry for entry in entries_of(self.files[self.rows[bucket]])}
+        return {entry.file.name: entry for entry in entries_of(self.files.slice(*self.spans[bucket]))}
 
     def resting(self, policy: CompactionPolicy, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
         """The buckets that certainly rest, with the reason; others have to be planned to know."""
         statistics = bucket_statistics(self.files, policy.small_file_size)
         reasons = resting_reasons(statistics, policy, strategy, now)
         known = statistics.select(PLACE).with_columns(reasons.alias("reason")).drop_nulls("reason")
-        ids = {(bucket.partition, bucket.bucket): bucket for bucket in self.rows}
+        ids = {(bucket.partition, bucket.bucket): bucket for bucket in self.spans}
         return {ids[partition, bucket]: reason for partition, bucket, reason in known.iter_rows()}
 
 
-def rows_of_buckets(
+def by_bucket(
     files: pl.DataFrame, bucket_id: Callable[[bytes, int], BucketId]
-) -> dict[BucketId, pl.Series]:
-    """The rows of each bucket in a frame of live files, in their order."""
-    grouped = files.with_row_index("row").group_by(PLACE, maintain_order=True).agg("row")
-    places = grouped.select(PLACE).iter_rows()
-    return {bucket_id(*place): rows for place, rows in zip(places, grouped["row"], strict=True)}
+) -> tuple[pl.DataFrame, dict[BucketId, tuple[int, int]]]:
+    """Live files with those of each bucket in a row, and the first row and number of rows of each."""
+    grouped = files.select(PLACE).with_row_index("row").group_by(PLACE, maintain_order=True).agg("row")
+    lengths = grouped["row"].list.len()
+    starts = lengths.cum_sum() - lengths
+    ids = (bucket_id(*place) for place in grouped.select(PLACE).iter_rows())
+    spans = dict(zip(ids, zip(starts.to_list(), lengths.to_list(), strict=True), strict=True))
+    return files[grouped["row"].explode(empty_as_null=False)] if spans else files, spans
