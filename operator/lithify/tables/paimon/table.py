@@ -19,6 +19,7 @@ from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
+from lithify.tables.paimon.entry_selection import ChosenBuckets, Matching
 from lithify.tables.paimon.evolution import file_problems, format_problems, old_format_problems, type_changes
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
@@ -170,7 +171,9 @@ class PaimonTable:
         self._check_columns(selection)
 
         def look(snapshot: Snapshot) -> View:
-            live = self._by_bucket(self.manifests.live(snapshot, partial(self._is_selected, selection)))
+            live = self._by_bucket(
+                self.manifests.live(snapshot, Matching(partial(self._is_selected, selection)))
+            )
             self._check_found(selection, live)
             return self._view(snapshot, live)
 
@@ -225,9 +228,11 @@ class PaimonTable:
 
     def live_in(self, buckets: Collection[BucketId], snapshot: Snapshot) -> dict[BucketId, list[Entry]]:
         """The live entries of some buckets in a snapshot."""
+        return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
+
+    def _chosen(self, buckets: Iterable[BucketId]) -> ChosenBuckets:
         places = {(bucket.partition, bucket.bucket) for bucket in buckets}
-        live = self.manifests.live(snapshot, lambda partition, bucket: (partition, bucket) in places)
-        return self._by_bucket(live)
+        return ChosenBuckets(places, self.schema.partition_types)
 
     def schema_of(self, schema_id: int) -> Schema:
         """A version of the schema."""
