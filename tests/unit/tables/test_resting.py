@@ -37,7 +37,9 @@ POLICY = CompactionPolicy(run_trigger=3, small_file_size=SMALL_FILE)
 
 def random_bucket(rng: Random, number: int, policy: CompactionPolicy) -> Bucket:
     files = random_ladder(rng, policy) if rng.random() < 0.5 else random_files(rng)
-    moved = tuple(replace(each, created_millis=each.created_millis - rng.choice((0, 1, 43_200_000))) for each in files)
+    moved = tuple(
+        replace(each, created_millis=each.created_millis - rng.choice((0, 1, 43_200_000))) for each in files
+    )
     return Bucket(BucketId(b"p", number, f"bucket-{number}"), moved, 4)
 
 
@@ -48,7 +50,9 @@ def random_bucket(rng: Random, number: int, policy: CompactionPolicy) -> Bucket:
 def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy, rng: Random) -> None:
     policy = random_policy(rng)
     zone = rng.choice(ZONES)
-    now = (MIDNIGHT + timedelta(hours=rng.randrange(24), milliseconds=rng.choice((0, 1, 2)))).replace(tzinfo=zone)
+    now = (MIDNIGHT + timedelta(hours=rng.randrange(24), milliseconds=rng.choice((0, 1, 2)))).replace(
+        tzinfo=zone
+    )
     buckets = [random_bucket(rng, number, policy) for number in range(8)]
     statistics = bucket_statistics(live_files(buckets), policy.small_file_size)
 
@@ -72,7 +76,11 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
         case(stack((0, 1), (0, 1), (5, 9)), POLICY, Strategy.MINOR, None, id="as many runs as the trigger"),
         case(stack((5, 9)), replace(POLICY, run_trigger=1), Strategy.MINOR, "no trigger fired", id="one run"),
         case(
-            stack((0, 1), (5, 9)), replace(POLICY, force_level0=True), Strategy.MINOR, None, id="forced level 0"
+            stack((0, 1), (5, 9)),
+            replace(POLICY, force_level0=True),
+            Strategy.MINOR,
+            None,
+            id="forced level 0",
         ),
         case(
             stack((5, 9)),
@@ -102,12 +110,24 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
             None,
             id="interval: it is over",
         ),
-        case(stack((5, 9)), POLICY, Strategy.FULL, "all files are in the top level already", id="all at the top"),
+        case(
+            stack((5, 9)),
+            POLICY,
+            Strategy.FULL,
+            "all files are in the top level already",
+            id="all at the top",
+        ),
         case(stack((4, 9)), POLICY, Strategy.FULL, None, id="below the top"),
         case(
-            stack((7, 9)), POLICY, Strategy.FULL, "all files are in the top level already", id="more levels once"
+            stack((7, 9)),
+            POLICY,
+            Strategy.FULL,
+            "all files are in the top level already",
+            id="more levels once",
         ),
-        case(stack((5, 9)), replace(POLICY, force_rewrite=True), Strategy.FULL, None, id="rewriting is forced"),
+        case(
+            stack((5, 9)), replace(POLICY, force_rewrite=True), Strategy.FULL, None, id="rewriting is forced"
+        ),
     ],
 )
 def test_what_is_said_of_a_bucket(
@@ -128,7 +148,9 @@ def test_the_hour_that_clocks_show_twice() -> None:
     zone = ZoneInfo("Europe/Berlin")
     shown = datetime(2026, 10, 25, 2, 30, tzinfo=UTC)
     policy = replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS))
-    statistics = bucket_statistics(files_of_one(stack((0, 1), (5, 9), created=int(shown.timestamp()) * 1000)), 1)
+    statistics = bucket_statistics(
+        files_of_one(stack((0, 1), (5, 9), created=int(shown.timestamp()) * 1000)), 1
+    )
     for minutes, reason in ((60, "no trigger fired"), (61, None)):
         now = (datetime(2026, 10, 25, 0, 30, tzinfo=UTC) + timedelta(minutes=minutes)).astimezone(zone)
         assert list(resting_reasons(statistics, policy, Strategy.MINOR, now)) == [reason]

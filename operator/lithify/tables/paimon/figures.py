@@ -68,7 +68,8 @@ def delete_percent(figures: pl.DataFrame) -> int | None:
     """Rows that retract their key, in per cent; None if a writer did not count them."""
     if figures["delete_rows"].null_count():
         return None
-    return int(min(100, 100 * figures["delete_rows"].sum() // max(1, figures["rows"].sum())))
+    deletes, rows = figures.select(pl.sum("delete_rows", "rows")).row(0)
+    return int(min(100, 100 * deletes // max(1, rows)))
 
 
 def work_in(
@@ -135,7 +136,8 @@ def _waits(full: pl.DataFrame, figures: pl.DataFrame, wanted: Filter, now: datet
 
 def _idle_moments(waits: pl.DataFrame, now: datetime) -> list[datetime]:
     """When the first of some partitions is idle."""
-    return [] if waits.is_empty() else [now + timedelta(milliseconds=int(waits.select(pl.min("wait")).item()))]
+    first = waits.select(pl.min("wait")).item()
+    return [] if first is None else [now + timedelta(milliseconds=first)]
 
 
 def _trigger_moments(selected: pl.DataFrame, policy: CompactionPolicy, now: datetime) -> list[datetime]:

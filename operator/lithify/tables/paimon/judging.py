@@ -1,8 +1,8 @@
 """What is due in each bucket of a frame of live files, and for how long that stays so.
 
 Called by `live` with the files that a look has to judge. Objects are made only of buckets that do not
-certainly rest (`resting`), one bucket at a time. A bucket whose metadata cannot be planned is told as such and
-stands in no other's way. Pure: the same files, options and time always give the same figures.
+certainly rest (`resting`), one bucket at a time. A bucket whose metadata cannot be planned is told as such
+and stands in no other's way. Pure: the same files, options and time always give the same figures.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lithify.planning.triggers import Trigger, last_full_compaction
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.binary_row import decode_row
 from lithify.tables.paimon.bucket_statistics import PLACE, bucket_statistics
-from lithify.tables.paimon.manifests import data_files
+from lithify.tables.paimon.entry_columns import data_files
 from lithify.tables.paimon.resting import interval_fires, resting_reasons
 from lithify.tables.paimon.schema import Column
 
@@ -112,29 +112,26 @@ class Judge:
         """
         files = files.sort(PLACE)
         statistics = bucket_statistics(files, self.policy.small_file_size)
-        named = statistics.with_columns(self._paths(statistics))
+        named = self._named(statistics)
         judged = named.hstack(self._judgements(files, named))
         return self._timed(judged).drop("is_picked")
 
-    def _paths(self, statistics: pl.DataFrame) -> list[pl.Series]:
-        """The path of each bucket and that of its partition."""
+    def _named(self, statistics: pl.DataFrame) -> pl.DataFrame:
+        """With the path of each bucket and that of its partition, which is empty where there are none."""
         partitions = statistics["partition"].unique()
         paths = [self.path_of(partition, 0).path.rpartition("/")[0] for partition in partitions]
-        of_bucket = statistics["partition"].replace_strict(partitions, pl.Series(paths, dtype=pl.String))
-        frame = statistics.select("bucket", partition_path=of_bucket)
-        name = pl.format("bucket-{}", "bucket")
-        above = pl.col("partition_path")
-        path = pl.when(above == "").then(name).otherwise(pl.format("{}/{}", above, name))
-        return frame.select("partition_path", path=path).get_columns()
+        known = pl.DataFrame([partitions, pl.Series("partition_path", paths, pl.String)])
+        above, name = pl.col("partition_path"), pl.format("bucket-{}", "bucket")
+        return statistics.join(known, on="partition", how="left", maintain_order="left").with_columns(
+            path=pl.when(above == "").then(name).otherwise(pl.format("{}/{}", above, name))
+        )
 
     def _judgements(self, files: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
         """A row for each bucket; those that rest need not be looked into."""
         size = pl.col("files")
-        resting = [
-            resting_reasons(statistics, self.policy, strategy, self.now).is_not_null() for strategy in Strategy
-        ]
         looked_into = statistics.select(*PLACE, "path", size, start=size.cum_sum() - size).with_columns(
-            rests_minor=resting[0], rests_full=resting[1]
+            rests_minor=self._rests(statistics, Strategy.MINOR),
+            rests_full=self._rests(statistics, Strategy.FULL),
         )
         rows = [
             astuple(
@@ -147,6 +144,9 @@ class Judge:
             for partition, number, path, count, start, rests_minor, rests_full in looked_into.iter_rows()
         ]
         return pl.DataFrame(rows, _JUDGED, orient="row")
+
+    def _rests(self, statistics: pl.DataFrame, strategy: Strategy) -> pl.Series:
+        return resting_reasons(statistics, self.policy, strategy, self.now).is_not_null()
 
     def _judge(self, bucket_id: BucketId, files: pl.DataFrame, *, rests_minor: bool) -> _Judgement:
         try:
@@ -192,16 +192,13 @@ class Judge:
         is_waiting = (fires > 0) & ~pl.col("is_picked") & pl.col("problem").is_null()
         # The ratio is asked from that many runs on, and of whatever is forced out of level 0.
         grows = (runs >= policy.run_trigger) | (pl.lit(policy.force_level0) & (pl.col("level0_files") > 0))
-        hour = None if off_peak is None else epoch_millis(ratio_changes(off_peak, self.now))
-        until = pl.when(fires > epoch_millis(self.now)).then(fires)
-        return (
-            figures.with_columns(fires=interval_fires(figures, policy, self.now))
-            .with_columns(
-                next_trigger=pl.when(is_waiting).then(fires),
-                valid_until=pl.min_horizontal(until, pl.when(grows).then(pl.lit(hour, pl.Int64))),
-            )
-            .drop("fires")
+        changes = [pl.when(fires > epoch_millis(self.now)).then(fires)]
+        if off_peak is not None:
+            changes.append(pl.when(grows).then(epoch_millis(ratio_changes(off_peak, self.now))))
+        timed = figures.with_columns(interval_fires(figures, policy, self.now)).with_columns(
+            next_trigger=pl.when(is_waiting).then(fires), valid_until=pl.min_horizontal(changes)
         )
+        return timed.drop("fires")
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:

@@ -1,8 +1,8 @@
 """The folder of what is kept of tables between two looks at them.
 
-Made by the observer's workers, used by `observation`. It only saves work: what is missing, damaged, of another
-release or of another table is as good as none. Each table has a folder in it with one finished database
-(`kept_table`), under a name that is used once: so whoever writes or removes one never meets another's journal.
+Made by the observer's workers, used by `observation`. It only saves work: what is missing, damaged, of
+another release or of another table is as good as none. Each table has a folder in it with one finished
+database (`kept_table`), whose name is used once: so nobody who writes or removes one meets another's journal.
 Only processes of ours write there, any number of them.
 """
 
@@ -44,7 +44,7 @@ class KeptTables:
         return None
 
     def begin(self, key: str) -> KeptTable:
-        """A table to be filled, of which nothing is seen under the key until it is published.
+        """A table to be filled, of which nothing is seen under the key until it is kept.
 
         It is in memory where the folder cannot be written to.
         """
@@ -54,22 +54,24 @@ class KeptTables:
             return KeptTable(home / f"{uuid4()}{_UNFINISHED}", is_new=True)
         return in_memory()
 
-    def publish(self, key: str, table: KeptTable) -> None:
-        """Has a table that was saved take the place of what was kept under the key.
+    def keep(self, key: str, table: KeptTable) -> None:
+        """Has what was saved of a table be what is kept under the key, and makes room for it.
 
         Does nothing where that fails, which costs a full look the next time.
         """
         if table.path is None:
             return
-        finished = table.path.with_suffix(_FINISHED)
         with suppress(OSError):
-            table.path.rename(finished)
-            for other in self._home(key).iterdir():
-                if other.name not in (finished.name, _USED):
-                    other.unlink(missing_ok=True)
+            if table.path.suffix == _UNFINISHED:
+                _publish(table.path)
+        self._unchecked += table.written
+        if self._unchecked > self._limit // 16:
+            self._unchecked = 0
+            with suppress(OSError):
+                self._make_room(self._home(key))
 
     def abandon(self, table: KeptTable) -> None:
-        """Removes a table that is not published."""
+        """Ends a table that is not to be kept, and removes it."""
         table.close()
         with suppress(OSError):
             if table.path is not None:
@@ -89,14 +91,6 @@ class KeptTables:
             used.touch()
             os.utime(used, (seconds, seconds))
 
-    def grown(self, key: str, size: int) -> None:
-        """Makes room once in a while: so many bytes were written to a table."""
-        self._unchecked += size
-        if self._unchecked > self._limit // 16:
-            self._unchecked = 0
-            with suppress(OSError):
-                self._make_room(self._home(key))
-
     def _home(self, key: str) -> Path:
         return self.folder / sha256(key.encode()).hexdigest()[:40]
 
@@ -112,6 +106,14 @@ class KeptTables:
             if home != newest:
                 total -= size
                 _remove(home)
+
+
+def _publish(unfinished: Path) -> None:
+    """Has a database take the place of all that are beside it."""
+    finished = unfinished.rename(unfinished.with_suffix(_FINISHED))
+    for other in finished.parent.iterdir():
+        if other.name not in (finished.name, _USED):
+            other.unlink(missing_ok=True)
 
 
 def _newest_first(home: Path) -> list[Path]:

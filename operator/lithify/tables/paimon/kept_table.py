@@ -1,8 +1,8 @@
 """What is kept of one table between two looks at it: its files by bucket, and what is due in each bucket.
 
-Filled and read by `live`, which gets it from the folder of `kept`. A SQLite database, so that a look at what one
-commit changed reads and writes the files of that commit's buckets and a few numbers a bucket, not all files
-(docs/design/0022-observation-cache.md).
+Filled and read by `live`, which gets it from the folder of `kept`. A SQLite database, so that a look at what
+one commit changed reads and writes the files of that commit's buckets and a few numbers a bucket, not all
+files (docs/design/0022-observation-cache.md).
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ class KeptTable:
         path: the database; None where it is only in memory.
         state: of the table.
         figures: what `Judge.figures` says of each of its buckets.
+        written: bytes that were written by now, about.
 
     Args:
         path: the database.
@@ -128,6 +129,7 @@ class KeptTable:
 
     def __init__(self, path: Path | None, *, is_new: bool) -> None:
         self.path = path
+        self.written = 0
         with _usable():
             self._connection = sqlite3.connect(path or ":memory:", timeout=0, isolation_level=None)
         try:
@@ -154,7 +156,7 @@ class KeptTable:
         with _usable():
             contents = [content for place in places.iter_rows() for content in self._contents(place)]
             batches = [pa.ipc.read_record_batch(pa.py_buffer(unpack(each)), _ARROW) for each in contents]
-            files = pl.DataFrame(pa.Table.from_batches(batches, _ARROW)).cast(dict(FILES))
+            files = pl.DataFrame(pa.Table.from_batches(batches, _ARROW)).cast(FILES)
         expected = self.figures.join(places, on=PLACE, how="semi")
         if _places(files) != _places(expected) or len(files) != expected["files"].sum():
             raise Damaged("buckets do not have the files that were counted")
@@ -183,7 +185,9 @@ class KeptTable:
             if emptied is not None:
                 remove = "DELETE FROM files WHERE partition = ? AND bucket = ?"
                 self._connection.executemany(remove, emptied.select(PLACE).iter_rows())
-            self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", _by_bucket(files))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", map(self._counted, _by_bucket(files))
+            )
 
     def save(self, state: TableState, figures: pl.DataFrame) -> None:
         """Keeps a state of the table, its figures, and the files that were put.
@@ -198,6 +202,7 @@ class KeptTable:
             self._connection.execute("UPDATE state SET header = ?, figures = ?", values)
             self._connection.execute("COMMIT")
             self._connection.execute("BEGIN")
+        self.written += len(values[1])
         self.state, self.figures = state, figures
 
     def _make(self) -> None:
@@ -213,6 +218,10 @@ class KeptTable:
         ((header, figures),) = self._connection.execute("SELECT header, figures FROM state").fetchall()
         self.state = _decoded(unpack(header))
         self.figures = pl.read_ipc(BytesIO(unpack(figures)))
+
+    def _counted(self, row: tuple[bytes, int, bytes]) -> tuple[bytes, int, bytes]:
+        self.written += len(row[-1])
+        return row
 
     def _contents(self, place: tuple[bytes, int]) -> Iterator[bytes]:
         found = self._connection.execute(

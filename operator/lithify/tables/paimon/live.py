@@ -9,7 +9,6 @@ missing delta) is given up for a full look. Reads metadata only and writes nothi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 
@@ -27,8 +26,6 @@ from lithify.tables.paimon.kept_table import FILES, Damaged, KeptTable, Snapshot
 from lithify.tables.paimon.spilling import Spill
 from lithify.tables.paimon.table import PaimonTable
 
-_READERS = 8
-"""Manifests whose bytes are asked for at a time; they are decoded one by one, which takes more memory."""
 _MOST_DELTAS = 256
 """With more new snapshots than these a full look is cheaper."""
 _PORTION = 1 << 16
@@ -143,7 +140,7 @@ def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable, jud
     target.clear()
     figures = [judge.figures(pl.DataFrame(schema=FILES))]
     for live in _live_parts(table, snapshot, target):
-        files = kept_columns(live)
+        files = live.select(FILES.names())
         target.put(files)
         figures.append(judge.figures(files))
     return pl.concat(figures)
@@ -155,26 +152,12 @@ def _live_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable) -> It
     entries = sum(meta.num_added_files + meta.num_deleted_files for meta in metas)
     parts = max(1, -(-entries // _PORTION))
     with closing(Spill(target.path and target.path.parent, parts)) as spill:
-        for frame in _frames(table, [meta.file_name for meta in metas]):
+        for frame in table.manifests.frames(metas):
             spill.add(frame)
         for number in range(parts):
             frames = spill.part(number)
             if frames:
                 yield live_of(frames)
-
-
-def _frames(table: PaimonTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """The entries of manifests; together they may not fit into memory."""
-    with ThreadPoolExecutor(_READERS) as readers:
-        for start in range(0, len(names), _READERS):
-            some = names[start : start + _READERS]
-            for name, content in zip(some, readers.map(table.manifests.content, some), strict=True):
-                yield table.manifests.columns_in(name, content)
-
-
-def kept_columns(entries: pl.DataFrame) -> pl.DataFrame:
-    """What is kept of entries."""
-    return entries.with_columns(pl.col("created_millis").fill_null(0)).select(FILES.names()).cast(dict(FILES))
 
 
 def _known_removals(
@@ -223,14 +206,13 @@ def _applied_to(kept: KeptTable, deltas: Sequence[pl.DataFrame], judge: Judge) -
     figures = kept.figures
     if not deltas:
         return figures
-    changes = pl.concat(
-        delta.sort("kind", maintain_order=True).pipe(lambda each: kept_columns(each).with_columns(each["kind"]))
-        for delta in deltas
-    )
+    columns = ["kind", *FILES.names()]
+    changes = pl.concat(delta.select(columns).sort("kind", maintain_order=True) for delta in deltas)
     touched = changes.select(PLACE).unique().join(figures.select(*PLACE, "files"), on=PLACE, how="left")
     fresh = [figures.join(touched, on=PLACE, how="anti")]
     for places in _portions(touched):
-        files = applied(kept.files_in(places), changes.join(places, on=PLACE, how="semi", maintain_order="left"))
+        of_places = changes.join(places, on=PLACE, how="semi", maintain_order="left")
+        files = applied(kept.files_in(places), of_places)
         kept.put(files, emptied=places.join(files, on=PLACE, how="anti"))
         fresh.append(judge.figures(files))
     return pl.concat(fresh)
