@@ -44,7 +44,8 @@ from lithify.tables.paimon.found_runs import buckets_of
 from lithify.tables.paimon.journal import Attempt, JournalUnit, check_run_id
 from lithify.tables.paimon.orphans import reconcile, sweep
 from lithify.tables.paimon.snapshots import is_last_step
-from lithify.tables.paimon.table import PaimonTable, Selection, View
+from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.view import View
 
 
 @dataclass(frozen=True, slots=True)

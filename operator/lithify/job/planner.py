@@ -23,8 +23,9 @@ from lithify.tables.paimon.entries import COMPACT_SOURCE, Entry
 from lithify.tables.paimon.formats.model import InputFile
 from lithify.tables.paimon.formats.registry import Readers
 from lithify.tables.paimon.schema import merge_spec
-from lithify.tables.paimon.table import PaimonTable, View
+from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.paimon.types import order_kinds
+from lithify.tables.paimon.view import View
 from lithify.tables.paimon.writer import FileTarget
 
 _FOOTER_READERS = 8
@@ -62,7 +63,8 @@ def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -
         UnsupportedTable: a file to be compacted is of a kind that this release does not rewrite.
     """
     now = clock.now()
-    buckets = [view.bucket(bucket) for bucket in view.bucket_ids]
+    resting = view.resting(table.options.policy, strategy, now)
+    buckets = [view.bucket(bucket) for bucket in view.bucket_ids if bucket not in resting]
     planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
     doubted = _files_hiding_deletes(table, view, [unit for unit in planned if isinstance(unit, Unit)])
     if doubted:
@@ -70,7 +72,8 @@ def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -
         planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
     units = tuple(unit for unit in planned if isinstance(unit, Unit))
     table.check_files(view, (entry for unit in units for entry in _entries(view, unit)))
-    return RunPlan(view, units, tuple(rest for rest in planned if isinstance(rest, Rest)))
+    rests = [rest for rest in planned if isinstance(rest, Rest)]
+    return RunPlan(view, units, (*rests, *(Rest(bucket, reason) for bucket, reason in resting.items())))
 
 
 def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[Unit, MergeTask]]:

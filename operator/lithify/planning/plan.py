@@ -64,7 +64,6 @@ class Rest:
 
     bucket: BucketId
     reason: str
-    levels: Levels
 
 
 def plan_bucket(bucket: Bucket, policy: CompactionPolicy, strategy: Strategy, now: datetime) -> Unit | Rest:
@@ -75,12 +74,12 @@ def plan_bucket(bucket: Bucket, policy: CompactionPolicy, strategy: Strategy, no
     """
     levels = build_levels(bucket.files, policy.num_levels)
     if not levels.runs:
-        return Rest(bucket.id, "the bucket is empty", levels)
+        return Rest(bucket.id, "the bucket is empty")
     if strategy is Strategy.FULL:
         return _plan_full(bucket, levels, policy)
     pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)
     if pick is None:
-        return Rest(bucket.id, NO_TRIGGER, levels)
+        return Rest(bucket.id, NO_TRIGGER)
     return _unit(bucket, levels, pick, _work(levels, pick, policy))
 
 
@@ -92,7 +91,7 @@ def _plan_full(bucket: Bucket, levels: Levels, policy: CompactionPolicy) -> Unit
     if others or only.level != levels.max_level:
         return _unit(bucket, levels, everything, _work(levels, everything, policy))
     if not policy.force_rewrite:
-        return Rest(bucket.id, ALL_AT_TOP, levels)
+        return Rest(bucket.id, ALL_AT_TOP)
     return _unit(bucket, levels, everything, work_of_top_files(only.files))
 
 

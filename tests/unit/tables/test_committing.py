@@ -11,7 +11,7 @@ import pytest
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.clock import SystemClock
-from lithify.errors import AttemptFenced, CommitUnknown
+from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
 from lithify.tables.paimon.catalog import open_table
 from lithify.tables.paimon.changes import BucketChange
 from lithify.tables.paimon.commit import CommitOutcome, Committer
@@ -40,7 +40,7 @@ def compaction(table: PaimonTable, attempt: Attempt) -> BucketChange:
     view = table.view(Selection())
     assert view is not None
     bucket = view.bucket_ids[0]
-    inputs = tuple(view.entries(bucket).values())
+    inputs = tuple(table.live_in([bucket], newest_of(table))[bucket])
     name = f"data-{attempt.prefix}{len(inputs):012x}-{attempt.number}.parquet"
     Path(table.folder(bucket), name).touch()
     return BucketChange(bucket, inputs, (), 5, (replace(inputs[0].file, name=name, level=5),))
@@ -141,15 +141,29 @@ def test_a_merge_that_others_have_overtaken_is_made_anew(
 def test_nothing_is_left_of_a_merge_when_all_tries_are_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = SmallTable(tmp_path, options={**OFTEN, "commit.max-retries": "2"}).create()
+    small = SmallTable(
+        tmp_path, options={**OFTEN, "commit.max-retries": "2", "commit.timeout": "0 s"}
+    ).create()
     for _ in range(3):
         small.append("a")
     table = open_table(small.address)
 
+    with pytest.raises(CommitOutrun) as outrun:
+        commit(table, monkeypatch, Interrupted(9, lambda: small.append("b")))
+
+    assert outrun.value.tries == 3
+    assert manifests(small) == reachable(table, small)
+
+
+def test_tries_go_on_until_the_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Being outrun costs nothing but time: no input is lost, so what was written stays good."""
+    small = SmallTable(tmp_path, options={"commit.max-retries": "2"}).create()
+    small.append("a")
+    table = open_table(small.address)
+
     outcome = commit(table, monkeypatch, Interrupted(9, lambda: small.append("b")))
 
-    assert (outcome.snapshot, outcome.tries) == (None, 3)
-    assert manifests(small) == reachable(table, small)
+    assert (outcome.snapshot, outcome.tries, outcome.conflicts) == (11, 10, {})
 
 
 def test_nothing_is_left_of_a_merge_that_is_fenced_off(

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from lithify import __version__
 from lithify.clock import Clock
-from lithify.errors import AttemptFenced, CommitUnknown, LithifyError, MissingFile
+from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
 from lithify.faults import reach
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.paimon.carried import carried_properties
@@ -28,6 +29,7 @@ from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
+from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
 from lithify.tables.paimon.snapshots import RUN_PROPERTY, TO_COME_PROPERTY, Written, is_same
@@ -88,6 +90,7 @@ class Committer:
 
         Raises:
             AttemptFenced: this attempt may not commit any more.
+            CommitOutrun: other commits were faster until the deadline; no input was lost.
             CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
             StorageError: the file system refuses or is full; nothing was committed.
         """
@@ -98,25 +101,33 @@ class Committer:
             self._forget_merge()
 
     def _commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
-        tries = self._options.max_retries + 1
-        for number in range(tries):
+        """Tries until a try is not outrun by another commit, or the deadline has passed.
+
+        Being outrun is no conflict: as long as the inputs live, what the tasks have written stays good.
+        """
+        live = self._table.follow([change.bucket for change in changes])
+        started = self._clock.now()
+        for number in count():
             base = self._table.snapshots.latest()
             try:
-                outcome = self._commit_on(base, changes, number)
+                outcome = self._commit_on(base, changes, live, number)
             except MissingFile:
                 if base is None or self._table.snapshots.get(base.id) is not None:
                     raise
                 outcome = None  # it was expired while we looked at it
             if outcome is not None:
                 return outcome
+            waited = (self._clock.now() - started).total_seconds()
+            if number >= self._options.max_retries and waited >= self._options.timeout:
+                raise CommitOutrun(self._table.name, number + 1, waited)
             self._sender.wait(number)
-        return _nothing(changes, f"{tries} times another commit was faster", tries)
+        raise AssertionError  # the loop has no other end
 
     def _commit_on(
-        self, base: Snapshot | None, changes: Sequence[BucketChange], number: int
+        self, base: Snapshot | None, changes: Sequence[BucketChange], live: LiveBuckets, number: int
     ) -> CommitOutcome | None:
         """Commits what the base admits; None if another commit was there first."""
-        ready, conflicts = self._admissible(changes, base)
+        ready, conflicts = self._admissible(changes, base, live)
         if base is None or not ready:
             return CommitOutcome(None, (), conflicts, number + 1)
         written = self._try(ready, base, number)
@@ -130,7 +141,7 @@ class Committer:
         return None
 
     def _admissible(
-        self, changes: Sequence[BucketChange], base: Snapshot | None
+        self, changes: Sequence[BucketChange], base: Snapshot | None, live: LiveBuckets
     ) -> tuple[list[BucketChange], dict[BucketId, str]]:
         """The changes that the base admits, and the buckets of the others with the reason."""
         if base is None:
@@ -141,12 +152,13 @@ class Committer:
         hindrance = self._table.index_problem(self._table.manifests.index_types(base))
         if hindrance is not None:
             return [], {change.bucket: hindrance for change in changes}
-        live = self._table.live_in({change.bucket for change in changes}, base)
+        entries = live.at(base)
         ready, conflicts = [], {}
         for change in changes:
-            reason = conflict_of(change, live.get(change.bucket, ()), self._table.order_key)
+            files = entries.get((change.bucket.partition, change.bucket.bucket), ())
+            reason = conflict_of(change, files, self._table.order_key)
             if reason is None:
-                ready.append(change)
+                ready.append(change.found_in(files))
             else:
                 conflicts[change.bucket] = reason
         return ready, conflicts

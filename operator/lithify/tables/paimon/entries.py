@@ -28,6 +28,8 @@ class Stats:
 
 _NO_STATS = Stats(bytes(12), bytes(12), ())
 """Of no column: the BinaryRow without fields."""
+UNREAD = Stats(b"", b"", None)
+"""Stands for statistics that were left out when an entry was read; such an entry cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,13 @@ def identity_of_record(record: dict[str, Any]) -> tuple[object, ...]:
 
 
 def record_of_entry(entry: Entry) -> dict[str, Any]:
-    """The Avro record of an entry."""
+    """The Avro record of an entry.
+
+    Raises:
+        ValueError: the entry was read without its statistics.
+    """
+    if UNREAD in (entry.file.key_stats, entry.file.value_stats):
+        raise ValueError(f"the statistics of {entry.file.name} were not read, so its entry cannot be written")
     return {
         "_VERSION": _VERSION,
         "_KIND": entry.kind,

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from lithify.tables.model import DataFile, OrderKey
-from lithify.tables.paimon.entries import ADD, Entry, FileMeta, Stats
+from lithify.tables.paimon.entries import ADD, UNREAD, Entry, FileMeta, Stats
 from lithify.tables.paimon.entry_selection import EntrySelection
 from lithify.tables.paimon.formats.avro.container import (
     Header,
@@ -122,8 +122,9 @@ def empty(*, statistics: bool = False) -> pl.DataFrame:
 
 
 def entries_of(frame: pl.DataFrame) -> list[Entry]:
-    """The rows of a frame with statistics as manifest entries."""
-    return [_entry(row) for row in frame.iter_rows(named=True)]
+    """The rows of a frame as manifest entries; those of a narrow frame have `UNREAD` statistics."""
+    has_statistics = "key_min" in frame.columns
+    return [_entry(row, has_statistics=has_statistics) for row in frame.iter_rows(named=True)]
 
 
 def data_files(frame: pl.DataFrame, key: Callable[[bytes], OrderKey]) -> tuple[DataFile, ...]:
@@ -271,19 +272,19 @@ def _columns(source: pl.DataFrame, wanted: Columns) -> Iterator[pl.Series]:
         yield column
 
 
-def _entry(row: Mapping[str, Any]) -> Entry:
+def _entry(row: Mapping[str, Any], *, has_statistics: bool) -> Entry:
     fields = {name: row[name] for name in _PLAIN_FIELDS}
-    fields |= {name: _tuple(row[name]) for name in _LIST_FIELDS}
+    fields |= {name: _tuple(row.get(name)) for name in _LIST_FIELDS}
+    key_stats = value_stats = UNREAD
+    if has_statistics:
+        key_stats = Stats(row["key_min"], row["key_max"], _tuple(row["key_nulls"]))
+        value_stats = Stats(row["value_min"], row["value_max"], _tuple(row["value_nulls"]))
     return Entry(
         kind=row["kind"],
         partition=row["partition"],
         bucket=row["bucket"],
         total_buckets=row["total_buckets"],
-        file=FileMeta(
-            **fields,
-            key_stats=Stats(row["key_min"], row["key_max"], _tuple(row["key_nulls"])),
-            value_stats=Stats(row["value_min"], row["value_max"], _tuple(row["value_nulls"])),
-        ),
+        file=FileMeta(**fields, key_stats=key_stats, value_stats=value_stats),
     )
 
 

@@ -32,7 +32,7 @@ def resting_reasons(
     else:
         rests, reason = _triggers_nothing(policy, now), NO_TRIGGER
     timed = statistics.with_columns(interval_fires(statistics, policy, now))
-    return timed.select(reason=pl.when(rests).then(pl.lit(reason, pl.String)))["reason"]
+    return timed.with_columns(reason=pl.when(rests).then(pl.lit(reason, pl.String)))["reason"]
 
 
 def interval_fires(statistics: pl.DataFrame, policy: CompactionPolicy, now: datetime) -> pl.Series:
@@ -49,7 +49,7 @@ def interval_fires(statistics: pl.DataFrame, policy: CompactionPolicy, now: date
     moments = pl.Series([epoch_of_wall(wall, now.tzinfo) for wall in walls], dtype=pl.Int64)
     last = pl.col("highest_created_millis").replace_strict(walls, moments, return_dtype=pl.Int64)
     fires = pl.when(_has_top(policy)).then(last + interval + 1).otherwise(0)
-    return statistics.select(fires=pl.when(pl.col("sorted_runs") > 1).then(fires))["fires"]
+    return statistics.with_columns(fires=pl.when(pl.col("sorted_runs") > 1).then(fires))["fires"]
 
 
 def _is_all_at_top(policy: CompactionPolicy) -> pl.Expr:

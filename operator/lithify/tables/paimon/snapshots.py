@@ -47,6 +47,7 @@ TO_COME_PROPERTY = "lithify.to-come"
 
 
 _LOOKS = 10
+_MOST_STEPS = 256
 _STEM = "snapshot-"
 _SNAPSHOT = re.compile(rf"{_STEM}\d+")
 
@@ -190,6 +191,20 @@ class Snapshots:
         if newest is not None and newest.id > snapshot_id:
             yield from (self.get(number) for number in range(snapshot_id + 1, newest.id))
             yield newest
+
+    def steps(self, base: Snapshot, newest: Snapshot) -> list[Snapshot] | None:
+        """The snapshots after `base` up to `newest`, oldest first.
+
+        None if that cannot be said: `base` was rolled back or expired, a snapshot between is gone, or there
+        are so many that reading everything costs less.
+        """
+        if is_same(base, newest):
+            return []
+        if not 0 < newest.id - base.id <= _MOST_STEPS or not self.has(base):
+            return None
+        between = [self.get(number) for number in range(base.id + 1, newest.id)]
+        steps = [snapshot for snapshot in between if snapshot is not None]
+        return [*steps, newest] if len(steps) == len(between) else None
 
     def committed_by_run(self, run: str) -> Snapshot | None:
         """The newest snapshot that a run of this id committed, if it is still there."""

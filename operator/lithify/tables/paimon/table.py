@@ -5,7 +5,7 @@ Made by `catalog.open_table`; used by the job's driver, the command line and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -15,21 +15,23 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
-from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
+from lithify.tables.model import BucketId, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
-from lithify.tables.paimon.entry_selection import ChosenBuckets, Matching
+from lithify.tables.paimon.entry_selection import ChosenBuckets, EntrySelection, Matching
 from lithify.tables.paimon.evolution import file_problems, format_problems, old_format_problems, type_changes
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
+from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
 from lithify.tables.paimon.places import Places
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.view import View, rows_of_buckets
 
 Found = TypeVar("Found")
 
@@ -49,41 +51,6 @@ class Selection:
 
     partitions: tuple[Mapping[str, str], ...] = ()
     buckets: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The live files of the selected buckets in one pinned snapshot, and the kinds of index that it has.
-
-    A bucket becomes an object only when somebody asks for it, so that a bucket with damaged metadata does not
-    stand in the way of the others.
-    """
-
-    snapshot_id: SnapshotId
-    commit_millis: int
-    index_types: frozenset[str]
-    live: Mapping[BucketId, Sequence[Entry]]
-    order_key: Callable[[bytes], OrderKey]
-
-    @property
-    def bucket_ids(self) -> list[BucketId]:
-        """The buckets that have live files, by partition path and bucket number."""
-        return sorted(self.live, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
-
-    def bucket(self, bucket: BucketId) -> Bucket:
-        """The live files of a bucket.
-
-        Raises:
-            CorruptTable: a key bound is null.
-            UnsupportedTable: a key bound has no order.
-        """
-        entries = self.live[bucket]
-        files = tuple(entry.file.as_data_file(self.order_key) for entry in entries)
-        return Bucket(bucket, files, entries[0].total_buckets)
-
-    def entries(self, bucket: BucketId) -> dict[str, Entry]:
-        """The manifest entries of a bucket's live files, by file name."""
-        return {entry.file.name: entry for entry in self.live[bucket]}
 
 
 class PaimonTable:
@@ -171,17 +138,15 @@ class PaimonTable:
         self._check_columns(selection)
 
         def look(snapshot: Snapshot) -> View:
-            live = self._by_bucket(
-                self.manifests.live(snapshot, Matching(partial(self._is_selected, selection)))
-            )
-            self._check_found(selection, live)
-            return self._view(snapshot, live)
+            view = self._view(snapshot, Matching(partial(self._is_selected, selection)))
+            self._check_found(selection, view.rows)
+            return view
 
         return self.on_newest(look)
 
     def view_of(self, buckets: Collection[BucketId]) -> View | None:
         """Pins the newest snapshot and lists the live files of exactly these buckets."""
-        return self.on_newest(lambda snapshot: self._view(snapshot, self.live_in(buckets, snapshot)))
+        return self.on_newest(lambda snapshot: self._view(snapshot, self._chosen(buckets)))
 
     def on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
         """What a look at the newest snapshot finds; if that one is expired meanwhile, at the next one."""
@@ -233,6 +198,10 @@ class PaimonTable:
     def _chosen(self, buckets: Iterable[BucketId]) -> ChosenBuckets:
         places = {(bucket.partition, bucket.bucket) for bucket in buckets}
         return ChosenBuckets(places, self.schema.partition_types)
+
+    def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
+        """The live entries of some buckets, in one snapshot after the other."""
+        return LiveBuckets(self.manifests, self.snapshots, self._chosen(buckets))
 
     def schema_of(self, schema_id: int) -> Schema:
         """A version of the schema."""
@@ -314,12 +283,14 @@ class PaimonTable:
             change.total_buckets = entry.total_buckets
         return list(changes.values())
 
-    def _view(self, snapshot: Snapshot, live: Mapping[BucketId, list[Entry]]) -> View:
+    def _view(self, snapshot: Snapshot, selection: EntrySelection) -> View:
+        files = self.manifests.live_columns(snapshot, selection)
         return View(
             snapshot_id=SnapshotId(snapshot.id),
             commit_millis=snapshot.time_millis,
             index_types=self.manifests.index_types(snapshot),
-            live=live,
+            files=files,
+            rows=rows_of_buckets(files, self.bucket_id),
             order_key=self.order_key,
         )
 
