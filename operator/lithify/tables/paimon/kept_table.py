@@ -152,7 +152,7 @@ class KeptTable:
         Raises:
             Damaged: files of a bucket that has some are missing or unreadable.
         """
-        places = places.select(PLACE).unique()
+        places = places.select(PLACE).unique(maintain_order=True)
         with _usable():
             contents = [content for place in places.iter_rows() for content in self._contents(place)]
             batches = [pa.ipc.read_record_batch(pa.py_buffer(unpack(each)), _ARROW) for each in contents]
