@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
-from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
-from lithify.tables.paimon.figures import Filter, Work, delete_percent, work_in
+from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
+from lithify.tables.paimon.figures import Filter, Work, blocked_buckets, delete_percent, work_in
 from lithify.tables.paimon.judging import Judge
 from lithify.tables.paimon.schema import Column
 from lithify.tables.paimon.types import parse_type
@@ -176,6 +176,37 @@ class TestFilter:
         now = (MIDNIGHT + timedelta(hours=5, minutes=30)).astimezone(zone)
         found = work([bucket("dt=a/bucket-0", files)], wanted=Filter(idle_millis=HOUR_MILLIS), now=now)
         assert found.next_trigger == MIDNIGHT + timedelta(hours=6)
+
+
+class TestBlocked:
+    def test_the_list_is_bounded_but_for_those_that_are_held(self) -> None:
+        overlapping = stack((4, 10), (4, 10))
+        buckets = [bucket(f"dt=a/bucket-{number}", overlapping) for number in range(40)]
+        held = {f"dt=a/bucket-{number}": str(number) for number in (0, 7, 39)}
+
+        found = blocked_buckets(figures(buckets), held)
+
+        names = [each.bucket for each in found]
+        assert names == sorted(names)
+        assert len(names) == 16 + 2, "one of those that are held is among the first, too"
+        assert [each.fingerprint for each in found if each.bucket.endswith(("-7", "-39"))] == ["39", "7"]
+        (first, *_) = found
+        assert (first.is_corrupt, first.fingerprint) == (True, fingerprint_of([("L4-0", 4), ("L4-1", 4)]))
+        assert "L4-" in first.problem
+
+    def test_held_buckets_have_no_work(self) -> None:
+        interval = replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS))
+        buckets = [bucket("dt=a/bucket-0", stack(*STEEP)), bucket("dt=b/bucket-0", stack(*CALM))]
+        every = Filter((dict[str, str](),), held={"dt=a/bucket-0": "1", "dt=b/bucket-0": "2"})
+        assert work(buckets, interval, every) == Work((), (), (), 0, None)
+        one = replace(every, held={"dt=a/bucket-0": "1"})
+        assert work(buckets, interval, one) == work(buckets[1:], interval, replace(every, held={}))
+
+    def test_a_partition_is_not_idle_while_a_held_bucket_is_written_to(self) -> None:
+        older = stack(*CALM, created=MIDNIGHT_MILLIS - HOUR_MILLIS)
+        buckets = [bucket("dt=a/bucket-0", stack(*CALM)), bucket("dt=a/bucket-1", older)]
+        held = Filter(idle_millis=HOUR_MILLIS, held={"dt=a/bucket-0": "1"})
+        assert work(buckets, wanted=held).full_partitions == ()
 
 
 class TestTime:

@@ -17,7 +17,7 @@ import polars as pl
 
 from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.planning.plan import Rest, Unit, plan_bucket
+from lithify.planning.plan import Unit, plan_bucket
 from lithify.planning.policy import CompactionPolicy, OffPeak, Strategy
 from lithify.planning.triggers import Trigger, last_full_compaction
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
@@ -151,20 +151,20 @@ class Judge:
     def _judge(self, bucket_id: BucketId, files: pl.DataFrame, *, rests_minor: bool) -> _Judgement:
         try:
             bucket = Bucket(bucket_id, data_files(files, self.order_key), 0)
+        except (CorruptTable, UnsupportedTable, *_UNREADABLE) as error:
+            is_corrupt = not isinstance(error, UnsupportedTable)
+            return _blocked(files, key_problem(files, self.key) or str(error), is_corrupt=is_corrupt)
+        try:
             minor = None if rests_minor else plan_bucket(bucket, self.policy, Strategy.MINOR, self.now)
             full = plan_bucket(bucket, self.policy, Strategy.FULL, self.now)
-        except (CorruptTable, UnsupportedTable, *_UNREADABLE) as error:
-            return _Judgement(
-                problem=key_problem(files, self.key) or str(error),
-                is_corrupt=not isinstance(error, UnsupportedTable),
-                fingerprint=fingerprint_of(files.select("name", "level").iter_rows()),
-            )
-        is_due = isinstance(minor, Unit) and bool(minor.inputs)
+        except CorruptTable as error:
+            return _blocked(files, str(error), is_corrupt=True)
+        due = minor if isinstance(minor, Unit) and minor.inputs else None
         return _Judgement(
-            trigger=minor.verdict.trigger.value if isinstance(minor, Unit) and is_due else None,
-            detail=self._detail(minor) if isinstance(minor, Unit) and is_due else None,
+            trigger=None if due is None else due.verdict.trigger.value,
+            detail=None if due is None else self._detail(due),
             is_picked=isinstance(minor, Unit),
-            full_bytes=full.rewritten_size if not isinstance(full, Rest) and full.inputs else None,
+            full_bytes=full.rewritten_size if isinstance(full, Unit) and full.inputs else None,
         )
 
     def _detail(self, unit: Unit) -> str:
@@ -192,13 +192,20 @@ class Judge:
         is_waiting = (fires > 0) & ~pl.col("is_picked") & pl.col("problem").is_null()
         # The ratio is asked from that many runs on, and of whatever is forced out of level 0.
         grows = (runs >= policy.run_trigger) | (pl.lit(policy.force_level0) & (pl.col("level0_files") > 0))
-        changes = [pl.when(fires > epoch_millis(self.now)).then(fires)]
-        if off_peak is not None:
-            changes.append(pl.when(grows).then(epoch_millis(ratio_changes(off_peak, self.now))))
+        hour = None if off_peak is None else epoch_millis(ratio_changes(off_peak, self.now))
         timed = figures.with_columns(interval_fires(figures, policy, self.now)).with_columns(
-            next_trigger=pl.when(is_waiting).then(fires), valid_until=pl.min_horizontal(changes)
+            next_trigger=pl.when(is_waiting).then(fires),
+            interval_ends=pl.when(fires > epoch_millis(self.now)).then(fires),
+            ratio_changes=pl.when(grows).then(pl.lit(hour, pl.Int64)),
         )
-        return timed.drop("fires")
+        ends, changes = pl.col("interval_ends"), pl.col("ratio_changes")
+        first = pl.when(ends.is_null() | (changes < ends)).then(changes).otherwise(ends)
+        return timed.with_columns(valid_until=first).drop("fires", "interval_ends", "ratio_changes")
+
+
+def _blocked(files: pl.DataFrame, problem: str, *, is_corrupt: bool) -> _Judgement:
+    pairs = files.select("name", "level").iter_rows()
+    return _Judgement(problem=problem, is_corrupt=is_corrupt, fingerprint=fingerprint_of(pairs))
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:
