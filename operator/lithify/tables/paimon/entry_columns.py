@@ -1,9 +1,9 @@
 """Manifest files as columns: one row for each entry, decoded by Polars instead of entry by entry in Python.
 
 Called by `manifests`. The container is read here, with bounds on everything that a damaged or hostile file
-could inflate, and handed to Polars as one uncompressed block: Polars does not know the codec that Paimon uses
-(zstd), and it trusts the numbers that it finds. Fields are taken by name, so manifests of every version look
-alike: a field that a version does not have is null.
+could inflate, and handed to Polars uncompressed, a few blocks at a time: Polars does not know the codec that
+Paimon uses (zstd), and it trusts the numbers that it finds. Fields are taken by name, so manifests of every
+version look alike: a field that a version does not have is null.
 
 A frame with statistics holds all that entries have. Without statistics it is narrow, so that the files of a
 whole table fit into memory, however many columns the table has.
@@ -33,6 +33,8 @@ from lithify.tables.paimon.formats.avro.container import (
 
 _LEAST_BYTES = 20
 """Bytes of the smallest entry: a required field takes one at least."""
+_AT_A_TIME = 2 << 20
+"""Bytes of uncompressed entries that are decoded at a time: in memory they take many times as much."""
 _MOST_DEPTH = 8
 """How deep the types of a manifest's schema may nest; those of Paimon come to 5."""
 _PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
@@ -110,8 +112,8 @@ def decode_entries(content: bytes, *, statistics: bool = False) -> pl.DataFrame:
     source = pa.BufferReader(content)
     header = read_header(source)
     try:
-        decoded = pl.read_avro(BytesIO(_as_one_block(source, content, header)))
-        return _flat(decoded, statistics=statistics)
+        decoded = (pl.read_avro(BytesIO(part)) for part in _uncompressed(source, content, header))
+        return pl.concat([_flat(part, statistics=statistics) for part in decoded], rechunk=True)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError) as error:
         raise ValueError(str(error)) from error
 
@@ -196,18 +198,22 @@ def _comparable(files: pl.LazyFrame) -> pl.LazyFrame:
     return files.with_columns(extra_names=pl.col("extra_files").list.join("\0")).drop("extra_files")
 
 
-def _as_one_block(source: pa.NativeFile, content: bytes, header: Header) -> bytes:
-    """The same entries in a container without compression and with a single block."""
+def _uncompressed(source: pa.NativeFile, content: bytes, header: Header) -> Iterator[bytes]:
+    """The same entries in containers without compression, each with a single block; one at least."""
     head, marker = new_header(_plain(header.schema, {}, 0), "null")
     view = memoryview(content)
-    rows, parts = 0, []
+    rows, size = 0, 0
+    parts: list[bytes] = []
     for found in blocks(source, header):
         data = decompress(header.codec, bytes(view[found.start : found.start + found.size]))
         if found.rows * _LEAST_BYTES > len(data):
             raise ValueError(f"a block says that it holds {found.rows} entries, but it has {len(data)} bytes")
-        rows += found.rows
+        if size + len(data) > _AT_A_TIME and parts:
+            yield head + block(rows, b"".join(parts), marker)
+            rows, size, parts = 0, 0, []
+        rows, size = rows + found.rows, size + len(data)
         parts.append(data)
-    return head + block(rows, b"".join(parts), marker)
+    yield head + block(rows, b"".join(parts), marker)
 
 
 def _plain(schema: Any, named: dict[str, Any], depth: int) -> Any:
