@@ -11,7 +11,7 @@ whole table fit into memory, however many columns the table has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -129,21 +129,21 @@ def entries_of(frame: pl.DataFrame) -> list[Entry]:
     return [_entry(row, has_statistics=has_statistics) for row in frame.iter_rows(named=True)]
 
 
-def data_files(frame: pl.DataFrame, key: Callable[[bytes], OrderKey]) -> tuple[DataFile, ...]:
+def data_files(frame: pl.DataFrame, keys: Callable[[pl.Series], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
     """What planning needs of the files of a frame.
 
     Args:
-        frame: the live files of a bucket.
-        key: turns a key bound into an order key.
+        frame: live files.
+        keys: turns key bounds into order keys.
 
     Raises:
-        CorruptTable, UnsupportedTable: what `key` raises for a bound that is null or has no order.
+        CorruptTable, UnsupportedTable: what `keys` raises for a bound that is null or has no order.
     """
-    columns = frame.select(name for name in DataFile.__slots__)
-    return tuple(
-        DataFile(**{**row, "min_key": key(row["min_key"]), "max_key": key(row["max_key"])})
-        for row in columns.iter_rows(named=True)
-    )
+    columns = (keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__)
+    return tuple(map(DataFile, *columns))
+
+
+_BOUNDS = ("min_key", "max_key")
 
 
 def chosen(frame: pl.DataFrame, selection: EntrySelection) -> pl.DataFrame:

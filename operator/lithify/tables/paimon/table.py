@@ -24,6 +24,7 @@ from lithify.tables.paimon.evolution import file_problems, format_problems, old_
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
+from lithify.tables.paimon.key_columns import order_keys
 from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
@@ -98,6 +99,7 @@ class PaimonTable:
         self.snapshots = Snapshots(table, storage)
         self.journal = Journal(self.home, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
+        self.order_keys = partial(order_keys, types=schema.key_types, one=self.order_key)
 
     @property
     def uuid(self) -> str:
@@ -291,7 +293,7 @@ class PaimonTable:
             index_types=self.manifests.index_types(snapshot),
             files=files,
             rows=rows_of_buckets(files, self.bucket_id),
-            order_key=self.order_key,
+            order_keys=self.order_keys,
         )
 
     def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:

@@ -7,7 +7,7 @@ way of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,7 +31,7 @@ class View:
         index_types: the kinds of index files that it has.
         files: the files, a row each, as narrow columns (see `entry_columns`).
         rows: the rows of each bucket in `files`.
-        order_key: turns a key bound into an order key.
+        order_keys: turns key bounds into order keys.
     """
 
     snapshot_id: SnapshotId
@@ -39,7 +39,7 @@ class View:
     index_types: frozenset[str]
     files: pl.DataFrame
     rows: Mapping[BucketId, pl.Series]
-    order_key: Callable[[bytes], OrderKey]
+    order_keys: Callable[[pl.Series], Sequence[OrderKey]]
 
     @property
     def bucket_ids(self) -> list[BucketId]:
@@ -54,7 +54,7 @@ class View:
             UnsupportedTable: a key bound has no order.
         """
         files = self.files[self.rows[bucket]]
-        return Bucket(bucket, data_files(files, self.order_key), files["total_buckets"][0])
+        return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0])
 
     def entries(self, bucket: BucketId) -> dict[str, Entry]:
         """The manifest entries of a bucket's live files by file name, without statistics."""
