@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
-from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
+from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
 from lithify.tables.paimon.figures import Filter, Work, blocked_buckets, delete_percent, work_in
 from lithify.tables.paimon.judging import Judge
 from lithify.tables.paimon.schema import Column
@@ -43,7 +43,7 @@ def figures(
             partition, number, f"{partitions[partition]}/bucket-0"
         )
 
-    return Judge(policy, now, OrderKey, path_of, KEY).figures(live_files(buckets))
+    return Judge(policy, now, pl.Series.to_list, path_of, KEY).figures(live_files(buckets))
 
 
 def spec_of(partition: bytes) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -23,6 +24,7 @@ from lithify.planning.triggers import last_full_compaction
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
 from lithify.tables.paimon.binary_row import encode_row, order_key
 from lithify.tables.paimon.judging import Judge
+from lithify.tables.paimon.key_columns import order_keys
 from lithify.tables.paimon.schema import Column
 from lithify.tables.paimon.types import parse_type
 from support.cases import case
@@ -50,7 +52,7 @@ def path_of(partition: bytes, number: int) -> BucketId:
 
 
 def judge(policy: CompactionPolicy, now: datetime, key: Sequence[Column] = (ID,)) -> Judge:
-    return Judge(policy, now, OrderKey, path_of, key)
+    return Judge(policy, now, pl.Series.to_list, path_of, key)
 
 
 def random_table(rng: Random, policy: CompactionPolicy) -> list[Bucket]:
@@ -192,7 +194,9 @@ class TestBlocked:
         types = [column.type for column in key]
         judging = replace(
             judge(self.POLICY, MIDNIGHT, key),
-            order_key=(lambda row: order_key(row, types)) if keys_are_rows else OrderKey,
+            order_keys=partial(order_keys, types=types, one=partial(order_key, types=types))
+            if keys_are_rows
+            else pl.Series.to_list,
         )
         good = [] if keys_are_rows else [self.GOOD]
         *others, found = judging.figures(live_files([*good, bad])).sort("path").rows(named=True)

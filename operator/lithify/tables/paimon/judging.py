@@ -78,14 +78,14 @@ class Judge:
     Attributes:
         policy: the table's options that steer planning.
         now: an aware time in the table's time zone.
-        order_key: turns a key bound into an order key.
+        order_keys: turns key bounds into order keys.
         path_of: the identity of a bucket.
         key: the columns of the key.
     """
 
     policy: CompactionPolicy
     now: datetime
-    order_key: Callable[[bytes], OrderKey]
+    order_keys: Callable[[pl.Series], Sequence[OrderKey]]
     path_of: Callable[[bytes, int], BucketId]
     key: Sequence[Column]
 
@@ -150,7 +150,7 @@ class Judge:
 
     def _judge(self, bucket_id: BucketId, files: pl.DataFrame, *, rests_minor: bool) -> _Judgement:
         try:
-            bucket = Bucket(bucket_id, data_files(files, self.order_key), 0)
+            bucket = Bucket(bucket_id, data_files(files, self.order_keys), 0)
         except (CorruptTable, UnsupportedTable, *_UNREADABLE) as error:
             is_corrupt = not isinstance(error, UnsupportedTable)
             return _blocked(files, key_problem(files, self.key) or str(error), is_corrupt=is_corrupt)
