@@ -111,6 +111,7 @@ def test_what_snapshots_change_is_the_same_as_all_that_is_there(rng: Random, see
     [
         case([[change(ADD, "a")]], id="a file is added that is there"),
         case([[change(DELETE, "b")]], id="a file is removed that is not there"),
+        case([[change(ADD, "a"), change(DELETE, "b")]], id="as many there that should not be as the reverse"),
         case([[change(DELETE, "a", level=5)]], id="a file is removed from another level"),
         case([[change(DELETE, "a", place=(b"p", 1))]], id="a file is removed from another bucket"),
         case([[change(DELETE, "a", place=(b"q", 0))]], id="a file is removed from another partition"),

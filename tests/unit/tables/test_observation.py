@@ -19,6 +19,7 @@ from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound
 from lithify.planning.policy import Strategy
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import Observation
+from lithify.tables.paimon import live
 from lithify.tables.paimon.catalog import open_table
 from lithify.tables.paimon.figures import Filter
 from lithify.tables.paimon.kept import KeptTables
@@ -341,6 +342,36 @@ class TestCosts:
         assert watcher.look() is None
         table.append()
         assert watcher.find() == watcher.full()
+
+
+class TestPortions:
+    """Tables of which only some files are in memory at a time."""
+
+    @pytest.fixture(autouse=True)
+    def few_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(live, "_PORTION", 3)
+
+    def test_all_looks_find_what_they_find_otherwise(
+        self, table: SmallTable, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def at_once() -> Observation:
+            with monkeypatch.context() as patch:
+                patch.setattr(live, "_PORTION", 1 << 16)
+                return watcher.full()
+
+        compact(table)
+        table.append("a", "c")
+        assert watcher.find() == at_once()
+        table.append()
+        table.overwrite("b")
+        assert watcher.find() == at_once() == watcher.full()
+        address = overriding(table, **{"num-sorted-run.compaction-trigger": "1"})
+        assert watcher.find(address=address, reconsider=True).findings
+
+    def test_nothing_stays_in_the_folder_but_what_is_kept(self, watcher: Watcher) -> None:
+        watcher.find()
+        files = [path for path in watcher.folder.rglob("*") if path.is_file()]
+        assert sorted(path.suffix or path.name for path in files) == [".kept", "used"]
 
 
 class TestTime:
