@@ -154,6 +154,14 @@ def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
     return f"{prefix}{writer & 0xFFFFF:05x}{attempt & 0xFFFFFFF:07x}"
 
 
+def sign_of(journal: str) -> str:
+    """The name of the file with the sign of life of an attempt, by that of its journal.
+
+    Without its journal it is deleted like other small files that a crash leaves behind.
+    """
+    return f"{TEMPORARY}alive-{journal.removesuffix('.json')}"
+
+
 class Journal:
     """The attempts recorded in one folder: a table's, or a branch's."""
 
@@ -301,8 +309,7 @@ class Journal:
         return f"{self._folder}/{attempt.run}-{attempt.number}.json"
 
     def _sign_path(self, attempt: Attempt) -> str:
-        """What begins so is deleted like other small files once it is old, and then nobody needs it."""
-        return f"{self._folder}/{TEMPORARY}alive-{attempt.run}-{attempt.number}"
+        return f"{self._folder}/{sign_of(f'{attempt.run}-{attempt.number}.json')}"
 
     def _recorded(self, attempt: Attempt) -> Attempt | None:
         """The attempt as it is recorded now; another one may have taken its place since."""

@@ -37,6 +37,7 @@ from lithify.tables.paimon.journal import (
     Attempt,
     CommittedJournal,
     OutsideRoots,
+    sign_of,
 )
 from lithify.tables.paimon.local_files import TEMPORARY
 from lithify.tables.paimon.references import is_held_elsewhere, unreferenced
@@ -274,12 +275,15 @@ def _data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
 
 
 def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:
-    """Deletes what a crash in the middle of a small write left, once it is old."""
+    """Deletes old remains of small writes that a crash cut off, and signs of life without a journal."""
     oldest = (clock.now() - SAFE_AGE).timestamp()
     deleted = 0
     for folder in (f"{table.home}/snapshot", f"{table.home}/lithify/attempts"):
-        for file in table.storage.list(folder):
-            if file.name.startswith(TEMPORARY) and file.modified_seconds < oldest:
+        listed = table.storage.list(folder)
+        wanted = {sign_of(file.name) for file in listed}
+        for file in listed:
+            is_over = file.modified_seconds < oldest and file.name not in wanted
+            if file.name.startswith(TEMPORARY) and is_over:
                 table.storage.delete(f"{folder}/{file.name}")
                 deleted += 1
     return deleted
