@@ -237,7 +237,6 @@ class Journal:
         """Forgets an attempt, when nothing of it is left to clean up."""
         if self._recorded(attempt) is not None:
             self._storage.delete(self.path(attempt))
-            self._storage.delete(self._sign_path(attempt))
 
     def keep(self, attempt: Attempt, snapshot: int, now: datetime) -> None:
         """Notes that an attempt has committed; does nothing if it is closed already."""
