@@ -43,8 +43,9 @@ from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.found_runs import buckets_of
 from lithify.tables.paimon.heartbeat import Heartbeat
 from lithify.tables.paimon.journal import Attempt, JournalUnit, check_run_id
-from lithify.tables.paimon.orphans import reconcile, sweep
+from lithify.tables.paimon.orphans import reconcile
 from lithify.tables.paimon.snapshots import is_last_step
+from lithify.tables.paimon.sweeping import sweep
 from lithify.tables.paimon.table import PaimonTable, Selection, View
 
 

@@ -18,34 +18,23 @@ Snapshots of attempts that turn out to be no part of the table's history are tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum, auto
 from functools import partial
 
-from pypaimon.snapshot.snapshot import Snapshot
-
 from lithify.clock import Clock
-from lithify.errors import CorruptTable, MissingFile, StorageError
+from lithify.errors import CorruptTable, StorageError
 from lithify.faults import reach
+from lithify.tables.paimon.confirming import confirm, is_of
 from lithify.tables.paimon.entries import ADD
-from lithify.tables.paimon.journal import (
-    ATTEMPT_PROPERTY,
-    SAFE_AGE,
-    Attempt,
-    CommittedJournal,
-    OutsideRoots,
-    sign_of,
-)
+from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, SAFE_AGE, Attempt, sign_of
 from lithify.tables.paimon.local_files import TEMPORARY
-from lithify.tables.paimon.references import is_held_elsewhere, unreferenced
+from lithify.tables.paimon.references import is_held_elsewhere
 from lithify.tables.paimon.snapshots import Written
+from lithify.tables.paimon.sweeping import LINGERING, knows_all_places, left_alone, sweep
 from lithify.tables.paimon.table import PaimonTable
-
-_LINGERING = timedelta(hours=1)
-"""For so long after an attempt its tasks may go on writing, what it sent be under way, and others rename."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +68,7 @@ def fate_of(table: PaimonTable, attempt: Attempt) -> Fate:
     for snapshot in table.snapshots.since(attempt.base_snapshot):
         if snapshot is None:
             readable = False
-        elif _is_of(snapshot, attempt.prefix):
+        elif is_of(snapshot, attempt.prefix):
             return Fate.COMMITTED
     return Fate.HARMLESS if readable else Fate.UNKNOWN
 
@@ -94,7 +83,7 @@ def reconcile(table: PaimonTable, clock: Clock) -> Cleaned:
     if recorded.open or recorded.committed:  # without any, nothing of ours can have become a stray since
         steps.append(partial(_take_back_strays, table, taken_back))
     steps += [partial(_clean_up, table, path, clock, taken_back) for path in recorded.open]
-    steps.append(partial(_confirm, table, recorded.committed, clock, taken_back))
+    steps.append(partial(confirm, table, recorded.committed, clock, taken_back))
     steps.append(partial(_delete_temporaries, table, clock))
     for step in steps:
         try:
@@ -130,121 +119,16 @@ def _clean_up(table: PaimonTable, path: str, clock: Clock, taken_back: Container
     if not _is_settled(table, condemned, now):
         return 0
     deleted = sweep(table, condemned)
-    if not deleted and condemned.condemned_for(now) > _LINGERING:
-        if not _knows_all_places(table, condemned):
-            raise _left_alone(table, condemned)
+    if not deleted and condemned.condemned_for(now) > LINGERING:
+        if not knows_all_places(table, condemned):
+            raise left_alone(table, condemned)
         table.journal.close(condemned)
     return deleted
 
 
 def _is_settled(table: PaimonTable, condemned: Attempt, now: datetime) -> bool:
     """Whether no snapshot of it can be under way any more, and nobody be about to build on one."""
-    return (
-        condemned.condemned_for(now) > _LINGERING
-        or table.journal.silence(condemned, now) > SAFE_AGE
-        or fate_of(table, condemned) is Fate.COMMITTED
-    )
-
-
-def _knows_all_places(table: PaimonTable, attempt: Attempt) -> bool:
-    """Whether the directories into which an attempt wrote are this table's.
-
-    Those outside are not if the table has been moved or copied since: in a copy the files there may be those
-    of the original, and nothing tells which of two is the copy.
-    """
-    return attempt.outside is None or table.storage.is_same_place(attempt.outside.table, table.root)
-
-
-def _left_alone(table: PaimonTable, attempt: Attempt) -> CorruptTable:
-    """Why the journal of an attempt is kept that knows directories which are not this table's."""
-    outside = attempt.outside or OutsideRoots("", ())
-    problem = (
-        f"it was written for {outside.table}, so files in {' and '.join(outside.roots)} whose names contain "
-        f"{attempt.prefix} were left alone; delete those that no table uses, then this journal"
-    )
-    return CorruptTable(table.journal.path(attempt), problem)
-
-
-def _confirm(
-    table: PaimonTable, journals: Sequence[CommittedJournal], clock: Clock, taken_back: Container[str]
-) -> int:
-    """Forgets attempts whose snapshots are in the history for good; sweeps after those that are not.
-
-    A Java writer that had looked before we wrote may rename its own snapshot over ours long after. Nothing
-    refers to our files then, unless somebody had built on ours before.
-    """
-    now = clock.now()
-    doubtful = []
-    for journal in journals:
-        if journal.prefix in taken_back:
-            table.journal.reopen(journal, now)
-        elif _is_built_on(table, journal):
-            table.journal.forget(journal)
-        elif now - journal.since > _LINGERING:
-            doubtful.append(journal)
-    return _sweep_after(table, doubtful)
-
-
-def _sweep_after(table: PaimonTable, journals: Sequence[CommittedJournal]) -> int:
-    """Sweeps after old attempts that have committed; at once, so that references are looked up once."""
-    lost: dict[CommittedJournal, Attempt] = {}
-    for journal in journals:
-        found = table.snapshots.get(journal.snapshot)
-        attempt = table.journal.read(journal.path)
-        if attempt is not None and (found is None or not _is_of(found, journal.prefix)):
-            lost[journal] = attempt
-    deleted = sweep(table, *lost.values())
-    elsewhere = [] if deleted else [each for each in lost.values() if not _knows_all_places(table, each)]
-    if not deleted:
-        for journal in journals:
-            if lost.get(journal) not in elsewhere:
-                table.journal.forget(journal)
-    for attempt in elsewhere:
-        raise _left_alone(table, attempt)
-    return deleted
-
-
-def _is_built_on(table: PaimonTable, committed: CommittedJournal) -> bool:
-    """Whether the next snapshot names manifests of the attempt; two requests, or one if there is none.
-
-    It does not if it has merged them; then time will tell.
-    """
-    following = table.snapshots.get(committed.snapshot + 1)
-    if following is None:
-        return False
-    with suppress(MissingFile):
-        names = table.manifests.names_in_list(following.base_manifest_list)
-        return any(committed.prefix in name for name in names)
-    return False
-
-
-def _is_of(snapshot: Snapshot, prefix: str) -> bool:
-    return (snapshot.properties or {}).get(ATTEMPT_PROPERTY) == prefix
-
-
-def sweep(table: PaimonTable, *attempts: Attempt) -> int:
-    """Deletes the files of attempts that nothing refers to; returns how many there were.
-
-    Only to be called when each has committed or never can, and nothing that it sent is under way.
-
-    Raises:
-        CorruptTable: what refers to files cannot be read, so nothing was deleted.
-    """
-    data = {path: _name(path) for attempt in attempts for path in _data_files(table, attempt)}
-    names = [name for attempt in attempts for name in table.manifests.names_with(attempt.prefix)]
-    found = data | {table.manifests.path(name): name for name in names}
-    if not found:
-        return 0
-    orphans = unreferenced(table, found.values())
-    doomed = [path for path, name in found.items() if name in orphans]
-    for path in doomed:
-        table.storage.delete(path)
-    reach("orphans-deleted")
-    return len(doomed)
-
-
-def _name(path: str) -> str:
-    return path.rsplit("/", 1)[-1]
+    return condemned.condemned_for(now) > LINGERING or fate_of(table, condemned) is Fate.COMMITTED
 
 
 def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:
@@ -261,17 +145,6 @@ def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
         not set(unit.inputs) <= {entry.file.name for entry in live.get(bucket, ()) if entry.kind == ADD}
         for bucket, unit in buckets.items()
     )
-
-
-def _data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
-    """The files of an attempt, also those that a copy of the table would not have."""
-    roots = [table.root]
-    if attempt.outside is not None and _knows_all_places(table, attempt):
-        roots += attempt.outside.roots
-    for folder in sorted({f"{root}/{unit.folder}" for unit in attempt.units for root in roots}):
-        for path in table.storage.files_below(folder):
-            if attempt.prefix in _name(path):
-                yield path
 
 
 def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:
