@@ -23,7 +23,17 @@ from lithify.tables.paimon.table import PaimonTable
 from oracle.client import Oracle, Table
 from support.races import Meanwhile, step_after, step_at, step_before
 from support.runs import clean_up, run_inline
-from support.tables import FAR_FUTURE, append, copy_of, expire, journals, put_over, stray_files, upserts
+from support.tables import (
+    FAR_FUTURE,
+    append,
+    copy_of,
+    expire,
+    journals,
+    kept_journals,
+    put_over,
+    stray_files,
+    upserts,
+)
 
 pytestmark = pytest.mark.oracle
 
@@ -195,6 +205,34 @@ def test_a_snapshot_that_a_java_writer_renames_over_the_stray_is_kept(
 
     assert oracle.read(table) == oracle.read(twin)
     assert report.snapshot_after == newest(oracle, table) == base + 2
+
+
+def test_a_rollback_that_began_before_our_commit_is_not_undone_by_it(
+    oracle: Oracle, table: Table, tmp_path: Path
+) -> None:
+    """Java knew of no snapshot of ours, so it did not delete it; our run has long reported its success."""
+    before = {path.name for path in table.folder.rglob("*")}
+    ours = run_inline(table).snapshot_after
+    assert ours is not None
+    stray = table.folder / "snapshot" / f"snapshot-{ours}"
+    (kept,) = kept_journals(table)
+    stray.rename(tmp_path / "stray")
+    (table.folder / "snapshot" / "LATEST").write_text(str(ours - 1))
+    oracle.rollback_to(table, snapshot_id=1)
+    append(oracle, table)
+    rows = oracle.read(table)
+    (tmp_path / "stray").rename(stray)
+
+    clean_up(table, 0.5)
+
+    assert not stray.exists()
+    assert (oracle.read(table), numbers(oracle, table)) == (rows, [1, 2])
+    assert journals(table) == {f"{kept.split('.')[0]}.json"}
+    assert not stray_files(oracle, table) <= before
+    clean_up(table, 1.6, 2.7)
+    assert stray_files(oracle, table) <= before
+    assert (journals(table), kept_journals(table)) == (set(), set())
+    assert oracle.read(table) == rows
 
 
 def commit_often_and_expire(oracle: Oracle, table: Table) -> None:
