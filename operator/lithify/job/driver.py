@@ -420,7 +420,7 @@ class _Run:
         try:
             if self._has_stragglers or outputs.has_leftovers or outcome.overwritten:
                 self._table.journal.condemn(attempt, self._clock.now())
-                if outcome.overwritten:
+                if outcome.overwritten and not self._table.snapshots.has_server:
                     return  # others may have read it and be about to build on it: a later run cleans up
                 sweep(self._table, attempt)
             else:
