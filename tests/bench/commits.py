@@ -113,9 +113,9 @@ def _make(warehouse: Path, files: int) -> Table:
     shape = Shape(files, _BUCKETS_A_DAY * days, days)
     with Oracle.start() as oracle:
         table = create(oracle, warehouse, shape, options=_OPTIONS)
+        invent(table, shape)
         for number in range(_WRITES):
             oracle.write(table, orders(REAL_DAY, range(50 * number, 50 * number + 200), f"c{number}"))
-    invent(table, shape)
     return table
 
 
