@@ -62,12 +62,21 @@ class _Run:
 
 @dataclass
 class _Appends:
-    """A JVM that appends a few rows to the partition, so many seconds from start to start."""
+    """A JVM that appends a few rows to the partition again and again.
+
+    Attributes:
+        oracle: the JVM.
+        table: which table.
+        every: seconds from the start of one append to that of the next.
+        done: appends that are committed.
+        begun: set when the first one is.
+    """
 
     oracle: Oracle
     table: Table
     every: float
     done: int = 0
+    begun: Event = field(default_factory=Event)
     _stop: Event = field(default_factory=Event)
 
     def go_on(self) -> None:
@@ -77,6 +86,7 @@ class _Appends:
             begin = time.monotonic()
             self.oracle.write(self.table, orders(REAL_DAY, range(self.done, self.done + 20), "late"))
             self.done += 1
+            self.begun.set()
             wait = max(0.0, self.every - (time.monotonic() - begin))
 
     def stop(self) -> None:
@@ -124,6 +134,8 @@ def _appending(table: Table, every: float) -> Iterator[_Appends]:
     with Oracle.start() as oracle, ThreadPoolExecutor(1) as thread:
         appends = _Appends(oracle, table, every)
         appending = thread.submit(appends.go_on)
+        appending.add_done_callback(lambda _: appends.begun.set())
+        appends.begun.wait()
         try:
             yield appends
         finally:
@@ -134,21 +146,24 @@ def _appending(table: Table, every: float) -> Iterator[_Appends]:
 def _ours(table: Table, every: float) -> _Run:
     asked = request(table, selection=Selection(({"dt": REAL_DAY},)))
     with _appending(table, every) as appends:
-        begin = time.monotonic()
+        begin, before = time.monotonic(), appends.done
         try:
             report = compact(asked, InlineRunner(), SystemClock(UTC))
         except CommitConflict:
-            return _Run(time.monotonic() - begin, None, "", appends.done)
+            return _Run(time.monotonic() - begin, None, "", appends.done - before)
         return _Run(
-            time.monotonic() - begin, report.seconds["commit"], f"{report.commit_tries}", appends.done
+            time.monotonic() - begin,
+            report.seconds["commit"],
+            str(report.commit_tries),
+            appends.done - before,
         )
 
 
 def _java(table: Table, every: float) -> _Run:
     with Oracle.start(heap="6g", jvm_args=ON_ONE_CORE) as oracle, _appending(table, every) as appends:
-        begin = time.monotonic()
+        begin, before = time.monotonic(), appends.done
         token = oracle.compact(table, partitions=[{"dt": REAL_DAY}], commit=False).token
         assert token is not None
         planned = time.monotonic()
         oracle.commit_prepared(token)
-        return _Run(time.monotonic() - begin, time.monotonic() - planned, "", appends.done)
+        return _Run(time.monotonic() - begin, time.monotonic() - planned, "", appends.done - before)
