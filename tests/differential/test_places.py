@@ -237,8 +237,13 @@ def test_two_directories_of_one_floating_point_partition_are_refused(oracle: Ora
     assert run_inline(copy_of(table, tmp_path / "with an empty one")).status == "Compacted"
     shutil.copytree(written, other, dirs_exist_ok=True)
 
+    report = run_inline(copy_of(table, tmp_path / "with both"))
+    assert [bucket.bucket for bucket in report.buckets] == ["p=1.0/bucket-0"]
+    assert ["same partition" in block.problem for block in report.blocked] == [True]
+
+    selected = Selection(({"p": written.name.removeprefix("p=")},))
     with pytest.raises(UnsupportedTable, match="same partition"):
-        run_inline(table)
+        run_inline(table, selection=selected)
 
 
 BINARY = {"p": "BYTES", "id": "INT NOT NULL"}
