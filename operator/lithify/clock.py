@@ -55,4 +55,17 @@ def wall_millis(moment: datetime) -> int:
 
     Paimon stores creation times of files this way.
     """
-    return (moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+    return epoch_millis(moment.replace(tzinfo=UTC))
+
+
+def epoch_millis(moment: datetime) -> int:
+    """A moment as whole milliseconds since the epoch; seconds as a float lose a millisecond now and then."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def epoch_of_wall(millis: int, zone: tzinfo | None) -> int:
+    """When a clock on the wall in that zone shows `millis` (see `wall_millis`), in milliseconds of the epoch.
+
+    Where clocks are set back it does so twice, and the first time counts.
+    """
+    return epoch_millis((_EPOCH + timedelta(milliseconds=millis)).replace(tzinfo=zone))

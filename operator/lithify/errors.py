@@ -14,6 +14,7 @@ LithifyError
 │   ├── CatalogUnavailable      a catalog's server or database did not answer, or failed
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
 ├── CommitConflict            other writers took the inputs of every bucket of the run
+├── CommitOutrun              other commits were faster, try after try, until the deadline
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
 ├── TaskFailed                a rewriting task failed in a way that none of the above names
 │   └── OutOfMemory             it needed more memory than its process may have
@@ -176,6 +177,22 @@ class CommitConflict(LithifyError):
         self.table = table
         self.buckets = buckets
         self.rounds = rounds
+
+
+class CommitOutrun(LithifyError):
+    """Other commits were faster than each of `tries` tries in `seconds`, although no input was lost."""
+
+    failure = Failure.CONFLICT
+    exit_code = 3
+
+    def __init__(self, table: str, tries: int, seconds: float) -> None:
+        super().__init__(
+            f"{table}: other commits were faster {tries} times in {seconds:g} s, so the run gave up although "
+            "its buckets were not changed; run it again when fewer writers commit, or raise commit.timeout"
+        )
+        self.table = table
+        self.tries = tries
+        self.seconds = seconds
 
 
 class AttemptFenced(LithifyError):

@@ -21,6 +21,7 @@ from oracle.model import (
     Options,
     Orphans,
     Partition,
+    PlanBench,
     Prepared,
     Row,
     Scan,
@@ -226,6 +227,10 @@ class Oracle:
     def merge_manifests(self, table: Table, cases: Iterable[Case]) -> list[list[dict[str, Any]]]:
         """What a commit would make of manifest lists in the table's folder."""
         return list(self.call("merge_manifests", **table.args(), cases=list(cases)))
+
+    def bench_plan(self, table: Table, repeat: int = 1) -> PlanBench:
+        """Times the scan of all live files, one manifest at a time, that Java's plans begin with."""
+        return PlanBench(**self.call("bench_plan", **table.args(), repeat=repeat))
 
     def index_files(self, table: Table, snapshot_id: int | None = None) -> list[IndexFile]:
         """Deletion vectors and hash indexes of the snapshot, else of the newest."""

@@ -198,6 +198,19 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanBench:
+    """How many live files Java's scan found, and what each repeat took.
+
+    `cpu_nanos` is processor time of the whole JVM, `cpu_nanos_before` what it had used before the first.
+    """
+
+    entries: int
+    nanos: list[int]
+    cpu_nanos: list[int]
+    cpu_nanos_before: int
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A commit that waits in the oracle, and the data files it would add."""
 

@@ -136,6 +136,14 @@ class TestMetadata:
         assert (kinds.count("ADD"), kinds.count("DELETE")) == (4, 16)
         assert oracle.files_of_changelog(rich, snapshot) == []
 
+    def test_bench_plan(self, oracle: Oracle, rich: Table) -> None:
+        bench = oracle.bench_plan(rich, repeat=3)
+        assert bench.entries == len(oracle.files(rich))
+        assert len(bench.cpu_nanos) == len(bench.nanos) == 3
+        assert min(bench.nanos) > 0
+        assert min(bench.cpu_nanos) >= 0
+        assert bench.cpu_nanos_before > 0
+
     def test_key_values(self, oracle: Oracle, plain: Table) -> None:
         oracle.write(plain, plain_rows(1, 2))
         oracle.write(plain, [["+U", 2, "b"], ["-D", 1, None]])

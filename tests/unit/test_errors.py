@@ -21,6 +21,7 @@ from lithify.errors import (
     ClusterRefused,
     ClusterUnavailable,
     CommitConflict,
+    CommitOutrun,
     CommitUnknown,
     CorruptTable,
     Failure,
@@ -67,6 +68,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
         3,
         {"table": "db.t", "buckets": ("dt=1/bucket-0", "bucket-1"), "rounds": 3},
     ),
+    (CommitOutrun("db.t", 11, 600), Failure.CONFLICT, 3, {"table": "db.t", "tries": 11, "seconds": 600}),
     (AttemptFenced("/t/run-1.json", "too old"), Failure.INFRASTRUCTURE, 1, {"journal": "/t/run-1.json"}),
     (TaskFailed("four times"), Failure.INFRASTRUCTURE, 1, {}),
     (

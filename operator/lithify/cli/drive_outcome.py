@@ -14,6 +14,7 @@ from pathlib import Path
 from lithify.errors import (
     AttemptFenced,
     CommitConflict,
+    CommitOutrun,
     CorruptTable,
     Failure,
     LithifyError,
@@ -47,6 +48,7 @@ _REASONS: Mapping[type[BaseException], Reason] = {
     CorruptTable: Reason.CORRUPT_TABLE,
     StorageError: Reason.STORAGE_UNAVAILABLE,
     CommitConflict: Reason.COMMIT_CONFLICT,
+    CommitOutrun: Reason.COMMIT_CONFLICT,
     NoExecutors: Reason.SCHEDULING_TIMED_OUT,
     AttemptFenced: Reason.DRIVER_LOST,
     OutOfMemory: Reason.OUT_OF_MEMORY,

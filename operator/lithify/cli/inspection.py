@@ -17,7 +17,8 @@ from lithify.planning.policy import CompactionPolicy, Strategy
 from lithify.planning.triggers import Verdict
 from lithify.planning.universal import explain
 from lithify.tables.model import BlockedBucket, Bucket, DataFile
-from lithify.tables.paimon.table import PaimonTable, Selection, View
+from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,15 +36,18 @@ from lithify.job.steps import Commits, Pace
 from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.plan import Unit
 from lithify.planning.policy import Strategy
-from lithify.tables.model import BucketId
+from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.commit import CommitOutcome, Committer
 from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.found_runs import buckets_of
+from lithify.tables.paimon.heartbeat import Heartbeat
 from lithify.tables.paimon.journal import Attempt, JournalUnit, check_run_id
-from lithify.tables.paimon.orphans import reconcile, sweep
+from lithify.tables.paimon.orphans import reconcile
 from lithify.tables.paimon.snapshots import is_last_step
-from lithify.tables.paimon.table import PaimonTable, Selection, View
+from lithify.tables.paimon.sweeping import sweep
+from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,7 @@ class _Run:
         self._blocks: dict[BucketId, Block] = {}
         self._attempts = 0
         self._has_stragglers = False
+        self._heartbeat: Heartbeat | None = None
         self._tasks_done = 0
 
     def execute(self) -> Report:
@@ -267,12 +271,13 @@ class _Run:
         changed = schema_conflict(self._table.schema, self._table.newest_schema())
         if changed is not None:
             return (), {unit.bucket: changed for unit in units}
-        live = self._table.live_now({unit.bucket for unit in units}) or {}
-        gone: dict[BucketId, str] = {}
-        for unit in units:
-            names = {(entry.file.name, entry.file.level) for entry in live.get(unit.bucket, ())}
-            if any((file.name, file.level) not in names for file in unit.inputs):
-                gone[unit.bucket] = "others have compacted it since it was planned"
+        view = self._table.view_of([unit.bucket for unit in units])
+        gone = {
+            unit.bucket: "others have compacted it since it was planned"
+            for unit in units
+            if view is None
+            or not {(file.name, file.level) for file in unit.inputs} <= view.names(unit.bucket)
+        }
         return tuple(unit for unit in units if unit.bucket not in gone), gone
 
     def _step(self, plan: RunPlan, work: Sequence[Work], to_come: int) -> Mapping[BucketId, str]:
@@ -307,6 +312,7 @@ class _Run:
             self._report.run, base, units, now, after=self._attempts, outside=self._table.outside
         )
         self._attempts = attempt.number
+        self._heartbeat = Heartbeat(self._table.journal, attempt, self._clock)
         self._has_stragglers = False
         return attempt
 
@@ -321,10 +327,17 @@ class _Run:
             sweep(self._table, attempt)
             self._close(attempt)
 
-    def _close(self, attempt: Attempt) -> None:
-        """Forgets an attempt, unless its tasks may still be writing: a later run looks again then."""
-        if not self._has_stragglers:
+    def _close(self, attempt: Attempt, snapshot: SnapshotId | None = None) -> None:
+        """Forgets an attempt, unless its tasks may still be writing: a later run looks again then.
+
+        So it does if the attempt has committed a snapshot where others may yet rename theirs over it.
+        """
+        if self._has_stragglers:
+            return
+        if snapshot is None or self._table.snapshots.has_server:
             self._table.journal.close(attempt)
+        else:
+            self._table.journal.keep(attempt, snapshot, self._clock.now())
 
     def _attempt(
         self, plan: RunPlan, work: Sequence[Work], attempt: Attempt, to_come: int
@@ -364,7 +377,13 @@ class _Run:
 
     def _run(self, tasks: Sequence[MergeTask], progress: Progress) -> list[TaskResult]:
         had_stragglers, self._has_stragglers = self._has_stragglers, True
-        results = self._runner.run(tasks, self._clock, progress) if tasks else []
+
+        def heard(done: int) -> None:
+            if self._heartbeat is not None:
+                self._heartbeat.beat()
+            progress(done)
+
+        results = self._runner.run(tasks, self._clock, heard) if tasks else []
         # The first try of a task that was tried again may still be running somewhere.
         self._has_stragglers = had_stragglers or any(result.attempt for result in results)
         self._count(results)
@@ -401,13 +420,13 @@ class _Run:
         try:
             if self._has_stragglers or outputs.has_leftovers or outcome.overwritten:
                 self._table.journal.condemn(attempt, self._clock.now())
-                if outcome.overwritten and self._table.snapshots.may_arrive_late:
-                    return  # a later run cleans up
+                if outcome.overwritten:
+                    return  # others may have read it and be about to build on it: a later run cleans up
                 sweep(self._table, attempt)
             else:
                 self._delete_unseen(outputs, outcome)
             reach("leftovers-deleted")
-            self._close(attempt)
+            self._close(attempt, outcome.snapshot)
         except (CorruptTable, StorageError) as error:
             self._note(uncleaned=(*self._report.uncleaned, str(error)))
 

@@ -54,7 +54,7 @@ class Outputs:
         return [file for result in self._results.get(bucket, ()) for file in result.files]
 
     def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
-        entries = plan.view.entries(unit.bucket)
+        entries = plan.view.entries(unit.bucket, unit.inputs)
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,

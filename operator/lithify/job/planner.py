@@ -25,8 +25,9 @@ from lithify.tables.paimon.entries import COMPACT_SOURCE, Entry
 from lithify.tables.paimon.formats.model import InputFile
 from lithify.tables.paimon.formats.registry import Readers
 from lithify.tables.paimon.schema import merge_spec
-from lithify.tables.paimon.table import PaimonTable, View
+from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.paimon.types import order_kinds
+from lithify.tables.paimon.view import View
 from lithify.tables.paimon.writer import FileTarget
 
 _FOOTER_READERS = 8
@@ -99,24 +100,27 @@ def plan_run(
         StorageError: the file system refuses.
     """
     table.check_view(view)
-    now, blocks = clock.now(), Blocks(table, view)
-    waiting = [bucket for bucket in view.bucket_ids if _is_held(view, bucket, held)]
+    now, policy, blocks = clock.now(), table.options.policy, Blocks(table, view)
+    waiting = {bucket: None for bucket in view.bucket_ids if _is_held(view, bucket, held)}
+    resting = view.resting(policy, strategy, now)
     planned: dict[BucketId, Unit | Rest] = {}
 
     def plan(bucket: BucketId, doubted: frozenset[str] = frozenset()) -> None:
         with blocks.isolate(bucket):
             files = _corrected(view.bucket(bucket), doubted)
-            planned[bucket] = plan_bucket(files, table.options.policy, strategy, now)
+            planned[bucket] = plan_bucket(files, policy, strategy, now)
 
     for bucket in view.bucket_ids:
-        if bucket not in waiting:
+        if bucket in resting:
+            planned[bucket] = Rest(bucket, resting[bucket])
+        elif bucket not in waiting:
             plan(bucket)
     doubted = _files_hiding_deletes(table, view, _units(planned), blocks)
     for bucket, names in doubted.items():
         plan(bucket, names)
     for unit in _units(planned):
         with blocks.isolate(unit.bucket):
-            table.check_files(unit.bucket, _entries(view, unit))
+            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket))
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
     return RunPlan(
@@ -142,9 +146,10 @@ def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tupl
     """The tasks of all units, each with its unit; they belong to no attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
     for unit in plan.units:
+        entries = plan.view.entries(unit.bucket, unit.inputs)
         for rewrite in unit.work.rewrites:
             for part in split_rewrite(rewrite, task_bytes):
-                yield unit, _task(table, plan.view, unit, part, sizing.budget)
+                yield unit, _task(table, entries, unit, part, sizing.budget)
 
 
 def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[Unit, MergeTask]]:
@@ -152,9 +157,9 @@ def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[
     return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
 
 
-def _task(table: PaimonTable, view: View, unit: Unit, part: TaskPlan, budget: Budget) -> MergeTask:
-    entries = view.entries(unit.bucket)
-
+def _task(
+    table: PaimonTable, entries: Mapping[str, Entry], unit: Unit, part: TaskPlan, budget: Budget
+) -> MergeTask:
     def read(file: DataFile) -> InputFile:
         return _input_file(table, unit, entries[file.name], is_inside=part.span.covers(file))
 
@@ -213,7 +218,7 @@ def _files_hiding_deletes(
         (unit.bucket, entry)
         for unit in units
         if unit.output_level == unit.levels.max_level
-        for entry in _entries(view, unit, unit.work.upgrades)
+        for entry in view.entries(unit.bucket, unit.work.upgrades).values()
         if entry.file.source != COMPACT_SOURCE
     ]
     if not suspects:
@@ -229,12 +234,6 @@ def _files_hiding_deletes(
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:
         list(readers.map(look, *zip(*suspects, strict=True)))
     return {bucket: frozenset(names) for bucket, names in found.items() if bucket not in blocks.errors}
-
-
-def _entries(view: View, unit: Unit, files: Sequence[DataFile] | None = None) -> list[Entry]:
-    """The manifest entries of some files of a unit, by default of all its inputs."""
-    entries = view.entries(unit.bucket)
-    return [entries[file.name] for file in (unit.inputs if files is None else files)]
 
 
 def _corrected(bucket: Bucket, doubted: frozenset[str]) -> Bucket:

@@ -16,6 +16,11 @@ from lithify.planning.triggers import Trigger, Verdict
 from lithify.planning.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import Bucket, BucketId, DataFile
 
+NO_TRIGGER = "no trigger fired"
+"""Why a bucket rests under `Strategy.MINOR`."""
+ALL_AT_TOP = "all files are in the top level already"
+"""Why a bucket rests under `Strategy.FULL`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -59,7 +64,6 @@ class Rest:
 
     bucket: BucketId
     reason: str
-    levels: Levels
 
 
 def plan_bucket(bucket: Bucket, policy: CompactionPolicy, strategy: Strategy, now: datetime) -> Unit | Rest:
@@ -70,12 +74,12 @@ def plan_bucket(bucket: Bucket, policy: CompactionPolicy, strategy: Strategy, no
     """
     levels = build_levels(bucket.files, policy.num_levels)
     if not levels.runs:
-        return Rest(bucket.id, "the bucket is empty", levels)
+        return Rest(bucket.id, "the bucket is empty")
     if strategy is Strategy.FULL:
         return _plan_full(bucket, levels, policy)
     pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)
     if pick is None:
-        return Rest(bucket.id, "no trigger fired", levels)
+        return Rest(bucket.id, NO_TRIGGER)
     return _unit(bucket, levels, pick, _work(levels, pick, policy))
 
 
@@ -87,7 +91,7 @@ def _plan_full(bucket: Bucket, levels: Levels, policy: CompactionPolicy) -> Unit
     if others or only.level != levels.max_level:
         return _unit(bucket, levels, everything, _work(levels, everything, policy))
     if not policy.force_rewrite:
-        return Rest(bucket.id, "all files are in the top level already", levels)
+        return Rest(bucket.id, ALL_AT_TOP)
     return _unit(bucket, levels, everything, work_of_top_files(only.files))
 
 

@@ -12,14 +12,12 @@ run. The top level is the highest that the bucket has, also where `num-levels` w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
+from lithify.clock import epoch_millis, epoch_of_wall
 from lithify.planning.levels import Levels
 from lithify.planning.policy import CompactionPolicy
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class Trigger(StrEnum):
@@ -98,8 +96,7 @@ def last_full_compaction(levels: Levels, now: datetime) -> int | None:
     created = [file.created_millis for run in top for file in run.files]
     if not created:
         return None
-    wall = (_EPOCH + max(created) * _MILLISECOND).replace(tzinfo=now.tzinfo)
-    return _epoch_millis(wall)
+    return epoch_of_wall(max(created), now.tzinfo)
 
 
 def size_limit(taken_size: int, policy: CompactionPolicy, hour: int) -> float:
@@ -113,14 +110,9 @@ def _interval(levels: Levels, interval: int, now: datetime) -> Verdict:
     if last is None:
         detail = "the top level has never been written"
         return Verdict(Trigger.INTERVAL, fired=True, detail=detail)
-    age = _epoch_millis(now) - last
+    age = epoch_millis(now) - last
     detail = f"the top level was last written {age // 1000} s ago, the interval is {interval // 1000} s"
     return Verdict(Trigger.INTERVAL, age > interval, detail)
-
-
-def _epoch_millis(moment: datetime) -> int:
-    """In whole numbers, because seconds as a float lose a millisecond now and then."""
-    return (moment - _EPOCH) // _MILLISECOND
 
 
 def _too_few_runs(levels: Levels, policy: CompactionPolicy) -> str | None:

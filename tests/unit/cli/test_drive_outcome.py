@@ -39,6 +39,7 @@ REASONS = {
     errors.CatalogUnavailable: Reason.STORAGE_UNAVAILABLE,
     errors.CommitUnknown: Reason.STORAGE_UNAVAILABLE,
     errors.CommitConflict: Reason.COMMIT_CONFLICT,
+    errors.CommitOutrun: Reason.COMMIT_CONFLICT,
     errors.AttemptFenced: Reason.DRIVER_LOST,
     errors.TaskFailed: Reason.DRIVER_FAILED,
     errors.OutOfMemory: Reason.OUT_OF_MEMORY,

@@ -53,8 +53,8 @@ def test_it_has_a_dozen_commits_and_more(sample: TableAddress, told: list[int]) 
 def test_every_commit_leaves_a_file_in_each_bucket_of_two_partitions(sample: TableAddress) -> None:
     view = open_table(sample).view(Selection())
     assert view is not None
-    assert [str(bucket.id) for bucket in view.buckets] == BUCKETS
-    for bucket in view.buckets:
+    assert [str(bucket) for bucket in view.bucket_ids] == BUCKETS
+    for bucket in map(view.bucket, view.bucket_ids):
         assert [file.level for file in bucket.files] == [0] * (MESS.changes + 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from lithify.clock import SystemClock
@@ -14,51 +15,49 @@ from lithify.job.planner import plan_run
 from lithify.planning.policy import Strategy
 from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.entries import Entry
-from lithify.tables.paimon.table import PaimonTable, Selection, View
+from lithify.tables.paimon.entry_columns import NARROW
+from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.view import View, by_bucket
 from support.cases import case
 from unit.job.orders import BUCKETS
 
 BAD = BUCKETS[1]
-Damage = Callable[[PaimonTable, Entry], Entry]
+Damage = Callable[[PaimonTable, pl.DataFrame], pl.DataFrame]
 
 
-def null_bound(table: PaimonTable, entry: Entry) -> Entry:
+def null_bound(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
     types = table.schema.key_types
-    return replace(entry, file=replace(entry.file, max_key=encode_row([None] * len(types), types)))
+    return files.with_columns(max_key=pl.lit(encode_row([None] * len(types), types)))
 
 
-def cut_bound(table: PaimonTable, entry: Entry) -> Entry:
+def cut_bound(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
     del table
-    return replace(entry, file=replace(entry.file, min_key=entry.file.min_key[:9]))
+    return files.with_columns(pl.col("min_key").bin.slice(0, 9))
 
 
-def upgraded(table: PaimonTable, entry: Entry) -> Entry:
+def upgraded(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
     """All files of the bucket in one level, although they overlap."""
     del table
-    return replace(entry, file=entry.file.upgraded(4))
+    return files.with_columns(level=pl.lit(4, pl.Int32))
 
 
-def indexed(table: PaimonTable, entry: Entry) -> Entry:
+def indexed(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
     del table
-    return replace(entry, file=replace(entry.file, embedded_index=b"index"))
+    return files.with_columns(embedded_index=pl.lit(b"index"))
 
 
-def of_a_lost_schema(table: PaimonTable, entry: Entry) -> Entry:
+def of_a_lost_schema(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
     del table
-    return replace(entry, file=replace(entry.file, schema_id=77))
+    return files.with_columns(schema_id=pl.lit(77, pl.Int64))
 
 
 def damaged(table: PaimonTable, damage: Damage) -> View:
     view = table.view(Selection())
     assert view is not None
-    return replace(
-        view,
-        live={
-            bucket: [damage(table, entry) for entry in entries] if bucket.path == BAD else entries
-            for bucket, entries in view.live.items()
-        },
-    )
+    frames = {bucket.path: view.files.slice(*view.spans[bucket]) for bucket in view.bucket_ids}
+    frames[BAD] = damage(table, frames[BAD])
+    files, spans = by_bucket(pl.concat(frames.values()).select(NARROW.names()), table.bucket_id)
+    return replace(view, files=files, spans=spans)
 
 
 DAMAGES = [

@@ -13,7 +13,7 @@ from lithify.planning.plan import Rest, Unit, plan_bucket
 from lithify.planning.policy import CompactionPolicy, Strategy
 from lithify.tables.model import BlockedBucket, BucketId, DataFile
 from lithify.tables.paimon.entries import FileMeta
-from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, levels_of, stack
+from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 from unit.tables.manifests import file_meta
 
 POLICY = CompactionPolicy(run_trigger=3, small_file_size=SMALL_FILE)
@@ -86,7 +86,7 @@ def test_totals_of_files_of_either_kind() -> None:
 
 def test_resting_counts_by_reason() -> None:
     reasons = ["no trigger fired", "the bucket is empty", "no trigger fired"]
-    rests = [Rest(BucketId(b"", n, f"bucket-{n}"), why, levels_of()) for n, why in enumerate(reasons)]
+    rests = [Rest(BucketId(b"", n, f"bucket-{n}"), why) for n, why in enumerate(reasons)]
     assert resting(rests) == {"no trigger fired": 2, "the bucket is empty": 1}
     assert resting([]) == {}
 

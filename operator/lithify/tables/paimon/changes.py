@@ -22,7 +22,7 @@ class BucketChange:
 
     Attributes:
         bucket: where.
-        removed: entries of the files that were rewritten.
+        removed: entries of the files that were rewritten; statistics may be missing (see `found_in`).
         upgraded: entries of the files that only change level.
         output_level: where upgraded files go.
         added: the new files.
@@ -38,6 +38,19 @@ class BucketChange:
     def inputs(self) -> tuple[Entry, ...]:
         """Every file that must still be where it was."""
         return (*self.removed, *self.upgraded)
+
+    def found_in(self, live: Iterable[Entry]) -> BucketChange:
+        """The same change with its inputs as a snapshot has them, statistics included.
+
+        Raises:
+            KeyError: an input is not among the live files; see `conflict_of`.
+        """
+        found = {entry.identity: entry for entry in live}
+        return replace(
+            self,
+            removed=tuple(found[entry.identity] for entry in self.removed),
+            upgraded=tuple(found[entry.identity] for entry in self.upgraded),
+        )
 
     def entries(self) -> list[Entry]:
         """The manifest entries, deletions first."""

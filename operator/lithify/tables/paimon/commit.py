@@ -14,26 +14,39 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import count
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from lithify import __version__
 from lithify.clock import Clock
-from lithify.errors import AttemptFenced, CommitUnknown, LithifyError, MissingFile
+from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
 from lithify.faults import reach
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.paimon.carried import carried_properties
 from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
+from lithify.tables.paimon.heartbeat import Heartbeat
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
+from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
-from lithify.tables.paimon.snapshots import RUN_PROPERTY, TO_COME_PROPERTY, Written, is_same
+from lithify.tables.paimon.snapshots import (
+    BASE_PROPERTY,
+    RUN_PROPERTY,
+    TO_COME_PROPERTY,
+    Written,
+    base_mark,
+    is_same,
+)
 from lithify.tables.paimon.table import PaimonTable
 
 _SNAPSHOT_VERSION = 3
+_LOOKED_AT_EVERY = timedelta(minutes=5)
+"""How long a look at the new data files counts; a try that another commit outran is over in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +58,7 @@ class CommitOutcome:
         committed: the buckets that are in it.
         conflicts: the others, each with the reason.
         tries: how often the commit was built.
-        overwritten: whether a try was in place and then lost, so that its manifests may lie about.
+        overwritten: whether a try was in place and then lost, so that others may have built on its files.
     """
 
     snapshot: SnapshotId | None
@@ -74,10 +87,12 @@ class Committer:
         self._attempt = attempt
         self._clock = clock
         self._options = table.options.commit
-        self._sender = Sender(table.snapshots, self._options, clock, self._check_fence)
+        self._sender = Sender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: Merged | None = None
         self._to_come = 0
+        self._heartbeat = Heartbeat(table.journal, attempt, clock)
+        self._looked: datetime | None = None
 
     def commit(self, changes: Sequence[BucketChange], to_come: int = 0) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits; to be called once.
@@ -88,6 +103,7 @@ class Committer:
 
         Raises:
             AttemptFenced: this attempt may not commit any more.
+            CommitOutrun: other commits were faster until the deadline; no input was lost.
             CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
             StorageError: the file system refuses or is full; nothing was committed.
         """
@@ -98,31 +114,42 @@ class Committer:
             self._forget_merge()
 
     def _commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
-        tries = self._options.max_retries + 1
-        for number in range(tries):
+        """Tries until a try is not outrun by another commit, or the deadline has passed.
+
+        Being outrun is no conflict: as long as the inputs live, what the tasks have written stays good.
+        """
+        live = self._table.follow([change.bucket for change in changes])
+        started = self._clock.now()
+        for number in count():
             base = self._table.snapshots.latest()
             try:
-                outcome = self._commit_on(base, changes, number)
+                outcome = self._commit_on(base, changes, live, number)
             except MissingFile:
                 if base is None or self._table.snapshots.get(base.id) is not None:
                     raise
                 outcome = None  # it was expired while we looked at it
             if outcome is not None:
                 return outcome
+            waited = (self._clock.now() - started).total_seconds()
+            if number >= self._options.max_retries and waited >= self._options.timeout:
+                raise CommitOutrun(self._table.name, number + 1, waited)
             self._sender.wait(number)
-        return _nothing(changes, f"{tries} times another commit was faster", tries)
+        raise AssertionError  # the loop has no other end
 
     def _commit_on(
-        self, base: Snapshot | None, changes: Sequence[BucketChange], number: int
+        self, base: Snapshot | None, changes: Sequence[BucketChange], live: LiveBuckets, number: int
     ) -> CommitOutcome | None:
         """Commits what the base admits; None if another commit was there first."""
-        ready, conflicts = self._admissible(changes, base)
+        ready, conflicts = self._admissible(changes, base, live)
         if base is None or not ready:
             return CommitOutcome(None, (), conflicts, number + 1)
         written = self._try(ready, base, number)
         if written is Written.OURS:
             committed = tuple(change.bucket for change in ready)
             return CommitOutcome(SnapshotId(base.id + 1), committed, conflicts, number + 1)
+        if written is Written.TAKEN_BACK:
+            rolled_back = "the table was rolled back, or its snapshots expired, while ours was written"
+            return replace(_nothing(changes, rolled_back, number + 1), overwritten=True)
         if written is Written.REPLACED:
             # Others may have built on our files and dropped them again: they are not for a second try.
             nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
@@ -130,7 +157,7 @@ class Committer:
         return None
 
     def _admissible(
-        self, changes: Sequence[BucketChange], base: Snapshot | None
+        self, changes: Sequence[BucketChange], base: Snapshot | None, live: LiveBuckets
     ) -> tuple[list[BucketChange], dict[BucketId, str]]:
         """The changes that the base admits, and the buckets of the others with the reason."""
         if base is None:
@@ -141,12 +168,13 @@ class Committer:
         hindrance = self._table.index_problem(self._table.manifests.index_types(base))
         if hindrance is not None:
             return [], {change.bucket: hindrance for change in changes}
-        live = self._table.live_in({change.bucket for change in changes}, base)
+        entries = live.at(base)
         ready, conflicts = [], {}
         for change in changes:
-            reason = conflict_of(change, live.get(change.bucket, ()), self._table.order_key)
+            files = entries.get((change.bucket.partition, change.bucket.bucket), ())
+            reason = conflict_of(change, files, self._table.order_key)
             if reason is None:
-                ready.append(change)
+                ready.append(change.found_in(files))
             else:
                 conflicts[change.bucket] = reason
         return ready, conflicts
@@ -158,8 +186,9 @@ class Committer:
         try:
             draft = self._draft(changes, base, writer)
             reach("manifests-written")
-            self._check_fence()
+            self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
             self._check_files(changes, draft)
+            self._check_fence()  # at last: whoever condemns us from here on finds our snapshot
         except BaseException:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
@@ -169,26 +198,31 @@ class Committer:
         reach("snapshot-written")
         if written is Written.OURS:
             return self._settle(draft.snapshot)
-        if written is not Written.REPLACED:
+        if written not in (Written.REPLACED, Written.TAKEN_BACK):
             self._merged = merged
             for name in draft.files:
                 self._table.storage.delete(manifests.path(name))
         return written
 
     def _check_fence(self) -> None:
+        self._heartbeat.beat()
         self._table.journal.check(self._attempt, self._clock.now())
 
     def _check_files(self, changes: Sequence[BucketChange], draft: _Draft) -> None:
         """Makes sure that nobody has cleaned the table of what no snapshot names yet.
 
+        That others of ours do, the fence prevents. Java's search for orphans takes files that are a day old,
+        so data files of which there may be thousands are not looked at again for a while.
+
         Raises:
             AttemptFenced: a new file is gone.
         """
-        added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
-        paths = [
-            *(file.path(folder) for folder, file in added),
-            *(self._table.manifests.path(name) for name in (*draft.files, *draft.merged)),
-        ]
+        paths = [self._table.manifests.path(name) for name in (*draft.files, *draft.merged)]
+        now = self._clock.now()
+        if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
+            self._looked = now
+            added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
+            paths += [file.path(folder) for folder, file in added]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
@@ -276,7 +310,11 @@ class Committer:
 
     def _properties(self, base: Snapshot, entries: Sequence[Entry]) -> dict[str, str]:
         inherited = carried_properties(base.properties, entries)
-        ours = {RUN_PROPERTY: self._attempt.run, ATTEMPT_PROPERTY: self._attempt.prefix}
+        ours = {
+            RUN_PROPERTY: self._attempt.run,
+            ATTEMPT_PROPERTY: self._attempt.prefix,
+            BASE_PROPERTY: base_mark(base),
+        }
         return {**inherited, **ours, **({TO_COME_PROPERTY: str(self._to_come)} if self._to_come else {})}
 
     def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:

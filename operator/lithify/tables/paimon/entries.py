@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lithify.errors import CorruptTable, UnsupportedTable
@@ -17,7 +16,6 @@ from lithify.tables.model import DataFile, OrderKey
 ADD, DELETE = 0, 1
 APPEND_SOURCE, COMPACT_SOURCE = 0, 1
 _VERSION = 2
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +29,8 @@ class Stats:
 
 _NO_STATS = Stats(bytes(12), bytes(12), ())
 """Of no column: the BinaryRow without fields."""
+UNREAD = Stats(b"", b"", None)
+"""Stands for statistics that were left out when an entry was read; such an entry cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +139,14 @@ def identity_of_record(record: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
-def entry_of_record(record: dict[str, Any]) -> Entry:
-    """Reads an entry from its Avro record.
+def record_of_entry(entry: Entry) -> dict[str, Any]:
+    """The Avro record of an entry.
 
     Raises:
-        KeyError: the record is not one of a manifest.
+        ValueError: the entry was read without its statistics.
     """
-    return Entry(
-        kind=record["_KIND"],
-        partition=record["_PARTITION"],
-        bucket=record["_BUCKET"],
-        total_buckets=record["_TOTAL_BUCKETS"],
-        file=_file_meta(record["_FILE"]),
-    )
-
-
-def record_of_entry(entry: Entry) -> dict[str, Any]:
-    """The Avro record of an entry."""
+    if UNREAD in (entry.file.key_stats, entry.file.value_stats):
+        raise ValueError(f"the statistics of {entry.file.name} were not read, so its entry cannot be written")
     return {
         "_VERSION": _VERSION,
         "_KIND": entry.kind,
@@ -200,46 +191,6 @@ def _stats_record(stats: Stats) -> dict[str, Any]:
     }
 
 
-def _file_meta(record: dict[str, Any]) -> FileMeta:
-    return FileMeta(
-        name=record["_FILE_NAME"],
-        size=record["_FILE_SIZE"],
-        rows=record["_ROW_COUNT"],
-        min_key=record["_MIN_KEY"],
-        max_key=record["_MAX_KEY"],
-        key_stats=_stats(record["_KEY_STATS"]),
-        value_stats=_stats(record["_VALUE_STATS"]),
-        min_sequence=record["_MIN_SEQUENCE_NUMBER"],
-        max_sequence=record["_MAX_SEQUENCE_NUMBER"],
-        schema_id=record["_SCHEMA_ID"],
-        level=record["_LEVEL"],
-        extra_files=tuple(record["_EXTRA_FILES"]),
-        created_millis=_millis(record["_CREATION_TIME"]),
-        delete_rows=record["_DELETE_ROW_COUNT"],
-        embedded_index=record["_EMBEDDED_FILE_INDEX"],
-        source=record.get("_FILE_SOURCE"),
-        value_stats_columns=_tuple(record.get("_VALUE_STATS_COLS")),
-        external_path=record.get("_EXTERNAL_PATH"),
-        first_row_id=record.get("_FIRST_ROW_ID"),
-        write_columns=_tuple(record.get("_WRITE_COLS")),
-        write_columns_sequences=_tuple(record.get("_WRITE_COLS_SEQUENCES")),
-    )
-
-
-def _stats(record: dict[str, Any]) -> Stats:
-    return Stats(record["_MIN_VALUES"], record["_MAX_VALUES"], _tuple(record["_NULL_COUNTS"]))
-
-
-def _millis(created: datetime | int | None) -> int:
-    if isinstance(created, datetime):
-        return (created - _EPOCH) // timedelta(milliseconds=1)
-    return created or 0
-
-
 def _list(values: Iterable[Any] | None) -> list[Any] | None:
     """Arrays of a record are lists: a tuple means something else to fastavro."""
     return None if values is None else list(values)
-
-
-def _tuple(values: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    return None if values is None else tuple(values)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from lithify.clock import wall_millis
-from lithify.planning.levels import Levels
+from lithify.planning.levels import Levels, build_levels
 from lithify.planning.plan import Unit, plan_bucket
 from lithify.planning.policy import CompactionPolicy, OffPeak, Strategy
 from lithify.planning.triggers import Trigger, last_full_compaction
@@ -118,6 +118,7 @@ def bucket_figures(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> B
     """
     files = bucket.files
     minor = plan_bucket(bucket, policy, Strategy.MINOR, now)
+    levels = build_levels(files, policy.num_levels)
     full = plan_bucket(bucket, policy, Strategy.FULL, now)
     counts = [file.delete_rows for file in files if file.delete_rows is not None]
     path = str(bucket.id)
@@ -130,11 +131,11 @@ def bucket_figures(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> B
         delete_rows=sum(counts) if len(counts) == len(files) else None,
         small_files=sum(file.size < policy.small_file_size for file in files),
         level0_files=sum(file.level == 0 for file in files),
-        sorted_runs=len(minor.levels.runs),
+        sorted_runs=len(levels.runs),
         created_millis=max(file.created_millis for file in files),
         due=_due(minor, bucket, policy, now) if isinstance(minor, Unit) and minor.inputs else None,
         full_bytes=full.rewritten_size if isinstance(full, Unit) and full.inputs else None,
-        next_trigger=_next_trigger(minor.levels, policy, now, is_due=isinstance(minor, Unit)),
+        next_trigger=_next_trigger(levels, policy, now, is_due=isinstance(minor, Unit)),
     )
 
 

@@ -11,7 +11,6 @@ fields that this release does not know are left as they are, because it could no
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, TypeAlias, cast
@@ -32,9 +31,6 @@ from lithify.tables.paimon.manifest_writer import ManifestWriter, from_pypaimon
 from lithify.tables.paimon.manifests import Manifests, UnknownFields
 from lithify.tables.paimon.options import ManifestOptions
 from lithify.tables.paimon.types import ColumnType
-
-_AHEAD = 4
-"""Manifests that are fetched at a time."""
 
 Identity: TypeAlias = tuple[object, ...]
 Record: TypeAlias = dict[str, Any]
@@ -140,7 +136,7 @@ class ManifestMerger:
             return None
         names = {meta.file_name for meta in concerned}
         result = [meta for meta in listed if meta.file_name not in names]
-        for meta, content in self._fetched(concerned):
+        for meta, content in self._manifests.contents(concerned):
             if must_change(meta, self._options) or self._has_any(meta, content, removed):
                 for record in self._decoded(meta, content):
                     if record["_KIND"] != DELETE and identity_of_record(record) not in removed:
@@ -176,16 +172,9 @@ class ManifestMerger:
 
     def _records(self, listed: Sequence[ManifestFileMeta]) -> Iterator[tuple[str, Record]]:
         """The entries of manifests, in their order, each with the name of its manifest."""
-        for meta, content in self._fetched(listed):
+        for meta, content in self._manifests.contents(listed):
             for record in self._decoded(meta, content):
                 yield meta.file_name, record
 
     def _decoded(self, meta: ManifestFileMeta, content: bytes) -> Iterator[Record]:
         return self._manifests.records(meta.file_name, content, complete=True)
-
-    def _fetched(self, listed: Sequence[ManifestFileMeta]) -> Iterator[tuple[ManifestFileMeta, bytes]]:
-        with ThreadPoolExecutor(_AHEAD) as readers:
-            for start in range(0, len(listed), _AHEAD):
-                part = listed[start : start + _AHEAD]
-                contents = readers.map(lambda meta: self._manifests.content(meta.file_name), part)
-                yield from zip(part, contents, strict=True)

@@ -1,18 +1,20 @@
 """Manifest files: which data files a snapshot adds and removes, and what is live in it.
 
 Lists go through pypaimon, manifests do not: its reader and writer turn keys, partitions and statistics into
-Python values and back, which loses nanoseconds and may change bytes.
+Python values and back, which loses nanoseconds and may change bytes. Manifests are decoded into columns
+(`entry_columns`); only what is merged goes from record to record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, cast
 
 import fastavro
+import polars as pl
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
@@ -20,23 +22,16 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.entries import ADD, Entry, entry_of_record, record_of_entry
+from lithify.tables.paimon.entries import Entry, record_of_entry
+from lithify.tables.paimon.entry_columns import chosen, decode_entries, empty, entries_of, live_of
+from lithify.tables.paimon.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
 from lithify.tables.paimon.manifest_writer import ManifestWriter
 from lithify.tables.paimon.options import ManifestOptions
 from lithify.tables.paimon.storage import reporting
 from lithify.tables.paimon.types import ColumnType
 
-_READERS = 8
-"""Manifests read at a time; they are small, so it is latency that is hidden."""
-
-PlaceFilter = Callable[[bytes, int], bool]
-"""Whether entries of a partition (BinaryRow bytes) and bucket are wanted."""
-
-
-def everywhere(partition: bytes, bucket: int) -> bool:
-    """The filter that wants all entries."""
-    del partition, bucket
-    return True
+_AHEAD = 4
+"""Manifests that are fetched at a time, to hide latency; each is a few MiB."""
 
 
 class UnknownFields(Exception):
@@ -74,26 +69,50 @@ class Manifests:
         self._partition_types = partition_types
         self._options = options
 
-    def live(self, snapshot: Snapshot, wanted: PlaceFilter = everywhere) -> list[Entry]:
-        """The files that are live in a snapshot, in the order in which they were added.
+    def live(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+        """The selected files that are live in a snapshot, in the order in which they were added.
 
         Raises:
             MissingFile: a manifest is missing; perhaps the snapshot was expired meanwhile.
             CorruptTable: a manifest is unreadable.
         """
-        entries = list(self._entries(self.list_files(snapshot), wanted))
-        removed = {entry.identity for entry in entries if entry.kind != ADD}
-        return [entry for entry in entries if entry.kind == ADD and entry.identity not in removed]
+        return entries_of(self.live_columns(snapshot, selection, statistics=True))
 
-    def delta(self, snapshot: Snapshot, wanted: PlaceFilter = everywhere) -> list[Entry]:
+    def delta(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
         """What a snapshot itself adds and removes."""
-        metas = self._read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-        return list(self._entries(metas, wanted))
+        return entries_of(self.delta_columns(snapshot, selection, statistics=True))
+
+    def live_columns(
+        self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING, *, statistics: bool = False
+    ) -> pl.DataFrame:
+        """The selected files that are live in a snapshot as columns; see `entry_columns`.
+
+        Raises:
+            MissingFile: a manifest is missing; perhaps the snapshot was expired meanwhile.
+            CorruptTable: a manifest is unreadable.
+        """
+        return live_of(self._frames(self.list_files(snapshot), selection, statistics=statistics))
+
+    def delta_columns(
+        self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING, *, statistics: bool = False
+    ) -> pl.DataFrame:
+        """What a snapshot itself adds and removes as columns, in the order of its entries."""
+        listed = self._read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        return pl.concat(self._frames(listed, selection, statistics=statistics))
 
     def list_files(self, snapshot: Snapshot) -> list[ManifestFileMeta]:
         """All manifest files of a snapshot, oldest first."""
         base = self._read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
         return base + self._read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+
+    def inherited(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+        """The selected files that a snapshot found live when it was made."""
+        listed = self._read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
+        return entries_of(live_of(self._frames(listed, selection, statistics=True)))
+
+    def chosen(self, places: Collection[Place]) -> ChosenBuckets:
+        """Selects the entries of some partitions and buckets."""
+        return ChosenBuckets(places, self._partition_types)
 
     def names_in_list(self, name: str) -> list[str]:
         """The manifest files that a manifest list names."""
@@ -108,7 +127,7 @@ class Manifests:
 
     def entries_of(self, name: str) -> list[Entry]:
         """All entries of one manifest file."""
-        return self._read_file(name, everywhere)
+        return entries_of(self._decode(name, self.content(name), statistics=True))
 
     def write(self, entries: Sequence[Entry], prefix: str, first: int = 0) -> list[ManifestFileMeta]:
         """Writes entries as manifest files named `manifest-<prefix>-<n>`, counted from `first`.
@@ -158,19 +177,26 @@ class Manifests:
             name for name in names if name.startswith((f"manifest-{prefix}", f"manifest-list-{prefix}"))
         )
 
-    def _entries(self, metas: Sequence[ManifestFileMeta], wanted: PlaceFilter) -> Iterator[Entry]:
-        with ThreadPoolExecutor(_READERS) as readers:
-            for entries in readers.map(lambda meta: self._read_file(meta.file_name, wanted), metas):
-                yield from entries
+    def contents(self, listed: Sequence[ManifestFileMeta]) -> Iterator[tuple[ManifestFileMeta, bytes]]:
+        """The bytes of some manifests in their order, a few fetched at a time."""
+        with ThreadPoolExecutor(_AHEAD) as readers:
+            for start in range(0, len(listed), _AHEAD):
+                part = listed[start : start + _AHEAD]
+                yield from zip(
+                    part, readers.map(lambda meta: self.content(meta.file_name), part), strict=True
+                )
 
-    def _read_file(self, name: str, wanted: PlaceFilter) -> list[Entry]:
-        records = self.records(name, self.content(name))
+    def _frames(
+        self, listed: Sequence[ManifestFileMeta], selection: EntrySelection, *, statistics: bool
+    ) -> Iterator[pl.DataFrame]:
+        """The selected entries of some manifests, after a frame without rows."""
+        yield empty(statistics=statistics)
+        for meta, content in self.contents([meta for meta in listed if selection.may_be_in(meta)]):
+            yield chosen(self._decode(meta.file_name, content, statistics=statistics), selection)
+
+    def _decode(self, name: str, content: bytes, *, statistics: bool) -> pl.DataFrame:
         with _reading(self.path(name), "manifest"):
-            return [
-                entry_of_record(record)
-                for record in records
-                if wanted(record["_PARTITION"], record["_BUCKET"])
-            ]
+            return decode_entries(content, statistics=statistics)
 
     def content(self, name: str) -> bytes:
         """The bytes of a manifest.

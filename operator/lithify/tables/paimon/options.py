@@ -56,11 +56,19 @@ class PlaceOptions:
 
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
-    """How often and how fast a lost race for the next snapshot is tried again. Times in seconds."""
+    """How often and how fast a lost race for the next snapshot is tried again. Times in seconds.
+
+    Attributes:
+        max_retries: tries after the first that are made in any case.
+        min_wait: the shortest wait between two tries.
+        max_wait: the longest.
+        timeout: from when on no more tries are made than `max_retries` asks for.
+    """
 
     max_retries: int
     min_wait: float
     max_wait: float
+    timeout: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,7 @@ def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOpt
             max_retries=reader.integer("commit.max-retries", 10, low=0),
             min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
             max_wait=reader.duration("commit.max-retry-wait", 10_000) / 1000,
+            timeout=reader.duration("commit.timeout", 600_000) / 1000,
         ),
         manifests=_manifest_options(reader),
         sequence_fields=_sequence_fields(reader),

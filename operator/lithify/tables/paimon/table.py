@@ -15,20 +15,25 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
-from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId, fingerprint_of
+from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
+from lithify.tables.paimon.entry_selection import ChosenBuckets, EntrySelection, Matching
 from lithify.tables.paimon.evolution import file_problems, format_problems, old_format_problems, type_changes
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
 from lithify.tables.paimon.journal import Journal, OutsideRoots
+from lithify.tables.paimon.key_columns import order_keys
+from lithify.tables.paimon.lineage import Lineage
+from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import TableOptions
 from lithify.tables.paimon.places import Places
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.snapshots import Snapshots
 from lithify.tables.paimon.storage import Storage
+from lithify.tables.paimon.view import View, by_bucket
 
 Found = TypeVar("Found")
 
@@ -48,45 +53,6 @@ class Selection:
 
     partitions: tuple[Mapping[str, str], ...] = ()
     buckets: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The live files of the selected buckets in one pinned snapshot, and the kinds of index that it has.
-
-    A bucket becomes an object only when somebody asks for it, so that a bucket with damaged metadata does not
-    stand in the way of the others.
-    """
-
-    snapshot_id: SnapshotId
-    commit_millis: int
-    index_types: frozenset[str]
-    live: Mapping[BucketId, Sequence[Entry]]
-    order_key: Callable[[bytes], OrderKey]
-
-    @property
-    def bucket_ids(self) -> list[BucketId]:
-        """The buckets that have live files, by partition path and bucket number."""
-        return sorted(self.live, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
-
-    def bucket(self, bucket: BucketId) -> Bucket:
-        """The live files of a bucket.
-
-        Raises:
-            CorruptTable: a key bound is null.
-            UnsupportedTable: a key bound has no order.
-        """
-        entries = self.live[bucket]
-        files = tuple(entry.file.as_data_file(self.order_key) for entry in entries)
-        return Bucket(bucket, files, entries[0].total_buckets)
-
-    def fingerprint(self, bucket: BucketId) -> str:
-        """Identifies the live files of a bucket."""
-        return fingerprint_of((entry.file.name, entry.file.level) for entry in self.live[bucket])
-
-    def entries(self, bucket: BucketId) -> dict[str, Entry]:
-        """The manifest entries of a bucket's live files, by file name."""
-        return {entry.file.name: entry for entry in self.live[bucket]}
 
 
 class PaimonTable:
@@ -132,10 +98,12 @@ class PaimonTable:
         self.places = Places(self.root, name, schema, options.places, storage)
         self.manifests = Manifests(table, schema.partition_types, options.manifests)
         self.snapshots = Snapshots(table, storage)
+        self.lineage = Lineage(self.snapshots, self.manifests)
         self.journal = Journal(self.home, storage)
         self.order_key: Callable[[bytes], OrderKey] = partial(
             order_key, types=schema.key_types, names=schema.primary_key
         )
+        self.order_keys = partial(order_keys, types=schema.key_types, one=self.order_key)
 
     @property
     def uuid(self) -> str:
@@ -176,15 +144,15 @@ class PaimonTable:
         self._check_columns(selection)
 
         def look(snapshot: Snapshot) -> View:
-            live = self._by_bucket(self.manifests.live(snapshot, partial(self._is_selected, selection)))
-            self._check_found(selection, live)
-            return self._view(snapshot, live)
+            view = self._view(snapshot, Matching(partial(self._is_selected, selection)))
+            self._check_found(selection, view.spans)
+            return view
 
         return self.on_newest(look)
 
     def view_of(self, buckets: Collection[BucketId]) -> View | None:
         """Pins the newest snapshot and lists the live files of exactly these buckets."""
-        return self.on_newest(lambda snapshot: self._view(snapshot, self.live_in(buckets, snapshot)))
+        return self.on_newest(lambda snapshot: self._view(snapshot, self._chosen(buckets)))
 
     def on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
         """What a look at the newest snapshot finds; if that one is expired meanwhile, at the next one."""
@@ -231,9 +199,14 @@ class PaimonTable:
 
     def live_in(self, buckets: Collection[BucketId], snapshot: Snapshot) -> dict[BucketId, list[Entry]]:
         """The live entries of some buckets in a snapshot."""
-        places = {(bucket.partition, bucket.bucket) for bucket in buckets}
-        live = self.manifests.live(snapshot, lambda partition, bucket: (partition, bucket) in places)
-        return self._by_bucket(live)
+        return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
+
+    def _chosen(self, buckets: Iterable[BucketId]) -> ChosenBuckets:
+        return self.manifests.chosen({(bucket.partition, bucket.bucket) for bucket in buckets})
+
+    def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
+        """The live entries of some buckets, in one snapshot after the other."""
+        return LiveBuckets(self.manifests, self.snapshots, self._chosen(buckets))
 
     def schema_of(self, schema_id: int) -> Schema:
         """A version of the schema."""
@@ -259,22 +232,26 @@ class PaimonTable:
         if problems:
             raise UnsupportedTable(self.name, tuple(problems))
 
-    def check_files(self, bucket: BucketId, entries: Iterable[Entry]) -> None:
-        """Makes sure that these files of a bucket can be compacted under the newest schema.
+    def check_files(self, bucket: BucketId, files: Sequence[DataFile], unusual: Iterable[Entry]) -> None:
+        """Makes sure that some files of a bucket can be compacted under the newest schema.
+
+        Args:
+            bucket: the bucket.
+            files: the files.
+            unusual: entries of the bucket that have to be looked at one by one; see `View.unusual`.
 
         Raises:
             UnsupportedTable: some cannot, or nobody can tell in which directory they are.
             CorruptTable: the schema of some is gone.
         """
         self.folder(bucket)
-        listed = list(entries)
-        stored: dict[int, set[str]] = {}
-        for entry in listed:
-            stored.setdefault(entry.file.schema_id, set()).add(format_of(entry.file.name))
+        stored = sorted({(file.schema_id, format_of(file.name)) for file in files})
+        names = {file.name for file in files}
+        doubted = [entry for entry in unusual if entry.file.name in names]
         problems = [
-            *(problem for entry in listed for problem in file_problems(entry, self.storage.reaches)),
-            *(problem for entry in listed for problem in self._order_problems(entry.file)),
-            *(problem for number in sorted(stored) for problem in self._old_problems(number, stored[number])),
+            *(problem for entry in doubted for problem in file_problems(entry, self.storage.reaches)),
+            *(problem for entry in doubted for problem in self._order_problems(entry.file)),
+            *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
         ]
         if problems:
             raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
@@ -283,10 +260,10 @@ class PaimonTable:
         if self.options.snapshot_ordering and file.source is None:
             yield f"data file {file.name}: nothing tells which snapshot its rows came with"
 
-    def _old_problems(self, schema_id: int, formats: Iterable[str]) -> Iterator[str]:
-        """What of the files of a schema cannot be read as rows of the newest one."""
+    def _old_problems(self, schema_id: int, name: str) -> Iterator[str]:
+        """What of the files of a schema and a format cannot be read as rows of the newest one."""
         old = self.schema_of(schema_id)
-        yield from old_format_problems(old, self.schema, formats)
+        yield from old_format_problems(old, self.schema, (name,))
         yield from type_changes(old, self.schema)
 
     def _new_formats(self) -> set[str]:
@@ -327,13 +304,15 @@ class PaimonTable:
             change.total_buckets = entry.total_buckets
         return list(changes.values())
 
-    def _view(self, snapshot: Snapshot, live: Mapping[BucketId, list[Entry]]) -> View:
+    def _view(self, snapshot: Snapshot, selection: EntrySelection) -> View:
+        files, spans = by_bucket(self.manifests.live_columns(snapshot, selection), self.bucket_id)
         return View(
             snapshot_id=SnapshotId(snapshot.id),
             commit_millis=snapshot.time_millis,
             index_types=self.manifests.index_types(snapshot),
-            live=live,
-            order_key=self.order_key,
+            files=files,
+            spans=spans,
+            order_keys=self.order_keys,
         )
 
     def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:

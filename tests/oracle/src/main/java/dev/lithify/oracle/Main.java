@@ -13,6 +13,7 @@ import dev.lithify.oracle.table.IndexOp;
 import dev.lithify.oracle.table.KeyValueOp;
 import dev.lithify.oracle.table.MaintenanceOps;
 import dev.lithify.oracle.table.ManifestOps;
+import dev.lithify.oracle.table.PlanBench;
 import dev.lithify.oracle.table.ReadOps;
 import dev.lithify.oracle.table.SchemaOps;
 import dev.lithify.oracle.table.Tables;
@@ -57,6 +58,7 @@ public final class Main {
         ops.put("changelog", new ChangelogOp(tables));
         new FileOps(tables).register(ops);
         new ManifestOps(tables).register(ops);
+        ops.put("bench_plan", new PlanBench(tables));
         ops.put("kv_rows", new KeyValueOp(tables));
         ops.put("index_files", new IndexOp(tables));
         new MaintenanceOps(tables).register(ops);

@@ -1,0 +1,1 @@
+"""Tables of any size that are metadata only: real schemas and manifests, data files that do not exist."""
