@@ -37,6 +37,7 @@ from lithify.errors import (
 from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.conditional_put import ConditionalPut
+from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.storage import Storage
 
 RUN_PROPERTY = "lithify.run"
@@ -51,7 +52,8 @@ BASE_PROPERTY = "lithify.base"
 _LOOKS = 10
 _MOST_STEPS = 256
 _STEM = "snapshot-"
-_SNAPSHOT = re.compile(rf"{_STEM}\d+")
+_SNAPSHOT = re.compile(rf"{_STEM}[0-9]{{1,19}}")
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 def is_last_step(snapshot: Snapshot) -> bool:
@@ -156,8 +158,11 @@ class Snapshots:
 
     def hint(self) -> int | None:
         """The number in the LATEST file, which may be behind, or ahead after a rollback; None without one."""
-        text = (self._storage.read_text(self._files.latest_file) or "").strip()
-        if text and not text.isdecimal():
+        try:
+            text = (self._storage.read_text(self._files.latest_file) or "").strip()
+        except CorruptTable:
+            return 0
+        if text and not _NUMBER.fullmatch(text):
             return 0  # there should be snapshots, but not of this number
         return int(text) if text else None
 
@@ -176,8 +181,8 @@ class Snapshots:
         if text is None:
             return None
         try:
-            return _parsed(text)
-        except (ValueError, KeyError, TypeError) as error:
+            return parse_snapshot(text)
+        except ValueError as error:
             raise CorruptTable(path, f"the snapshot cannot be read ({error})") from error
 
     def exists(self, snapshot_id: int) -> bool:
@@ -321,14 +326,10 @@ class Snapshots:
                     self._storage.delete(hint)
 
 
-def _parsed(text: str) -> Snapshot:
-    return JSON.from_json(text, Snapshot)
-
-
 def _is_text_of(text: str, snapshot: Snapshot) -> bool:
     try:
-        return is_same(_parsed(text), snapshot)
-    except (ValueError, KeyError, TypeError):
+        return is_same(parse_snapshot(text), snapshot)
+    except ValueError:
         return False
 
 

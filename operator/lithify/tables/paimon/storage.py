@@ -21,7 +21,7 @@ from pyarrow.fs import FileType
 from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.errors import LithifyError, StorageError
+from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.tables.paimon.local_files import link_text, make_folder, replace_text, sync, unlink_text
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3
@@ -133,12 +133,18 @@ class Storage:
             self.delete(path)
 
     def read_text(self, path: str) -> str | None:
-        """The content of a small file, None if it does not exist."""
+        """The content of a small file, None if it does not exist.
+
+        Raises:
+            CorruptTable: it is no text.
+        """
         try:
             with reporting(path):
                 text: str = self._file_io.read_file_utf8(path)
         except FileNotFoundError:
             return None
+        except UnicodeDecodeError as error:
+            raise CorruptTable(path, f"it is no text ({error})") from error
         return text
 
     def write_text(self, path: str, text: str) -> None:
