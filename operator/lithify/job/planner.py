@@ -111,9 +111,11 @@ def plan_run(
             planned[bucket] = plan_bucket(files, policy, strategy, now)
 
     for bucket in view.bucket_ids:
+        if bucket in waiting:
+            continue
         if bucket in resting:
             planned[bucket] = Rest(bucket, resting[bucket])
-        elif bucket not in waiting:
+        else:
             plan(bucket)
     doubted = _files_hiding_deletes(table, view, _units(planned), blocks)
     for bucket, names in doubted.items():
