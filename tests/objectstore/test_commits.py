@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from threading import Event
+from time import monotonic
 
 import pytest
 
 from lithify.errors import CommitConflict, CommitUnknown, StorageError
+from lithify.tables.paimon.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
 from objectstore.fixtures import Bucket
 from objectstore.proxy import (
     Answered,
@@ -26,9 +29,10 @@ from objectstore.proxy import (
 )
 from objectstore.tables import IMPATIENT, java_table, run
 from oracle.client import Oracle, Table
+from oracle.model import Row
 from support.cases import case
 from support.crashes import SETTLED
-from support.tables import append, journals, stray_files
+from support.tables import append, expire, journals, stray_files
 
 pytestmark = pytest.mark.oracle
 
@@ -126,6 +130,147 @@ def test_nothing_is_deleted_while_an_overtaken_put_may_still_arrive(
     assert kinds(oracle, table)[-1] == "COMPACT"
     assert oracle.read(table) == rows
     assert {file.level for file in oracle.files(table)} == {5}
+
+
+# Requests that arrive when the table has left their base
+
+
+def kept_back(oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy) -> Late:
+    """A PUT that nobody answered, and that was overtaken, so that its run has given up."""
+    late = Late()
+    proxy.steps = [overtaken(oracle, table, late.keep)]
+    with pytest.raises(CommitConflict):
+        run(s3, proxy.endpoint, max_rounds=1)
+    return late
+
+
+def roll_back_and_append(oracle: Oracle, table: Table, times: int) -> list[Row]:
+    oracle.rollback_to(table, snapshot_id=1)
+    for number in range(times):
+        append(oracle, table, f"again{number}")
+    return oracle.read(table)
+
+
+def roll_back_behind(oracle: Oracle, table: Table) -> list[Row]:
+    """Beyond the base, and on to a snapshot before it."""
+    return roll_back_and_append(oracle, table, 1)
+
+
+def roll_back_and_catch_up(oracle: Oracle, table: Table) -> list[Row]:
+    """Beyond the base, and on to another one of its number."""
+    return roll_back_and_append(oracle, table, 2)
+
+
+def expire_all(oracle: Oracle, table: Table) -> list[Row]:
+    """The base and the snapshot that overtook ours."""
+    for number in range(3):
+        append(oracle, table, f"later{number}")
+    expire(oracle, table)
+    return oracle.read(table)
+
+
+@pytest.mark.parametrize(
+    "leave", [roll_back_behind, roll_back_and_catch_up, expire_all], ids=lambda leave: leave.__name__
+)
+def test_a_put_that_arrives_when_its_base_is_gone_is_taken_back_by_the_next_run(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy, leave: Callable[[Oracle, Table], list[Row]]
+) -> None:
+    base = oracle.snapshots(table)[-1]["id"]
+    late = kept_back(oracle, s3, table, proxy)
+    before = {path.name for path in table.folder.rglob("*")}
+    rows = leave(oracle, table)
+    newest = int((table.folder / "snapshot" / "LATEST").read_text())
+    assert late.arrive() == [200]
+    stray = table.folder / "snapshot" / f"snapshot-{base + 1}"
+    assert json.loads(stray.read_text())["commitKind"] == "COMPACT"
+
+    report = run(s3)
+
+    assert (report.status, report.snapshot_after) == ("Compacted", newest + 1)
+    assert oracle.read(table) == rows
+    found = [snapshot["id"] for snapshot in oracle.snapshots(table)]
+    assert found == list(range(found[0], newest + 2))
+    for later in range(1, 6):
+        run(s3, shift=later * SETTLED)
+    assert oracle.read(table) == rows
+    assert stray_files(oracle, table) <= before
+    assert journals(table) == set()
+
+
+def test_a_stray_that_somebody_has_built_on_stays(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy
+) -> None:
+    late = kept_back(oracle, s3, table, proxy)
+    roll_back_and_catch_up(oracle, table)
+    late.arrive()
+    append(oracle, table, "on top")
+    rows = oracle.read(table)
+
+    for later in range(6):
+        run(s3, shift=later * SETTLED)
+
+    assert oracle.read(table) == rows
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["behind the base", "up to the base"])
+def test_a_roll_back_while_a_put_is_under_way_is_not_undone(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy, times: int
+) -> None:
+    rows: list[list[Row]] = []
+
+    def roll_back_first(asked: Asked, forward: Forward) -> Answered | None:
+        rows.append(roll_back_and_append(oracle, table, times))
+        return forward()
+
+    proxy.steps = [roll_back_first]
+
+    report = run(s3, proxy.endpoint)
+
+    assert (report.status, report.rounds) == ("Compacted", 2)
+    assert [oracle.read(table)] == rows
+    assert report.snapshot_after == times + 2 == int((table.folder / "snapshot" / "LATEST").read_text())
+
+
+def test_a_restored_tag_is_no_stray(oracle: Oracle, s3: Bucket, table: Table) -> None:
+    """A rollback to a tag may put the tag's snapshot in its place before it deletes what is newer."""
+    run(s3)
+    ours = oracle.snapshots(table)[-1]["id"]
+    oracle.create_tag(table, "t")
+    rows = oracle.read(table)
+    for number in range(3):
+        append(oracle, table, f"later{number}")
+    expire(oracle, table)
+    restored = table.folder / "snapshot" / f"snapshot-{ours}"
+    restored.write_text((table.folder / "tag" / "tag-t").read_text())
+
+    run(s3)
+
+    assert restored.exists()
+    oracle.rollback_to(table, tag="t")
+    assert oracle.read(table) == rows
+
+
+def test_a_put_that_hangs_is_given_up_soon_and_sent_again(
+    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long before any other request, so that less can happen to its base."""
+    assert CREATE_SECONDS < SILENCE_SECONDS
+    monkeypatch.setattr("lithify.tables.paimon.s3.bucket.CREATE_SECONDS", 1)
+    is_over = Event()
+
+    def hang(asked: Asked, forward: Forward) -> Answered | None:
+        is_over.wait(2 * SILENCE_SECONDS)
+        return None
+
+    proxy.steps = [hang]
+    started = monotonic()
+    report = run(s3, proxy.endpoint)
+    took = monotonic() - started
+    is_over.set()
+
+    assert (report.status, report.commit_tries) == ("Compacted", 1)
+    assert took < SILENCE_SECONDS / 2
+    assert len([asked for asked in proxy.asked if is_snapshot_put(asked)]) == 2
 
 
 def test_files_of_an_overtaken_put_go_when_it_cannot_arrive_any_more(

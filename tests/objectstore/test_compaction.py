@@ -140,7 +140,7 @@ def test_files_of_a_killed_run_wait_until_what_it_sent_must_have_arrived(oracle:
     run(s3)
 
     run(s3)
-    assert open_table(address(s3)).journal.paths() != []
+    assert open_table(address(s3)).journal.recorded().open != []
     assert stray_files(oracle, table) == orphans != set()
 
     run(s3, shift=SETTLED)

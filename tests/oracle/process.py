@@ -151,12 +151,15 @@ def _java() -> str:
 
 def _classpath(jar_dir: Path) -> list[Path]:
     jars = [jar_dir / JAR, *sorted((jar_dir / "lib").glob("*.jar"))]
-    for pattern in SPARK_JARS:
-        found = sorted(_spark_jars().glob(pattern))
-        if not found:
-            raise FileNotFoundError(f"{pattern} is not among PySpark's jars in {_spark_jars()}")
-        jars.append(found[-1])
-    return jars
+    return [*jars, *map(spark_jar, SPARK_JARS)]
+
+
+def spark_jar(pattern: str) -> Path:
+    """One of PySpark's own jars, by the pattern of its name."""
+    found = sorted(_spark_jars().glob(pattern))
+    if not found:
+        raise FileNotFoundError(f"{pattern} is not among PySpark's jars in {_spark_jars()}")
+    return found[-1]
 
 
 def _spark_jars() -> Path:

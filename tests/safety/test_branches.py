@@ -9,7 +9,7 @@ import pytest
 
 from lithify.errors import AttemptFenced, InvalidOption, LithifyError, NotFound
 from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.references import referenced_names
+from lithify.tables.paimon.references import unreferenced
 from lithify.tables.paimon.storage import Storage
 from oracle.client import Oracle, Table
 from oracle.model import Row
@@ -234,7 +234,7 @@ def test_a_snapshot_that_moves_while_references_are_looked_up_is_found(
         matches=lambda folder: folder == last,
     )
 
-    assert added.name in referenced_names(opened, added.name)
+    assert unreferenced(opened, [added.name, "nobody's"]) == {"nobody's"}
     assert places[1].exists()
 
 

@@ -16,16 +16,20 @@ from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFaile
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.task import MergeTask, TaskResult, run_task
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.orphans import reconcile
 from lithify.tables.paimon.storage import Storage
 from oracle.client import Oracle, OracleError, Table
+from oracle.model import Row
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before
-from support.runs import TESTS, Held, clean_up, run_inline, start
+from support.runs import TESTS, Held, ShiftedClock, clean_up, run_inline, start
 from support.tables import (
     append,
     copy_of,
     data_files,
     expire,
     journals,
+    kept_journals,
     make_plain,
     put_over,
     stray_files,
@@ -34,7 +38,7 @@ from support.tables import (
 
 pytestmark = pytest.mark.oracle
 
-LATER = (0, 48, 50)
+LATER = (0, 48, 50, 52)
 """Hours: at once, when attempts are too old to commit, and when whoever still wrote for them has stopped."""
 
 
@@ -182,6 +186,101 @@ def test_a_run_that_is_renamed_over_while_it_is_cleaned_up_loses_no_rows(
     assert oracle.read(table) == rows
 
 
+# A Java writer renames its snapshot over ours when our run has long been over
+
+
+@pytest.fixture
+def renamed_over(oracle: Oracle, table: Table, tmp_path: Path) -> list[Row]:
+    """A run that has reported its success, and whose snapshot is gone; the rows that the table has then."""
+    twin = copy_of(table, tmp_path / "twin")
+    append(oracle, twin)
+    assert run_inline(table).status == "Compacted"
+    put_over(twin, table)
+    return oracle.read(twin)
+
+
+def test_files_of_a_run_that_was_renamed_over_after_it_had_ended_go(
+    oracle: Oracle, table: Table, renamed_over: list[Row]
+) -> None:
+    for hours, are_left in ((0, True), (0.9, True), (1.1, False), (2.2, False)):
+        clean_up(table, hours)
+        assert (stray_files(oracle, table) != set()) == are_left
+    assert oracle.read(table) == renamed_over
+    assert (journals(table), kept_journals(table)) == (set(), set())
+
+
+def test_files_of_it_on_which_somebody_has_built_stay(oracle: Oracle, table: Table, tmp_path: Path) -> None:
+    twin = copy_of(table, tmp_path / "twin")
+    append(oracle, twin)
+    run_inline(table)
+    append(oracle, table)
+    rows = oracle.read(table)
+    put_over(twin, table)
+    (table.folder / "snapshot" / "LATEST").unlink()
+
+    clean_up(table, *LATER)
+
+    assert oracle.read(table) == rows
+
+
+def test_a_journal_is_kept_until_somebody_has_built_on_the_snapshot(oracle: Oracle, table: Table) -> None:
+    run_inline(table)
+    (kept,) = kept_journals(table)
+
+    clean_up(table, 0)
+    assert kept_journals(table) == {kept}
+    append(oracle, table)
+    clean_up(table, 0)
+
+    assert kept_journals(table) == set()
+
+
+@pytest.mark.parametrize("is_expired", [False, True], ids=["in place", "expired"])
+def test_a_journal_is_kept_for_an_hour_where_nobody_builds_on_it(
+    oracle: Oracle, table: Table, is_expired: bool
+) -> None:
+    run_inline(table)
+    rows = oracle.read(table)
+    if is_expired:
+        oracle.compact_manifests(table)
+        append(oracle, table, "x")
+        append(oracle, table, "y")
+        expire(oracle, table)
+        rows = oracle.read(table)
+
+    clean_up(table, 0.9)
+    assert len(kept_journals(table)) == 1
+    clean_up(table, 1.1)
+
+    assert kept_journals(table) == set()
+    assert (stray_files(oracle, table), oracle.read(table)) == (set(), rows)
+
+
+def test_young_journals_of_committed_attempts_cost_a_request_each(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The listing tells what there is to know of them; the request asks for the next snapshot."""
+    run_inline(table)
+    (kept,) = (table.folder / "lithify" / "attempts").iterdir()
+    for number in range(50):
+        kept.with_name(kept.name.replace("-1.committed", f"-{number + 2}.committed")).write_text(
+            kept.read_text()
+        )
+    asked: list[str] = []
+    real = Storage.read_text
+
+    def read_text(self: Storage, path: str) -> str | None:
+        asked.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(Storage, "read_text", read_text)
+    reconcile(open_table(TableAddress(str(table.warehouse), str(table.name))), ShiftedClock())
+
+    assert len(kept_journals(table)) == 51
+    assert [path for path in asked if "attempts" in path] == []
+    assert len(asked) < 51 + 10
+
+
 # Tasks that go on after the driver has their results
 
 
@@ -283,7 +382,7 @@ def test_a_branch_whose_manifests_java_deleted_is_in_nobodys_way(oracle: Oracle,
 
     reports = clean_up(killed, *LATER)
 
-    assert [report.uncleaned for report in reports] == [(), (), ()]
+    assert [report.uncleaned for report in reports] == [()] * len(LATER)
     assert data_files(killed).isdisjoint(orphans)
     assert journals(killed) == set()
 
@@ -316,7 +415,7 @@ def test_changelogs_that_outlive_their_snapshots_are_in_nobodys_way(oracle: Orac
 
     reports = clean_up(killed, *LATER)
 
-    assert [report.uncleaned for report in reports] == [(), (), ()]
+    assert [report.uncleaned for report in reports] == [()] * len(LATER)
     assert data_files(killed).isdisjoint(orphans)
     assert journals(killed) == set()
 

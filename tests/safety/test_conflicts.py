@@ -10,8 +10,9 @@ import pytest
 
 from lithify.errors import CommitConflict
 from oracle.client import Oracle, Table
+from support.races import step_at
 from support.runs import Held, Outcome, clean_up, run_inline, start
-from support.tables import expire, make_plain, put_over, stray_files, upserts
+from support.tables import copy_of, expire, make_plain, put_over, stray_files, upserts
 
 pytestmark = pytest.mark.oracle
 
@@ -174,7 +175,39 @@ def test_a_snapshot_that_a_java_writer_renames_over_ours(
     assert outcome.report["commit_tries"] == 2
     assert [snapshot["commitKind"] for snapshot in oracle.snapshots(table)[-2:]] == ["APPEND", "COMPACT"]
     assert oracle.read(table) == rows
+    clean_up(table, 0.5)
+    assert stray_files(oracle, table) != set()
+    clean_up(table, 1.1)
     assert stray_files(oracle, table) == set()
+    assert oracle.read(table) == rows
+
+
+def test_files_of_a_snapshot_that_was_renamed_over_wait_for_whoever_builds_on_it(
+    oracle: Oracle, table: Table, twin: Table, tmp_path: Path
+) -> None:
+    """Somebody has read our snapshot before the rename, and commits on top of it after our run is over."""
+    append(oracle, twin)
+    reader = Table(tmp_path / "reader", table.name)
+    read: set[Path] = set()
+
+    def read_and_put_over() -> None:
+        copy_of(table, reader.warehouse)
+        read.update(reader.folder.rglob("*"))
+        put_over(twin, table)
+
+    with pytest.MonkeyPatch.context() as patch:
+        step_at(patch, "snapshot-written", read_and_put_over)
+        with pytest.raises(CommitConflict):
+            run_inline(table, max_rounds=1)
+    clean_up(table, 0.5)
+    oracle.write(reader, upserts(range(5), "built on ours"))
+    rows = oracle.read(reader)
+    for path in read:
+        if path.is_file() and path.name != "LATEST":
+            path.unlink()
+    put_over(reader, table)
+
+    assert oracle.read(table) == rows
 
 
 def test_files_that_others_built_on_before_a_rename_over_ours_are_kept(

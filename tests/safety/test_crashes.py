@@ -67,9 +67,9 @@ def test_files_of_a_dead_attempt_go_after_the_safe_age(oracle: Oracle, tmp_path:
     table = make_plain(oracle, tmp_path)
     start(table, faults={"tasks-done": "kill"}).wait()
 
-    (report,) = clean_up(table, 24.1)
+    condemned, swept = clean_up(table, 24.1, 25.2)
 
-    assert report.orphans_deleted > 0
+    assert condemned.orphans_deleted == 0 < swept.orphans_deleted
     assert stray_files(oracle, table) == set()
 
 
@@ -98,9 +98,10 @@ def test_killed_in_the_middle_of_cleaning_up(oracle: Oracle, tmp_path: Path) -> 
     start(table, faults={"tasks-done": "kill"}).wait()
     run_inline(table)
 
-    for point in ("condemned", "orphans-deleted"):
-        assert start(table, faults={point: "kill"}).wait().code == -signal.SIGKILL
+    for point, hours in (("condemned", "0"), ("orphans-deleted", "1.1")):
+        killed = start(table, "--hours", hours, faults={point: "kill"}).wait()
+        assert killed.code == -signal.SIGKILL
 
-    run_inline(table, shift=SETTLED)
+    run_inline(table, shift=2 * SETTLED)
     assert oracle.read(table) == rows
     assert (stray_files(oracle, table), journals(table)) == (set(), set())

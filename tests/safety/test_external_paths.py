@@ -16,7 +16,7 @@ from support.tables import copy_of, expire, journals, make_plain, upserts
 
 pytestmark = pytest.mark.oracle
 
-LATER = (0, 48, 50)
+LATER = (0, 48, 50, 52)
 """Hours: at once, when attempts are too old to commit, and when whoever still wrote for them has stopped."""
 
 
@@ -94,6 +94,40 @@ def test_a_copy_of_the_table_leaves_the_files_of_the_original_alone(
 
     assert files_in(outside) >= before
     assert oracle.read(table) == oracle.read(copies[0]) == rows
+
+
+def test_the_journal_of_a_moved_table_is_kept_while_nobody_knows_whose_files_are_outside(
+    oracle: Oracle, table: Table, tmp_path: Path, outside: list[Path]
+) -> None:
+    """It may as well be a copy, and the files those of the original."""
+    before = files_in(outside)
+    assert start(table, faults={"tasks-done": "kill"}).wait().code == -signal.SIGKILL
+    strays = files_in(outside) - before
+    assert len(strays) == 2
+    (tmp_path / "warehouse").rename(tmp_path / "elsewhere")
+    moved = Table(tmp_path / "elsewhere", table.name)
+    (journal,) = journals(moved)
+
+    reports = clean_up(moved, *LATER)
+
+    assert files_in(outside) == before | strays
+    assert journals(moved) == {journal}
+    (problem,) = reports[-1].uncleaned
+    assert all(said in problem for said in (journal, str(table.folder), str(outside[0]), str(outside[1])))
+
+
+def test_another_spelling_of_the_warehouse_is_no_other_place(
+    oracle: Oracle, table: Table, tmp_path: Path, outside: list[Path]
+) -> None:
+    before = files_in(outside)
+    assert start(table, faults={"tasks-done": "kill"}).wait().code == -signal.SIGKILL
+    (tmp_path / "link").symlink_to(tmp_path / "warehouse")
+    same = Table(f"file://{tmp_path}/link", table.name)
+
+    clean_up(same, *LATER)
+
+    assert files_in(outside) == before
+    assert journals(table) == set()
 
 
 def test_old_and_new_places_are_read_and_expired(oracle: Oracle, table: Table, outside: list[Path]) -> None:

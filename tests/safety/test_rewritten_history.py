@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.errors import AttemptFenced, CommitUnknown, StorageError, UnsupportedTable
+from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, StorageError, UnsupportedTable
+from lithify.tables.paimon.commit import CommitOutcome, Committer
 from lithify.tables.paimon.formats.parquet.footers import Footers
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.snapshots import Snapshots
@@ -22,9 +23,22 @@ from lithify.tables.paimon.table import PaimonTable
 from oracle.client import Oracle, Table
 from support.races import Meanwhile, step_after, step_at, step_before
 from support.runs import clean_up, run_inline
-from support.tables import FAR_FUTURE, append, copy_of, expire, journals, put_over, stray_files
+from support.tables import (
+    FAR_FUTURE,
+    append,
+    copy_of,
+    expire,
+    journals,
+    kept_journals,
+    put_over,
+    stray_files,
+    upserts,
+)
 
 pytestmark = pytest.mark.oracle
+
+LATER = (0, 2, 48, 50)
+"""Hours: at once, after whoever still wrote or read has stopped, and when attempts are too old to commit."""
 
 
 def newest(oracle: Oracle, table: Table) -> int:
@@ -83,6 +97,217 @@ def test_java_writes_on_after_our_snapshot_was_rolled_back(
     before = newest(oracle, table)
     assert append(oracle, table) == before + 1
     assert run_inline(table).status == "Compacted"
+
+
+# Rolled back or expired between the look at the base and the link
+
+
+def step_before_the_link(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object]) -> None:
+    """Others take a step when our snapshot is on disk and only its name is missing."""
+    step_before(monkeypatch, (Path, "hardlink_to"), step, matches=lambda source: "snapshot-" in source.name)
+
+
+def hint(table: Table) -> int:
+    return int((table.folder / "snapshot" / "LATEST").read_text())
+
+
+def test_a_rollback_before_the_link_is_not_undone(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours is linked to a number beyond those that the table has now, on a base that is gone."""
+    rows: list[object] = []
+    ours = newest(oracle, table) + 1
+    before = {path.name for path in table.folder.rglob("*")}
+
+    def roll_back_and_append() -> None:
+        oracle.rollback_to(table, snapshot_id=1)
+        assert append(oracle, table) == 2 < ours - 2
+        rows.append(oracle.read(table))
+
+    step_before_the_link(monkeypatch, roll_back_and_append)
+
+    report = run_inline(table)
+
+    assert [oracle.read(table)] == rows
+    assert (report.status, report.rounds, report.snapshot_after) == ("Compacted", 2, 3)
+    assert hint(table) == newest(oracle, table) == 3
+    assert numbers(oracle, table) == [1, 2, 3]
+    assert append(oracle, table) == 4
+    clean_up(table, *LATER)
+    assert stray_files(oracle, table) <= before  # Java leaves what it has rolled back
+    assert journals(table) == set()
+
+
+def test_a_rollback_before_the_link_up_to_which_others_catch_up_is_not_undone(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another snapshot has the number of the base, so that Java would take ours for its successor."""
+    rows: list[object] = []
+    base = newest(oracle, table)
+
+    def roll_back_and_catch_up() -> None:
+        oracle.rollback_to(table, snapshot_id=1)
+        for number in range(2, base + 1):
+            assert append(oracle, table, f"again{number}") == number
+        rows.append(oracle.read(table))
+
+    step_before_the_link(monkeypatch, roll_back_and_catch_up)
+
+    report = run_inline(table)
+
+    assert [oracle.read(table)] == rows
+    assert (report.rounds, report.snapshot_after) == (2, base + 1)
+    assert hint(table) == newest(oracle, table) == base + 1
+
+
+def test_a_run_whose_snapshot_was_taken_back_says_why(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conflicts: list[str] = []
+    commit = Committer.commit
+
+    def noted(self: Committer, *given: Any) -> CommitOutcome:
+        outcome = commit(self, *given)
+        conflicts.extend(outcome.conflicts.values())
+        return outcome
+
+    monkeypatch.setattr(Committer, "commit", noted)
+    step_before_the_link(monkeypatch, lambda: oracle.rollback_to(table, snapshot_id=1))
+
+    with pytest.raises(CommitConflict):
+        run_inline(table, max_rounds=1)
+
+    assert ["rolled back" in conflict for conflict in conflicts] == [True]
+    assert numbers(oracle, table) == [1]
+
+
+def test_a_snapshot_that_a_java_writer_renames_over_the_stray_is_kept(
+    oracle: Oracle, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is rolled back and others catch up; one of them renames just when ours is taken back."""
+    base = newest(oracle, table)
+    twin = Table(tmp_path / "twin", table.name)
+
+    def roll_back_and_catch_up() -> None:
+        oracle.rollback_to(table, snapshot_id=1)
+        for number in range(2, base + 1):
+            append(oracle, table, f"again{number}")
+        copy_of(table, twin.warehouse)
+        append(oracle, twin, "last")
+
+    def is_ours(target: Path) -> bool:
+        return f"snapshot-{base + 1}" in target.name
+
+    step_before_the_link(monkeypatch, roll_back_and_catch_up)
+    step_before(monkeypatch, (Path, "rename"), lambda: put_over(twin, table), matches=is_ours)
+
+    report = run_inline(table)
+
+    assert oracle.read(table) == oracle.read(twin)
+    assert report.snapshot_after == newest(oracle, table) == base + 2
+
+
+def test_a_rollback_that_began_before_our_commit_is_not_undone_by_it(
+    oracle: Oracle, table: Table, tmp_path: Path
+) -> None:
+    """Java knew of no snapshot of ours, so it did not delete it; our run has long reported its success."""
+    before = {path.name for path in table.folder.rglob("*")}
+    ours = run_inline(table).snapshot_after
+    assert ours is not None
+    stray = table.folder / "snapshot" / f"snapshot-{ours}"
+    (kept,) = kept_journals(table)
+    stray.rename(tmp_path / "stray")
+    (table.folder / "snapshot" / "LATEST").write_text(str(ours - 1))
+    oracle.rollback_to(table, snapshot_id=1)
+    append(oracle, table)
+    rows = oracle.read(table)
+    (tmp_path / "stray").rename(stray)
+
+    clean_up(table, 0.5)
+
+    assert not stray.exists()
+    assert (oracle.read(table), numbers(oracle, table)) == (rows, [1, 2])
+    assert journals(table) == {f"{kept.split('.')[0]}.json"}
+    assert not stray_files(oracle, table) <= before
+    clean_up(table, 1.6, 2.7)
+    assert stray_files(oracle, table) <= before
+    assert (journals(table), kept_journals(table)) == (set(), set())
+    assert oracle.read(table) == rows
+
+
+def commit_often_and_expire(oracle: Oracle, table: Table) -> None:
+    """More commits than anybody keeps, so that the number of ours is free again."""
+    for number in range(60):
+        oracle.write(table, upserts(range(number, number + 5), f"often{number}"))
+    oracle.expire_snapshots(table, retain_max=5, retain_min=5, older_than=FAR_FUTURE)
+
+
+def test_a_number_that_was_used_and_expired_before_the_link_counts_as_lost(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[object] = []
+
+    def go_on() -> None:
+        commit_often_and_expire(oracle, table)
+        rows.append(oracle.read(table))
+
+    step_before_the_link(monkeypatch, go_on)
+
+    report = run_inline(table)
+
+    assert [oracle.read(table)] == rows
+    first, *_, last = found = numbers(oracle, table)
+    assert found == list(range(first, last + 1))
+    assert (report.status, report.rounds, report.snapshot_after) == ("Compacted", 2, last)
+    assert {file.level for file in oracle.files(table)} == {5}
+    clean_up(table, *LATER)
+    assert (stray_files(oracle, table), journals(table)) == (set(), set())
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["as it is", "merged"])
+def test_a_base_that_expires_after_others_have_built_on_ours_is_no_reason_to_take_it_back(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch, merged: bool
+) -> None:
+    """The look after the link finds what a busy table leaves in a second: ours and newer ones."""
+    ours = newest(oracle, table) + 1
+
+    def build_on_it_and_expire() -> None:
+        if merged:
+            oracle.compact_manifests(table)
+        append(oracle, table)
+        keep = newest(oracle, table) - ours + 1
+        oracle.expire_snapshots(table, retain_max=keep, retain_min=keep, older_than=FAR_FUTURE)
+
+    step_after(
+        monkeypatch,
+        (Storage, "create_text"),
+        build_on_it_and_expire,
+        matches=lambda path, *_: "/snapshot-" in path,
+    )
+
+    report = run_inline(table)
+
+    assert (report.status, report.rounds, report.snapshot_after) == ("Compacted", 1, ours)
+    assert numbers(oracle, table)[0] == ours
+    assert {file.level for file in oracle.files(table)} == {0, 5}
+
+
+def test_a_base_that_expires_when_ours_is_the_newest_is_no_reason_to_take_it_back(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = oracle.read(table)
+    step_after(
+        monkeypatch,
+        (Storage, "create_text"),
+        lambda: expire(oracle, table),
+        matches=lambda path, *_: "/snapshot-" in path,
+    )
+
+    report = run_inline(table)
+
+    assert (report.status, report.rounds) == ("Compacted", 1)
+    assert numbers(oracle, table) == [report.snapshot_after]
+    assert oracle.read(table) == rows
 
 
 # Renamed over
@@ -249,7 +474,7 @@ def test_indexes_are_those_of_the_pinned_snapshot_though_it_expired(
             oracle.write(table, [["+I", key, "c"]])
         expire(oracle, table)
 
-    step_before(monkeypatch, (PaimonTable, "check_files"), move_on)
+    step_before(monkeypatch, (PaimonTable, "check_view"), move_on)
 
     with pytest.raises(UnsupportedTable):
         run_inline(table)

@@ -64,5 +64,10 @@ def stray_files(oracle: Oracle, table: Table) -> set[str]:
 
 
 def journals(table: Table) -> set[str]:
-    """The journals in the table's folder."""
+    """The journals in the table's folder, but those of attempts that are known to have committed."""
     return {path.name for path in (table.folder / "lithify" / "attempts").glob("*.json")}
+
+
+def kept_journals(table: Table) -> set[str]:
+    """The journals of attempts that are known to have committed."""
+    return {path.name for path in (table.folder / "lithify" / "attempts").glob("*.committed-*")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from lithify.tables.paimon.changes import BucketChange
 from lithify.tables.paimon.commit import CommitOutcome, Committer
 from lithify.tables.paimon.entries import Entry
 from lithify.tables.paimon.journal import Attempt
+from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.table import PaimonTable, Selection
+from support.races import step_after
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
 
@@ -202,6 +205,75 @@ def test_interrupted_after_the_snapshot_was_sent_nothing_that_it_names_is_delete
     again = open_table(small.address)
     assert reachable(again, small) <= manifests(small)
     assert len(again.manifests.live(newest_of(again))) > 0
+
+
+def test_whoever_is_condemned_during_the_look_at_its_new_files_does_not_commit(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That look takes a request a file. Whoever condemns may look up references and delete right after."""
+    small.append("a")
+    table = open_table(small.address)
+    attempt = begin(table)
+    change = compaction(table, attempt)
+    condemn = lambda: table.journal.condemn(attempt, SystemClock().now())  # noqa: E731
+    step_after(monkeypatch, (PaimonTable, "folder"), condemn)
+
+    with pytest.raises(AttemptFenced):
+        Committer(table, attempt, ShiftedClock()).commit([change])
+
+    assert small.numbers == [1]
+    assert manifests(small) == reachable(table, small)
+
+
+def test_data_files_are_looked_for_once_however_many_tries_it_takes(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.append("a")
+    table = open_table(small.address)
+    asked: list[str] = []
+    real = Storage.exists
+
+    def exists(self: Storage, path: str) -> bool:
+        asked.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(Storage, "exists", exists)
+    outcome = commit(table, monkeypatch, Interrupted(3, lambda: small.append("b")))
+
+    assert outcome.tries == 4
+    assert len([path for path in asked if "/bucket-" in path]) == 1
+    assert len([path for path in asked if "/manifest/" in path]) >= 4 * 3
+
+
+def test_data_files_that_others_took_for_orphans_during_long_tries_are_missed(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java deletes what is a day old and in no snapshot; an attempt may be older."""
+    small.append("a")
+    table = open_table(small.address)
+    attempt = begin(table)
+    change = compaction(table, attempt)
+    clock = LateClock()
+
+    def go_on(*_: object) -> None:
+        if not clock.hours:
+            small.append("b")
+            Path(change.added[0].path(table.folder(change.bucket))).unlink()
+            clock.hours = 1
+
+    monkeypatch.setattr(table.journal, "check", go_on)
+    with pytest.raises(AttemptFenced):
+        Committer(table, attempt, clock).commit([change])
+    assert len(small.numbers) == 2
+
+
+class LateClock(ShiftedClock):
+    """Can be put forward."""
+
+    hours = 0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=self.hours)
 
 
 @pytest.mark.parametrize(("dropped", "columns"), [("true", ()), ("false", None)])

@@ -38,7 +38,7 @@ def storage() -> Storage:
 
 def attempts(journal: Journal) -> list[Attempt]:
     """All recorded attempts."""
-    return [attempt for path in journal.paths() if (attempt := journal.read(path)) is not None]
+    return [attempt for path in journal.recorded().open if (attempt := journal.read(path)) is not None]
 
 
 @pytest.fixture

@@ -178,6 +178,28 @@ class TestWhatIsFound:
         assert (found.partitions_due, found.full_partitions) == (({"dt": "b"},), ({"dt": "b"},))
         assert watcher.find(wanted=Filter(({"dt": "a"},)), reconsider=True).findings == ()
 
+    def test_a_blocked_bucket_is_not_due_until_its_files_change(
+        self, table: SmallTable, watcher: Watcher
+    ) -> None:
+        table.append("a")
+        free = watcher.find()
+        path, eager = "dt=a/bucket-0", overriding(table, **{"num-sorted-run.compaction-trigger": "2"})
+        held = Filter(held={path: fingerprint(table, path)})
+        due = watcher.find(address=eager, is_full=True)
+
+        found = watcher.find(address=eager, wanted=held, is_full=True)
+
+        assert [(each.bucket, each.fingerprint) for each in found.blocked] == list(held.held.items())
+        assert found.findings != due.findings
+        assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings) - 1
+        assert found.full_bytes < free.full_bytes
+        assert (found.files, found.bytes, found.sorted_runs) == (free.files, free.bytes, free.sorted_runs)
+
+        table.append("a")
+        found = watcher.find(address=eager, wanted=held)
+        assert found.blocked == ()
+        assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings)
+
     def test_a_filter_by_a_column_that_does_not_exist(self, watcher: Watcher) -> None:
         with pytest.raises(InvalidOption) as raised:
             watcher.look(wanted=Filter(({"day": "b"},)))

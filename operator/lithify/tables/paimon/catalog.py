@@ -14,19 +14,19 @@ from typing import Any
 from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.errors import CorruptTable, InvalidOption, UnsupportedTable
+from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.planning.policy import Rule
 from lithify.tables.paimon.catalog_server import has_server
 from lithify.tables.paimon.connecting import load_table
 from lithify.tables.paimon.identity import is_main
 from lithify.tables.paimon.options import PlaceOptions, TableOptions, read_options
-from lithify.tables.paimon.schema import Column, Schema
+from lithify.tables.paimon.schema import Schema
+from lithify.tables.paimon.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.snapshots import Snapshots
-from lithify.tables.paimon.storage import Storage, reporting
+from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
 from lithify.tables.paimon.support.rules import Role
 from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.paimon.types import parse_type
 
 _TUNING = (
     "compaction.",
@@ -72,21 +72,22 @@ def open_table(address: TableAddress) -> PaimonTable:
         NotFound: the warehouse, database or table does not exist.
         InvalidOption: an option or override cannot be used.
         NotAllowed: the catalog does not accept the credentials.
+        CorruptTable: its schema makes no sense.
         UnsupportedTable: it is not a primary-key table of a kind that this release knows.
         StorageError: the file system refuses, or the catalog does not answer.
     """
     _check_overrides(address.overrides)
     loaded = load_table(address.warehouse, address.name, address.catalog_options)
     table = loaded.copy_without_time_travel(dict(address.overrides))
+    schema = known_schema(table, table.table_schema, address.overrides)
     _check_layout(address.name, table)
-    schema = _schema(table.table_schema, address.overrides)
     options = read_options(schema.options, address.rule)
     storage = Storage(table.file_io)
     return PaimonTable(
         table=table,
         name=address.name,
         schema=schema,
-        read_schema=partial(_read_schema, table, address.overrides),
+        read_schema=partial(read_schema, table, address.overrides),
         options=options,
         storage=storage,
         refusals=(
@@ -94,7 +95,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_place_refusals(schema, options.places, storage),
             *_order_refusals(options),
         ),
-        stored_options=_options(loaded.table_schema),
+        stored_options=stored_options(loaded.table_schema),
     )
 
 
@@ -117,7 +118,7 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
 def _refusals(table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]) -> Iterator[str]:
     """Everything else that stands in the way of compacting the table."""
     schema: TableSchema = table.table_schema
-    for refusal in (*check_options(_options(schema)), *check_types(_uses(schema))):
+    for refusal in (*check_options(stored_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
     if not has_server(table):
         yield from _commit_refusals(table, storage, catalog_options)
@@ -204,30 +205,3 @@ def _parts(written: str | Mapping[str, Any]) -> Iterator[str]:
     for part in [*inner, *(each["type"] for each in written.get("fields", ()))]:
         yield part if isinstance(part, str) else str(part["type"])
         yield from _parts(part)
-
-
-def _options(schema: TableSchema) -> dict[str, str]:
-    """The table's options; pypaimon adds what a REST catalog tells about it, be it None."""
-    return {name: value for name, value in schema.options.items() if value is not None}
-
-
-def _schema(schema: TableSchema, overrides: Mapping[str, str]) -> Schema:
-    partition_keys = tuple(schema.partition_keys)
-    return Schema(
-        id=schema.id,
-        columns=tuple(
-            Column(column.id, column.name, parse_type(column.type.to_dict())) for column in schema.fields
-        ),
-        primary_key=tuple(name for name in schema.primary_keys if name not in partition_keys),
-        partition_keys=partition_keys,
-        options={**_options(schema), **overrides},
-    )
-
-
-def _read_schema(table: FileStoreTable, overrides: Mapping[str, str], schema_id: int | None) -> Schema:
-    manager = table.schema_manager
-    with reporting(table.table_path):
-        found = manager.latest() if schema_id is None else manager.get_schema(schema_id)
-    if found is None:
-        raise CorruptTable(table.table_path, f"it has no schema {schema_id}")
-    return _schema(found, overrides)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import count
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
@@ -28,14 +29,24 @@ from lithify.tables.paimon.carried import carried_properties
 from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
+from lithify.tables.paimon.heartbeat import Heartbeat
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
 from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
-from lithify.tables.paimon.snapshots import RUN_PROPERTY, TO_COME_PROPERTY, Written, is_same
+from lithify.tables.paimon.snapshots import (
+    BASE_PROPERTY,
+    RUN_PROPERTY,
+    TO_COME_PROPERTY,
+    Written,
+    base_mark,
+    is_same,
+)
 from lithify.tables.paimon.table import PaimonTable
 
 _SNAPSHOT_VERSION = 3
+_LOOKED_AT_EVERY = timedelta(minutes=5)
+"""How long a look at the new data files counts; a try that another commit outran is over in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ class CommitOutcome:
         committed: the buckets that are in it.
         conflicts: the others, each with the reason.
         tries: how often the commit was built.
-        overwritten: whether a try was in place and then lost, so that its manifests may lie about.
+        overwritten: whether a try was in place and then lost, so that others may have built on its files.
     """
 
     snapshot: SnapshotId | None
@@ -76,10 +87,12 @@ class Committer:
         self._attempt = attempt
         self._clock = clock
         self._options = table.options.commit
-        self._sender = Sender(table.snapshots, self._options, clock, self._check_fence)
+        self._sender = Sender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: Merged | None = None
         self._to_come = 0
+        self._heartbeat = Heartbeat(table.journal, attempt, clock)
+        self._looked: datetime | None = None
 
     def commit(self, changes: Sequence[BucketChange], to_come: int = 0) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits; to be called once.
@@ -134,6 +147,9 @@ class Committer:
         if written is Written.OURS:
             committed = tuple(change.bucket for change in ready)
             return CommitOutcome(SnapshotId(base.id + 1), committed, conflicts, number + 1)
+        if written is Written.TAKEN_BACK:
+            rolled_back = "the table was rolled back, or its snapshots expired, while ours was written"
+            return replace(_nothing(changes, rolled_back, number + 1), overwritten=True)
         if written is Written.REPLACED:
             # Others may have built on our files and dropped them again: they are not for a second try.
             nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
@@ -170,8 +186,9 @@ class Committer:
         try:
             draft = self._draft(changes, base, writer)
             reach("manifests-written")
-            self._check_fence()
+            self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
             self._check_files(changes, draft)
+            self._check_fence()  # at last: whoever condemns us from here on finds our snapshot
         except BaseException:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
@@ -181,26 +198,31 @@ class Committer:
         reach("snapshot-written")
         if written is Written.OURS:
             return self._settle(draft.snapshot)
-        if written is not Written.REPLACED:
+        if written not in (Written.REPLACED, Written.TAKEN_BACK):
             self._merged = merged
             for name in draft.files:
                 self._table.storage.delete(manifests.path(name))
         return written
 
     def _check_fence(self) -> None:
+        self._heartbeat.beat()
         self._table.journal.check(self._attempt, self._clock.now())
 
     def _check_files(self, changes: Sequence[BucketChange], draft: _Draft) -> None:
         """Makes sure that nobody has cleaned the table of what no snapshot names yet.
 
+        That others of ours do, the fence prevents. Java's search for orphans takes files that are a day old,
+        so data files of which there may be thousands are not looked at again for a while.
+
         Raises:
             AttemptFenced: a new file is gone.
         """
-        added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
-        paths = [
-            *(file.path(folder) for folder, file in added),
-            *(self._table.manifests.path(name) for name in (*draft.files, *draft.merged)),
-        ]
+        paths = [self._table.manifests.path(name) for name in (*draft.files, *draft.merged)]
+        now = self._clock.now()
+        if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
+            self._looked = now
+            added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
+            paths += [file.path(folder) for folder, file in added]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
@@ -288,7 +310,11 @@ class Committer:
 
     def _properties(self, base: Snapshot, entries: Sequence[Entry]) -> dict[str, str]:
         inherited = carried_properties(base.properties, entries)
-        ours = {RUN_PROPERTY: self._attempt.run, ATTEMPT_PROPERTY: self._attempt.prefix}
+        ours = {
+            RUN_PROPERTY: self._attempt.run,
+            ATTEMPT_PROPERTY: self._attempt.prefix,
+            BASE_PROPERTY: base_mark(base),
+        }
         return {**inherited, **ours, **({TO_COME_PROPERTY: str(self._to_come)} if self._to_come else {})}
 
     def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:

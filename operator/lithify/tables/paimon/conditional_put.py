@@ -15,8 +15,8 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
+from lithify.tables.paimon.local_files import TEMPORARY
 from lithify.tables.paimon.s3.file_io import S3FileIO
-from lithify.tables.paimon.storage import TEMPORARY
 
 _FIRST, _SECOND = "first", "second"
 

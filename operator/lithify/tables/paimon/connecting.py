@@ -80,7 +80,7 @@ def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) ->
     with _connected(warehouse, catalog_options) as catalog:
         try:
             table = catalog.get_table(identifier)
-        except (ValueError, RuntimeError) as error:
+        except (ValueError, RuntimeError, TypeError, LookupError, AttributeError) as error:
             where = _shown(catalog_options.get("uri", warehouse))
             raise CorruptTable(f"{where}: {name}", f"cannot be loaded ({error})") from error
     if not isinstance(table, FileStoreTable):

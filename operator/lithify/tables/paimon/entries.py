@@ -6,15 +6,21 @@ Keys, partitions and statistics stay BinaryRow bytes, so that an upgraded file k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
+from lithify.tables.paimon.metadata_files import check_version
 
 ADD, DELETE = 0, 1
 APPEND_SOURCE, COMPACT_SOURCE = 0, 1
-_VERSION = 2
+ENTRY_VERSION = 2
+"""Paimon has written no other version since the first release whose tables Java 1.4 reads."""
+_NEVER_NULL = ("_PARTITION", "_BUCKET", "_TOTAL_BUCKETS")
+_NEVER_NULL_OF_FILE = ("_FILE_NAME", "_FILE_SIZE", "_ROW_COUNT", "_SCHEMA_ID", "_LEVEL", "_EXTRA_FILES")
+"""What is read of a record that is written again; the rest of it only has to be what it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +73,25 @@ class FileMeta:
         return replace(self, level=level)
 
     def as_data_file(self, key: Callable[[bytes], OrderKey]) -> DataFile:
-        """What planning needs of it; `key` turns a key bound into an order key."""
+        """What planning needs of it; `key` turns a key bound into an order key.
+
+        Raises:
+            CorruptTable: a key bound is null or cannot be read.
+            UnsupportedTable: a key bound has no order.
+        """
+        try:
+            min_key, max_key = key(self.min_key), key(self.max_key)
+        except CorruptTable as error:
+            raise CorruptTable(self.name, error.problem) from error
+        except UnsupportedTable as error:
+            raise UnsupportedTable(self.name, error.reasons) from error
         return DataFile(
             name=self.name,
             size=self.size,
             rows=self.rows,
             level=self.level,
-            min_key=key(self.min_key),
-            max_key=key(self.max_key),
+            min_key=min_key,
+            max_key=max_key,
             min_sequence=self.min_sequence,
             max_sequence=self.max_sequence,
             created_millis=self.created_millis,
@@ -122,9 +139,32 @@ def identity_of_record(record: dict[str, Any]) -> tuple[object, ...]:
         file["_LEVEL"],
         file["_FILE_NAME"],
         tuple(file["_EXTRA_FILES"]),
-        file["_EMBEDDED_FILE_INDEX"],
+        file.get("_EMBEDDED_FILE_INDEX"),
         file.get("_EXTERNAL_PATH"),
     )
+
+
+def check_record(record: Mapping[str, Any]) -> None:
+    """Makes sure that an Avro record is an entry and says what every entry does.
+
+    Raises:
+        ValueError, LookupError: it does not.
+    """
+    check_version(record["_VERSION"], ENTRY_VERSION)
+    check_kind(record["_KIND"])
+    file = record["_FILE"] or {}
+    if None in [record[name] for name in _NEVER_NULL] or None in [file[name] for name in _NEVER_NULL_OF_FILE]:
+        raise ValueError("a field is null that must not be")
+
+
+def check_kind(kind: int | None) -> None:
+    """Makes sure that an entry adds a file or removes one.
+
+    Raises:
+        ValueError: it does neither.
+    """
+    if kind not in (ADD, DELETE):
+        raise ValueError(f"an entry is of kind {kind}")
 
 
 def record_of_entry(entry: Entry) -> dict[str, Any]:
@@ -136,7 +176,7 @@ def record_of_entry(entry: Entry) -> dict[str, Any]:
     if UNREAD in (entry.file.key_stats, entry.file.value_stats):
         raise ValueError(f"the statistics of {entry.file.name} were not read, so its entry cannot be written")
     return {
-        "_VERSION": _VERSION,
+        "_VERSION": ENTRY_VERSION,
         "_KIND": entry.kind,
         "_PARTITION": entry.partition,
         "_BUCKET": entry.bucket,

@@ -1,9 +1,9 @@
 """Manifest files as columns: one row for each entry, decoded by Polars instead of entry by entry in Python.
 
-Called by `manifests`. The container is read here, with bounds on everything that a damaged or hostile file
-could inflate, and handed to Polars uncompressed, a few blocks at a time: Polars does not know the codec that
-Paimon uses (zstd), and it trusts the numbers that it finds. Fields are taken by name, so manifests of every
-version look alike: a field that a version does not have is null.
+Called by `manifests`. The container is unpacked by `metadata_files`, with bounds on everything that a damaged
+or hostile file could inflate, and handed to Polars uncompressed, a few blocks at a time: Polars does not know
+the codec that Paimon uses (zstd), and it trusts the numbers that it finds. Fields are taken by name, so
+manifests of every version look alike: a field that a version does not have is null.
 
 A frame with statistics holds all that entries have. Without statistics it is narrow, so that the files of a
 whole table fit into memory, however many columns the table has.
@@ -17,27 +17,16 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
+from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
-from lithify.tables.paimon.entries import ADD, UNREAD, Entry, FileMeta, Stats
+from lithify.tables.paimon.entries import ADD, ENTRY_VERSION, UNREAD, Entry, FileMeta, Stats, check_kind
 from lithify.tables.paimon.entry_selection import EntrySelection
-from lithify.tables.paimon.formats.avro.container import (
-    Header,
-    block,
-    blocks,
-    decompress,
-    new_header,
-    read_header,
-)
+from lithify.tables.paimon.metadata_files import ROW, check_version, unpack
 
-_LEAST_BYTES = 20
-"""Bytes of the smallest entry: a required field takes one at least."""
 _AT_A_TIME = 2 << 20
 """Bytes of uncompressed entries that are decoded at a time: in memory they take many times as much."""
-_MOST_DEPTH = 8
-"""How deep the types of a manifest's schema may nest; those of Paimon come to 5."""
-_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
 Columns = Mapping[str, tuple[str, pl.DataType]]
 """Name and type of a column, and the field of the manifest that it holds."""
@@ -109,12 +98,12 @@ def decode_entries(content: bytes, *, statistics: bool = False) -> pl.DataFrame:
     Raises:
         ValueError, LookupError, EOFError: it is no manifest, or a damaged one.
     """
-    source = pa.BufferReader(content)
-    header = read_header(source)
+    unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
     try:
-        decoded = (pl.read_avro(BytesIO(part)) for part in _uncompressed(source, content, header))
-        return pl.concat([_flat(part, statistics=statistics) for part in decoded], rechunk=True)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError) as error:
+        decoded = (pl.read_avro(BytesIO(part)) for part in unpacked.containers(_AT_A_TIME))
+        parts = [_flat(_without_end(_rows(part)), statistics=statistics) for part in decoded]
+        return pl.concat(parts, rechunk=True)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, OSError) as error:
         raise ValueError(str(error)) from error
 
 
@@ -137,10 +126,34 @@ def data_files(frame: pl.DataFrame, keys: Callable[[pl.Series], Sequence[OrderKe
         keys: turns key bounds into order keys.
 
     Raises:
-        CorruptTable, UnsupportedTable: what `keys` raises for a bound that is null or has no order.
+        CorruptTable: a key bound is null or cannot be read; the path is the file's name.
+        UnsupportedTable: a key bound has no order; the table is the file's name.
     """
-    columns = (keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__)
+    try:
+        columns = [
+            keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__
+        ]
+    except (CorruptTable, UnsupportedTable) as error:
+        raise _with_file(error, frame, keys) from error
     return tuple(map(DataFile, *columns))
+
+
+def _with_file(
+    error: CorruptTable | UnsupportedTable,
+    frame: pl.DataFrame,
+    keys: Callable[[pl.Series], Sequence[OrderKey]],
+) -> CorruptTable | UnsupportedTable:
+    """The error of the first file whose bounds have no order keys, with the name of the file."""
+    for row in range(len(frame)):
+        file = frame.slice(row, 1)
+        try:
+            for name in _BOUNDS:
+                keys(file[name])
+        except CorruptTable as found:
+            return CorruptTable(file["name"][0], found.problem)
+        except UnsupportedTable as found:
+            return UnsupportedTable(file["name"][0], found.reasons)
+    return error
 
 
 _BOUNDS = ("min_key", "max_key")
@@ -198,62 +211,24 @@ def _comparable(files: pl.LazyFrame) -> pl.LazyFrame:
     return files.with_columns(extra_names=pl.col("extra_files").list.join("\0")).drop("extra_files")
 
 
-def _uncompressed(source: pa.NativeFile, content: bytes, header: Header) -> Iterator[bytes]:
-    """The same entries in containers without compression, each with a single block; one at least."""
-    head, marker = new_header(_plain(header.schema, {}, 0), "null")
-    view = memoryview(content)
-    rows, size = 0, 0
-    parts: list[bytes] = []
-    for found in blocks(source, header):
-        data = decompress(header.codec, bytes(view[found.start : found.start + found.size]))
-        if found.rows * _LEAST_BYTES > len(data):
-            raise ValueError(f"a block says that it holds {found.rows} entries, but it has {len(data)} bytes")
-        if size + len(data) > _AT_A_TIME and parts:
-            yield head + block(rows, b"".join(parts), marker)
-            rows, size, parts = 0, 0, []
-        rows, size = rows + found.rows, size + len(data)
-        parts.append(data)
-    yield head + block(rows, b"".join(parts), marker)
+def _rows(decoded: pl.DataFrame) -> pl.DataFrame:
+    """The fields of rows, also where a row is a union: releases before 0.9 wrote them like that."""
+    return decoded[ROW].struct.unnest() if decoded.columns == [ROW] else decoded
 
 
-def _plain(schema: Any, named: dict[str, Any], depth: int) -> Any:
-    """A schema without logical types and references to named types.
-
-    Args:
-        schema: the schema, or a part of it.
-        named: the records that were met so far, by name.
-        depth: how deep it is nested.
-
-    Raises:
-        ValueError: it has a type that no manifest has, or is nested too deep.
-    """
-    if depth > _MOST_DEPTH:
-        raise ValueError("its schema is nested too deep")
-    if isinstance(schema, str):
-        if schema in _PRIMITIVES:
-            return schema
-        schema = named[schema]
-    if isinstance(schema, list):
-        return [_plain(part, named, depth + 1) for part in schema]
-    kind = schema["type"]
-    if kind == "array":
-        items = _plain(schema["items"], named, depth + 1)
-        if items == "null":
-            raise ValueError("its schema has an array of null: items without bytes could be any number")
-        return {"type": "array", "items": items}
-    if kind != "record":
-        return _plain(kind, named, depth + 1)
-    if not schema["fields"]:
-        raise ValueError("its schema has a record without fields")
-    fields = [
-        {"name": field["name"], "type": _plain(field["type"], named, depth + 1)} for field in schema["fields"]
-    ]
-    named[schema["name"]] = schema
-    return {"type": "record", "name": schema["name"], "fields": fields}
+def _without_end(decoded: pl.DataFrame) -> pl.DataFrame:
+    """The rows before the empty one: Polars does not mind bytes that no row accounts for."""
+    if decoded["_VERSION"][-1]:
+        raise ValueError("a block in it has more rows than it says")
+    return decoded.head(-1)
 
 
 def _flat(decoded: pl.DataFrame, *, statistics: bool) -> pl.DataFrame:
     """The fields that a frame has, out of the records in which a manifest has them."""
+    for version in decoded["_VERSION"].unique():
+        check_version(version, ENTRY_VERSION)
+    for kind in decoded["_KIND"].unique():
+        check_kind(kind)
     file = decoded["_FILE"].struct.unnest()
     columns = [*_columns(decoded, _OF_ENTRY), *_columns(file, _OF_FILE)]
     if statistics:

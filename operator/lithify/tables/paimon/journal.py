@@ -4,7 +4,11 @@ Before its first data file an attempt writes `<table>/lithify/attempts/<run>-<n>
 read, what it works on, and what the names of its files begin with. A branch has a folder of its own for them,
 beside the snapshots that tell what became of its attempts. `orphans` reads the journals of other
 attempts; `commit` looks at its own before it writes a snapshot, because once its journal is gone, condemned
-or too old somebody may be deleting its files.
+or silent for too long somebody may be deleting its files.
+
+While it lives an attempt renews a sign of life in a file beside its journal (`heartbeat`), which nobody else
+writes. An attempt that has committed keeps its journal for a while under a name that says so, because a Java
+writer may yet rename its own snapshot over the one that was committed.
 """
 
 from __future__ import annotations
@@ -13,21 +17,29 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
+from lithify.tables.paimon.local_files import TEMPORARY
 from lithify.tables.paimon.storage import Storage
 
 SAFE_AGE = timedelta(days=1)
-"""From this age on an attempt cannot commit any more, so files that nothing refers to may be deleted."""
+"""Silent for so long an attempt cannot commit any more, so files that nothing refers to may be deleted."""
 
 COMMIT_AGE = SAFE_AGE / 2
-"""Up to this age an attempt may commit; the difference allows for clocks that disagree."""
+"""So long after its last sign of life an attempt may commit, or give another one.
+
+The difference allows for clocks that disagree.
+"""
+
+RENEWED_EVERY = timedelta(minutes=30)
+"""How often a living attempt gives a sign of life."""
 
 ATTEMPT_PROPERTY = "lithify.attempt"
 """The snapshot property that holds the prefix of the attempt that committed it."""
 
+_COMMITTED = re.compile(r"\.committed-(\d+)-(\d+)-([0-9a-f-]+)$")
 _RUN_ID = re.compile(r"[A-Za-z0-9-]{1,63}")
 _PREFIX_LENGTH = 24
 """The first four groups of a UUID with their dashes; the last group numbers the files' writers."""
@@ -97,6 +109,36 @@ class Attempt:
         return now - datetime.fromisoformat(self.condemned or now.isoformat())
 
 
+@dataclass(frozen=True, slots=True)
+class CommittedJournal:
+    """The journal of an attempt that has committed; all but its units is in its name.
+
+    Attributes:
+        path: its file.
+        prefix: the attempt's.
+        snapshot: what it committed.
+        since: when.
+    """
+
+    path: str
+    prefix: str
+    snapshot: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The journals in a folder.
+
+    Attributes:
+        open: files of attempts of which nobody has noted yet that they have committed.
+        committed: the others.
+    """
+
+    open: list[str]
+    committed: list[CommittedJournal]
+
+
 def check_run_id(run: str) -> None:
     """Makes sure that the names of files can be made of the id of a run.
 
@@ -110,6 +152,14 @@ def check_run_id(run: str) -> None:
 def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
     """The UUID in the names of one writer's files: of one attempt of a task, or of one try of a commit."""
     return f"{prefix}{writer & 0xFFFFF:05x}{attempt & 0xFFFFFFF:07x}"
+
+
+def sign_of(journal: str) -> str:
+    """The name of the file with the sign of life of an attempt, by that of its journal.
+
+    Without its journal it is deleted like other small files that a crash leaves behind.
+    """
+    return f"{TEMPORARY}alive-{journal.removesuffix('.json')}"
 
 
 class Journal:
@@ -139,7 +189,7 @@ class Journal:
             outside: where it writes if not to the table's folder.
         """
         check_run_id(run)
-        used = [int(match[1]) for match in map(_number_of(run).search, self.paths()) if match]
+        used = [int(match[1]) for match in map(_number_of(run).match, self._names()) if match]
         number = 1 + max([after, *used])
         while True:
             attempt = Attempt(
@@ -156,15 +206,29 @@ class Journal:
                 return attempt
             number += 1
 
-    def paths(self) -> list[str]:
-        """The files of all recorded attempts."""
-        names = sorted(file.name for file in self._storage.list(self._folder) if file.name.endswith(".json"))
-        return [f"{self._folder}/{name}" for name in names]
+    def recorded(self) -> Recorded:
+        """The journals in the folder; one listing, and none is read."""
+        names = self._names()
+        found = ((name, _COMMITTED.search(name)) for name in names)
+        return Recorded(
+            open=[f"{self._folder}/{name}" for name in names if name.endswith(".json")],
+            committed=[self._committed(name, match) for name, match in found if match is not None],
+        )
 
-    def condemn(self, attempt: Attempt, now: datetime) -> Attempt | None:
-        """Forbids an attempt to commit; returns it as it is recorded then, None if it is closed already."""
+    def _committed(self, name: str, match: re.Match[str]) -> CommittedJournal:
+        since = datetime.fromtimestamp(int(match[2]), UTC)
+        return CommittedJournal(f"{self._folder}/{name}", match[3], int(match[1]), since)
+
+    def _names(self) -> list[str]:
+        return sorted(file.name for file in self._storage.list(self._folder))
+
+    def condemn(self, attempt: Attempt, now: datetime, *, again: bool = False) -> Attempt | None:
+        """Forbids an attempt to commit; returns it as it is recorded then, None if it is closed already.
+
+        What counts is when that was done first, or now if it is done again.
+        """
         recorded = self._recorded(attempt)
-        if recorded is not None and recorded.condemned is None:
+        if recorded is not None and (recorded.condemned is None or again):
             recorded = replace(recorded, condemned=now.isoformat())
             self._storage.write_text(self.path(attempt), _to_json(recorded))
         return recorded
@@ -174,6 +238,56 @@ class Journal:
         if self._recorded(attempt) is not None:
             self._storage.delete(self.path(attempt))
 
+    def keep(self, attempt: Attempt, snapshot: int, now: datetime) -> None:
+        """Notes that an attempt has committed; does nothing if it is closed already."""
+        recorded = self._recorded(attempt)
+        if recorded is not None:
+            since = int(now.timestamp())
+            name = f"{attempt.run}-{attempt.number}.committed-{snapshot}-{since}-{attempt.prefix}"
+            self._storage.create_text(f"{self._folder}/{name}", _to_json(recorded))
+            self.close(attempt)
+
+    def reopen(self, committed: CommittedJournal, now: datetime) -> None:
+        """Condemns an attempt whose snapshot turned out to be no part of the table's history."""
+        attempt = self.read(committed.path)
+        if attempt is not None:
+            self._storage.create_text(
+                self.path(attempt), _to_json(replace(attempt, condemned=now.isoformat()))
+            )
+            self.forget(committed)
+
+    def forget(self, committed: CommittedJournal) -> None:
+        """Forgets an attempt that has committed, when nothing of it is left to clean up."""
+        self._storage.delete(committed.path)
+
+    def renew(self, attempt: Attempt, now: datetime) -> None:
+        """Gives a sign of life of an attempt.
+
+        It is a file of its own: written into the journal it could undo a condemnation.
+
+        Raises:
+            AttemptFenced: the attempt may not commit any more, so it may as well end.
+        """
+        self.check(attempt, now)
+        self._storage.write_text(self._sign_path(attempt), f"{attempt.prefix} {now.isoformat()}")
+
+    def silence(self, attempt: Attempt, now: datetime) -> timedelta:
+        """How long ago an attempt began, or gave its last sign of life.
+
+        Raises:
+            CorruptTable: the file cannot be read.
+        """
+        if attempt.age(now) <= RENEWED_EVERY:
+            return attempt.age(now)
+        path = self._sign_path(attempt)
+        prefix, _, moment = (self._storage.read_text(path) or "").partition(" ")
+        if prefix != attempt.prefix:
+            return attempt.age(now)
+        try:
+            return now - datetime.fromisoformat(moment)
+        except (ValueError, TypeError) as error:
+            raise CorruptTable(path, f"it has no time ({error}); delete it once its run is over") from error
+
     def check(self, attempt: Attempt, now: datetime) -> None:
         """Makes sure that an attempt may still commit.
 
@@ -181,8 +295,8 @@ class Journal:
             AttemptFenced: it may not.
         """
         path = self.path(attempt)
-        if attempt.age(now) > COMMIT_AGE:
-            raise AttemptFenced(path, f"the attempt is older than {COMMIT_AGE}")
+        if self.silence(attempt, now) > COMMIT_AGE:
+            raise AttemptFenced(path, f"the attempt gave no sign of life for {COMMIT_AGE}")
         recorded = self._recorded(attempt)
         if recorded is None:
             raise AttemptFenced(path, "the journal is gone")
@@ -192,6 +306,9 @@ class Journal:
     def path(self, attempt: Attempt) -> str:
         """The file that records an attempt."""
         return f"{self._folder}/{attempt.run}-{attempt.number}.json"
+
+    def _sign_path(self, attempt: Attempt) -> str:
+        return f"{self._folder}/{sign_of(f'{attempt.run}-{attempt.number}.json')}"
 
     def _recorded(self, attempt: Attempt) -> Attempt | None:
         """The attempt as it is recorded now; another one may have taken its place since."""
@@ -213,8 +330,8 @@ class Journal:
 
 
 def _number_of(run: str) -> re.Pattern[str]:
-    """Finds the number in the path of an attempt of a run."""
-    return re.compile(rf"/{re.escape(run)}-(\d+)\.json$")
+    """Finds the number in the name of the journal of an attempt of a run."""
+    return re.compile(rf"{re.escape(run)}-(\d+)\.(json$|committed-)")
 
 
 def _from_json(text: str) -> Attempt:

@@ -45,13 +45,14 @@ def order_keys(
         one: makes the order key of a single bound, and raises for one that has none.
     """
     width = _ARITY_BYTES + _null_bytes(len(types)) + _SLOT_BYTES * len(types)
-    if not types or not all(map(_is_in_slot, types)) or not (rows.bin.size() == width).all():
-        return [one(row) for row in rows.to_list()]
-    table = np.frombuffer(b"".join(rows.to_list()), dtype=np.uint8).reshape(-1, width)
+    bounds: list[bytes] = rows.to_list()
+    if not types or not all(map(_is_in_slot, types)) or {*map(len, bounds)} != {width}:
+        return [one(bound) for bound in bounds]
+    table = np.frombuffer(b"".join(bounds), dtype=np.uint8).reshape(-1, width)
     slots = table[:, -_SLOT_BYTES * len(types) :]
     head = len(types).to_bytes(_ARITY_BYTES, "big") + bytes(_null_bytes(len(types)))
     if (table[:, : len(head)] != np.frombuffer(head, dtype=np.uint8)).any():  # a key is null, or missing
-        return [one(row) for row in rows.to_list()]
+        return [one(bound) for bound in bounds]
     keys = np.empty((len(table), len(types)), dtype=">i8")
     for number, column in enumerate(types):
         kind = np.dtype(_STORED[column.root])

@@ -177,4 +177,4 @@ class ManifestMerger:
                 yield meta.file_name, record
 
     def _decoded(self, meta: ManifestFileMeta, content: bytes) -> Iterator[Record]:
-        return self._manifests.records(meta.file_name, content, complete=True)
+        return self._manifests.records(meta.file_name, content)

@@ -1,19 +1,17 @@
 """Manifest files: which data files a snapshot adds and removes, and what is live in it.
 
-Lists go through pypaimon, manifests do not: its reader and writer turn keys, partitions and statistics into
-Python values and back, which loses nanoseconds and may change bytes. Manifests are decoded into columns
-(`entry_columns`); only what is merged goes from record to record.
+Lists are written by pypaimon, manifests are not: it turns keys, partitions and statistics into Python values
+and back, which loses nanoseconds and may change bytes. All are read here, whatever release wrote them:
+manifests into columns (`entry_columns`), and only what is merged goes from record to record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from io import BytesIO
 from typing import Any, cast
 
-import fastavro
 import polars as pl
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
@@ -22,10 +20,12 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.entries import Entry, record_of_entry
+from lithify.tables.paimon.entries import Entry, check_record, record_of_entry
 from lithify.tables.paimon.entry_columns import chosen, decode_entries, empty, entries_of, live_of
-from lithify.tables.paimon.entry_selection import EVERYTHING, EntrySelection
+from lithify.tables.paimon.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
+from lithify.tables.paimon.manifest_lists import read_list
 from lithify.tables.paimon.manifest_writer import ManifestWriter
+from lithify.tables.paimon.metadata_files import check_version, field_names, unpack
 from lithify.tables.paimon.options import ManifestOptions
 from lithify.tables.paimon.storage import reporting
 from lithify.tables.paimon.types import ColumnType
@@ -38,18 +38,14 @@ class UnknownFields(Exception):
     """A manifest is of a later format: it can be read, but not written again."""
 
 
-def _field_names(schema: object) -> set[str]:
-    """Names of all fields in an Avro schema, also of nested records."""
-    if isinstance(schema, list):
-        return set().union(*map(_field_names, schema))
-    if not isinstance(schema, dict):
-        return set()
-    fields = schema.get("fields", ())
-    nested = (schema.get("type"), schema.get("items"), *(each["type"] for each in fields))
-    return {str(each["name"]) for each in fields}.union(*map(_field_names, nested))
-
-
-_KNOWN_FIELDS = _field_names(MANIFEST_ENTRY_SCHEMA)
+_KNOWN_FIELDS = field_names(MANIFEST_ENTRY_SCHEMA)
+_INDEX_VERSION = 1
+_INDEX_SCHEMA = {
+    "type": "record",
+    "name": "IndexManifestEntry",
+    "fields": [{"name": "_VERSION", "type": "int"}, {"name": "_INDEX_TYPE", "type": "string"}],
+}
+"""Of index manifests, as far as anybody reads them here."""
 
 
 class Manifests:
@@ -97,24 +93,38 @@ class Manifests:
         self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING, *, statistics: bool = False
     ) -> pl.DataFrame:
         """What a snapshot itself adds and removes as columns, in the order of its entries."""
-        listed = self._read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        listed = self._read_list(snapshot.delta_manifest_list)
         return pl.concat(self._frames(listed, selection, statistics=statistics))
 
     def list_files(self, snapshot: Snapshot) -> list[ManifestFileMeta]:
         """All manifest files of a snapshot, oldest first."""
-        base = self._read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
-        return base + self._read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        base = self._read_list(snapshot.base_manifest_list)
+        return base + self._read_list(snapshot.delta_manifest_list)
+
+    def inherited(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+        """The selected files that a snapshot found live when it was made."""
+        listed = self._read_list(snapshot.base_manifest_list)
+        return entries_of(live_of(self._frames(listed, selection, statistics=True)))
+
+    def chosen(self, places: Collection[Place]) -> ChosenBuckets:
+        """Selects the entries of some partitions and buckets."""
+        return ChosenBuckets(places, self._partition_types)
 
     def names_in_list(self, name: str) -> list[str]:
         """The manifest files that a manifest list names."""
-        return [meta.file_name for meta in self._read_list(name, None)]
+        return [meta.file_name for meta in self._read_list(name)]
 
     def index_types(self, snapshot: Snapshot) -> frozenset[str]:
         """The kinds of index files that a snapshot has, for example HASH."""
         name = snapshot.index_manifest
         if name is None:
             return frozenset()
-        return frozenset(record["_INDEX_TYPE"] for record in self.records(name, self.content(name)))
+        content = self.content(name)
+        with _reading(self.path(name), "index manifest"):
+            records = list(unpack(content, _INDEX_SCHEMA).records())
+            for record in records:
+                check_version(record["_VERSION"], _INDEX_VERSION)
+            return frozenset(record["_INDEX_TYPE"] for record in records)
 
     def entries_of(self, name: str) -> list[Entry]:
         """All entries of one manifest file."""
@@ -200,31 +210,32 @@ class Manifests:
             MissingFile: it is gone.
         """
         path = self.path(name)
-        with _reading(path, "manifest"), self._file_io.new_input_stream(path) as stream:
+        with _reading(path, "manifest"), reporting(path), self._file_io.new_input_stream(path) as stream:
             return cast(bytes, stream.read())
 
-    def records(self, name: str, content: bytes, *, complete: bool = False) -> Iterator[dict[str, Any]]:
-        """The entries in the bytes of a manifest as Avro records, one after the other.
+    def records(self, name: str, content: bytes) -> Iterator[dict[str, Any]]:
+        """The entries in the bytes of a manifest as Avro records, one after the other, to be written again.
 
         Args:
             name: of the manifest, for errors.
             content: its bytes.
-            complete: whether records must be written again without loss.
 
         Raises:
             CorruptTable: it cannot be read.
-            UnknownFields: it is to be complete, and entries have fields that this release does not know.
+            UnknownFields: entries have fields that this release does not know.
         """
         with _reading(self.path(name), "manifest"):
-            reader = fastavro.reader(BytesIO(content))
-            if complete and not _field_names(reader.writer_schema) <= _KNOWN_FIELDS:
+            unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
+            if not field_names(unpacked.schema) <= _KNOWN_FIELDS:
                 raise UnknownFields
-            yield from cast(Iterator[dict[str, Any]], reader)
+            for record in unpacked.records():
+                check_record(record)
+                yield record
 
-    def _read_list(self, name: str, size: int | None) -> list[ManifestFileMeta]:
+    def _read_list(self, name: str) -> list[ManifestFileMeta]:
+        content = self.content(name)
         with _reading(self.path(name), "manifest list"):
-            metas: list[ManifestFileMeta] = self._lists.read(name, size)
-        return metas
+            return read_list(content)
 
     def path(self, name: str) -> str:
         """Where a manifest or manifest list is."""

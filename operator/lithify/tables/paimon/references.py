@@ -1,15 +1,16 @@
 """Which files of an attempt anything at all refers to: snapshots, tags, changelogs, of all branches.
 
-Called by `orphans` before it deletes. Thorough rather than fast: it reads every manifest that is reachable,
-each once, and rather raises than misses one. Manifests may be gone where a holder was expired meanwhile, or
-where Paimon's own clean-up broke a branch: nobody can read through those, so they keep nothing.
+Called by `orphans` before it deletes. Thorough rather than fast: before it says that nothing refers to a file
+it has read every manifest that is reachable, each once, and rather raises than misses one. Manifests may be
+gone where a holder was expired meanwhile, or where Paimon's own clean-up broke a branch: nobody can read
+through those, so they keep nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -27,25 +28,46 @@ _LOOKS = 4
 _LISTS = ("baseManifestList", "deltaManifestList", "changelogManifestList")
 
 
-def referenced_names(table: PaimonTable, prefix: str) -> set[str]:
-    """Names of data files, manifests and manifest lists with this prefix in them that something refers to.
+def unreferenced(table: PaimonTable, names: Iterable[str]) -> set[str]:
+    """Which of some data files, manifests and manifest lists nothing refers to, by their names.
+
+    Begins with the newest snapshot and ends as soon as something refers to each of them.
 
     Raises:
         CorruptTable: something that should be readable is not, so nothing can be said.
     """
-    names: set[str] = set()
+    left = set(names)
     seen: set[str] = set()
-    _check_newest(table)
     for lists in _manifest_lists(table):
         for name in lists - seen:
             seen.add(name)
-            names |= _reachable(table, name, seen)
-    return {name for name in names | seen if prefix in name}
+            left -= _reachable(table, name, seen)
+            left -= seen
+            if not left:
+                return left
+    _check_newest(table)
+    return left
+
+
+def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
+    """Whether a tag, a changelog or another branch has a snapshot of this branch.
+
+    Raises:
+        CorruptTable: something that should be readable is not, so nothing can be said.
+    """
+    own, name = table.snapshots.path(snapshot.id), f"snapshot-{snapshot.id}"
+    for holder in _holders(table):
+        is_of_another_number = "/snapshot/" in holder.path and not holder.path.endswith(f"/{name}")
+        if holder.path != own and not is_of_another_number:
+            text = table.storage.read_text(holder.path)
+            if text is not None and snapshot.delta_manifest_list in _lists_in(holder.path, text):
+                return True
+    return False
 
 
 def _check_newest(table: PaimonTable) -> None:
     """Makes sure that nothing of the newest snapshot is gone; that table needs a doctor, not a cleaner."""
-    table.live_now(())
+    table.on_newest(table.manifests.live_columns)
 
 
 def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:

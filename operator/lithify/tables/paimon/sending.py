@@ -13,6 +13,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify.clock import Clock
 from lithify.errors import CommitUnknown, LithifyError, StorageError
+from lithify.tables.paimon.lineage import Lineage
 from lithify.tables.paimon.options import CommitOptions
 from lithify.tables.paimon.snapshots import Snapshots, Written, is_same
 
@@ -22,15 +23,22 @@ class Sender:
 
     Args:
         snapshots: where to.
+        lineage: looks whether a snapshot in its place is part of the history.
         options: how often and how fast to try again.
         clock: waits.
         check_fence: raises `AttemptFenced` if the attempt may not commit any more.
     """
 
     def __init__(
-        self, snapshots: Snapshots, options: CommitOptions, clock: Clock, check_fence: Callable[[], None]
+        self,
+        snapshots: Snapshots,
+        lineage: Lineage,
+        options: CommitOptions,
+        clock: Clock,
+        check_fence: Callable[[], None],
     ) -> None:
         self._snapshots = snapshots
+        self._lineage = lineage
         self._options = options
         self._clock = clock
         self._check_fence = check_fence
@@ -42,6 +50,10 @@ class Sender:
             LithifyError: it certainly was not written.
             CommitUnknown: nobody can say whether it was written.
         """
+        written = self._write(snapshot, base, statistics)
+        return self._confirmed(snapshot) if written is Written.OURS else written
+
+    def _write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
         try:
             return self._snapshots.write(snapshot, base, statistics)
         except CommitUnknown as unknown:
@@ -52,6 +64,14 @@ class Sender:
             raise
         except BaseException as error:
             raise CommitUnknown(self._snapshots.path(snapshot.id), f"interrupted by {error!r}") from error
+
+    def _confirmed(self, snapshot: Snapshot) -> Written:
+        """Looks again whether the table goes on from the base; takes the snapshot back if it does not."""
+        try:
+            return self._lineage.confirm(snapshot)
+        except BaseException as error:
+            problem = f"it was written, and whether the table goes on from it is unknown ({error!r})"
+            raise CommitUnknown(self._snapshots.path(snapshot.id), problem) from error
 
     def wait(self, tries: int) -> None:
         """Backs off exponentially with jitter, between the table's bounds."""

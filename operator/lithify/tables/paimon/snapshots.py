@@ -37,6 +37,7 @@ from lithify.errors import (
 from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.conditional_put import ConditionalPut
+from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.storage import Storage
 
 RUN_PROPERTY = "lithify.run"
@@ -45,11 +46,14 @@ RUN_PROPERTY = "lithify.run"
 TO_COME_PROPERTY = "lithify.to-come"
 """The snapshot property that says how many buckets its run had not begun yet; the last step has none."""
 
+BASE_PROPERTY = "lithify.base"
+"""The snapshot property that tells the snapshot it was built on from any other of its number."""
 
 _LOOKS = 10
 _MOST_STEPS = 256
 _STEM = "snapshot-"
-_SNAPSHOT = re.compile(rf"{_STEM}\d+")
+_SNAPSHOT = re.compile(rf"{_STEM}[0-9]{{1,19}}")
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 def is_last_step(snapshot: Snapshot) -> bool:
@@ -61,11 +65,13 @@ class Written(Enum):
     """What is in the place of a snapshot: it, another one, or none.
 
     LOST says that the snapshot never was in its place, REPLACED that it may have been, for others to see.
+    TAKEN_BACK says that it was, but no part of the table's history, so that it was removed (`lineage`).
     """
 
     OURS = auto()
     LOST = auto()
     REPLACED = auto()
+    TAKEN_BACK = auto()
     MISSING = auto()
 
 
@@ -94,6 +100,11 @@ def is_same(one: Snapshot, other: Snapshot) -> bool:
     return bool(one.delta_manifest_list == other.delta_manifest_list)
 
 
+def base_mark(base: Snapshot) -> str:
+    """What `BASE_PROPERTY` says of a snapshot."""
+    return f"{base.id} {base.delta_manifest_list}"
+
+
 class Snapshots:
     """The snapshots of one branch of a table."""
 
@@ -101,7 +112,7 @@ class Snapshots:
         self._files = SnapshotManager(table.file_io, table.table_path, table.current_branch())
         self._storage = storage
         self._server = CatalogServer(table) if has_server(table) else None
-        self._writer = self._server or _file_writer(self._files.snapshot_dir, storage)
+        self._writer = self._server or self._file_writer()
 
     @property
     def has_server(self) -> bool:
@@ -132,7 +143,7 @@ class Snapshots:
             return self._server.latest()
         folder = self._files.snapshot_dir
         for _ in range(_LOOKS):
-            hint = self._hint()
+            hint = self.hint()
             found = self.get(hint) if hint is not None else None
             if found is not None and not self.exists(found.id + 1):
                 return found
@@ -145,10 +156,13 @@ class Snapshots:
             # It was expired between being listed and being read; or all are gone but the hint.
         raise CorruptTable(folder, "the newest snapshot is gone whenever it is read")
 
-    def _hint(self) -> int | None:
+    def hint(self) -> int | None:
         """The number in the LATEST file, which may be behind, or ahead after a rollback; None without one."""
-        text = (self._storage.read_text(self._files.latest_file) or "").strip()
-        if text and not text.isdecimal():
+        try:
+            text = (self._storage.read_text(self._files.latest_file) or "").strip()
+        except CorruptTable:
+            return 0
+        if text and not _NUMBER.fullmatch(text):
             return 0  # there should be snapshots, but not of this number
         return int(text) if text else None
 
@@ -167,8 +181,8 @@ class Snapshots:
         if text is None:
             return None
         try:
-            return JSON.from_json(text, Snapshot)
-        except (ValueError, KeyError, TypeError) as error:
+            return parse_snapshot(text)
+        except ValueError as error:
             raise CorruptTable(path, f"the snapshot cannot be read ({error})") from error
 
     def exists(self, snapshot_id: int) -> bool:
@@ -216,7 +230,7 @@ class Snapshots:
 
         Nothing is there (`MISSING`) only if the write was refused. A number is used again after a rollback
         and free again after an expiry, so on a file system the base must still be in its place; servers see
-        to that themselves.
+        to that themselves. It may leave its place after that look: `lineage` looks again.
 
         Raises:
             LithifyError: it certainly was not written.
@@ -279,6 +293,25 @@ class Snapshots:
             return found
         return newest if newest is not None and newest.id == snapshot_id else None
 
+    def remove(self, snapshot: Snapshot) -> bool:
+        """Deletes the file of a snapshot; False if it is gone, or another one's by now.
+
+        A hint to it goes first: Java would look for it, and without one it looks for the newest there is.
+        """
+        if self.hint() == snapshot.id:
+            self._storage.delete(self._files.latest_file)
+        return self._storage.delete_text(self.path(snapshot.id), lambda text: _is_text_of(text, snapshot))
+
+    def restore(self, snapshot: Snapshot) -> bool:
+        """Puts a snapshot that was removed back in its place; False if that is taken."""
+        return self._storage.create_text(self.path(snapshot.id), JSON.to_json(snapshot, indent=2))
+
+    def _file_writer(self) -> SnapshotWriter:
+        s3 = self._storage.s3
+        if s3 is None:
+            return _LinkWriter(self, self._storage)
+        return ConditionalPut(self._files.snapshot_dir, s3)
+
     def advance_hint(self, snapshot_id: SnapshotId) -> None:
         """Points the LATEST file, which is a hint only, to a new snapshot; servers do that themselves."""
         if self._server is not None:
@@ -293,21 +326,32 @@ class Snapshots:
                     self._storage.delete(hint)
 
 
-def _file_writer(folder: str, storage: Storage) -> SnapshotWriter:
-    return _LinkWriter(folder, storage) if storage.s3 is None else ConditionalPut(folder, storage.s3)
+def _is_text_of(text: str, snapshot: Snapshot) -> bool:
+    try:
+        return is_same(parse_snapshot(text), snapshot)
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
 class _LinkWriter:
-    """Creates the snapshot file, which fails if there is one."""
+    """Creates the snapshot file, which fails if there is one.
 
-    folder: str
+    Attributes:
+        snapshots: whose files these are.
+        storage: where they are.
+    """
+
+    snapshots: Snapshots
     storage: Storage
 
     can_be_late = False
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
-        del base, statistics
-        return self.storage.create_text(
-            f"{self.folder}/{_STEM}{snapshot.id}", JSON.to_json(snapshot, indent=2)
-        )
+        """Tries once; False if the name is taken, or the base has left its place.
+
+        That is looked at when nothing is left to do but to link the file.
+        """
+        del statistics
+        path, text = self.snapshots.path(snapshot.id), JSON.to_json(snapshot, indent=2)
+        return self.storage.create_text(path, text, lambda: self.snapshots.has(base))

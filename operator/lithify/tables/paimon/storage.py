@@ -2,34 +2,29 @@
 
 Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO:
 on S3 on one of our own (`s3`), of which it knows more. On the local file system data goes through PyArrow's
-native files (no Python in the data path).
+native files (no Python in the data path), and small files through `local_files`.
 """
 
 from __future__ import annotations
 
 import errno
-import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 import pyarrow as pa
 from pyarrow.fs import FileType
 from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.errors import LithifyError, StorageError
+from lithify.errors import CorruptTable, LithifyError, StorageError
+from lithify.tables.paimon.local_files import link_text, make_folder, replace_text, sync, unlink_text
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3
-
-TEMPORARY = ".lithify-"
-"""What the names of files begin with that only exist for the moment of a write."""
-
 
 _ASKED_AT_ONCE = 8
 _FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
@@ -88,6 +83,15 @@ class Storage:
         """Whether a file with a full URI is on the same kind of file system."""
         return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
 
+    def is_same_place(self, one: str, other: str) -> bool:
+        """Whether two directories are one, however they are spelt."""
+        if self.s3 is not None and is_s3(one) and is_s3(other):
+            (first, key), (second, other_key) = self.s3.bucket(one), self.s3.bucket(other)
+            return (first.name, key) == (second.name, other_key)
+        if self.is_local:
+            return self.local_path(one).resolve() == self.local_path(other).resolve()
+        return one.rstrip("/") == other.rstrip("/")
+
     def open(self, path: str, size: int | None = None, fetching: Fetching | None = None) -> pa.NativeFile:
         """Opens a file for reading at any position.
 
@@ -115,7 +119,7 @@ class Storage:
                 return NewFile(pa.PythonFile(upload, mode="w"), lambda: self._give_up(path, upload.give_up))
             if self.is_local:
                 local = self.local_path(path)
-                local.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(local.parent)
                 sink = pa.OSFile(str(local), "wb")
             else:
                 sink = pa.PythonFile(self._file_io.new_output_stream(path), mode="w")
@@ -129,36 +133,79 @@ class Storage:
             self.delete(path)
 
     def read_text(self, path: str) -> str | None:
-        """The content of a small file, None if it does not exist."""
+        """The content of a small file, None if it does not exist.
+
+        Raises:
+            CorruptTable: it is no text.
+        """
         try:
             with reporting(path):
                 text: str = self._file_io.read_file_utf8(path)
         except FileNotFoundError:
             return None
+        except UnicodeDecodeError as error:
+            raise CorruptTable(path, f"it is no text ({error})") from error
         return text
 
     def write_text(self, path: str, text: str) -> None:
         """Writes a small file in one go, replacing what is there."""
         with reporting(path):
             if self.is_local:
-                _replace(self.local_path(path), text)
+                replace_text(self.local_path(path), text)
             else:
                 self._file_io.overwrite_file_utf8(path, text)
 
-    def create_text(self, path: str, text: str) -> bool:
+    def create_text(self, path: str, text: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
         """Writes a small file unless it exists; whether it was written.
 
         On a local file system and on S3 this is atomic; elsewhere two callers at once may both succeed.
+
+        Args:
+            path: the file.
+            text: its content.
+            is_wanted: asked last, when on a local file system the text is on disk and lacks only its name;
+                the file is written if the answer is yes.
         """
         with reporting(path):
+            if self.is_local:
+                return link_text(self.local_path(path), text, is_wanted)
+            if not is_wanted():
+                return False
             if self.s3 is not None:
                 return self.s3.create(path, text)
-            if not self.is_local:
-                if self._file_io.exists(path):
-                    return False
-                self._file_io.write_file(path, text)
+            if self._file_io.exists(path):
+                return False
+            self._file_io.write_file(path, text)
+            return True
+
+    def delete_text(self, path: str, is_meant: Callable[[str], bool]) -> bool:
+        """Deletes a small file if it has the text that is meant; whether it did.
+
+        On a local file system no other file is deleted that is renamed over it at the same time. On S3 one
+        that is put there between the look and the deletion is.
+        """
+        with reporting(path), suppress(FileNotFoundError):
+            if self.is_local:
+                return unlink_text(self.local_path(path), is_meant)
+            if is_meant(self._file_io.read_file_utf8(path)):
+                self._file_io.delete(path)
                 return True
-            return _link(self.local_path(path), text)
+        return False
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """Has finished files and their names on disk when it returns.
+
+        Only a local file system has to be asked: S3 answers when an object is safe.
+        """
+        if not self.is_local:
+            return
+        files = [self.local_path(path) for path in paths]
+        for file in files:
+            with reporting(str(file)):
+                sync(file)
+        for folder in {file.parent for file in files}:
+            with reporting(str(folder)):
+                sync(folder)
 
     def delete(self, path: str) -> None:
         """Deletes a file; it is fine if it is gone already."""
@@ -217,36 +264,6 @@ def reporting(path: str) -> Iterator[None]:
         if error.errno == errno.ENOSPC:
             raise StorageError(path, "no space left on the device; free some and run again") from error
         raise StorageError(path, f"{error.strerror or error}") from error
-
-
-def _replace(path: Path, text: str) -> None:
-    with _temporary(path, text) as temporary:
-        temporary.replace(path)
-
-
-def _link(path: Path, text: str) -> bool:
-    """Gives a finished file its name, which the kernel refuses if the name is taken."""
-    with _temporary(path, text) as temporary:
-        try:
-            path.hardlink_to(temporary)
-        except FileExistsError:
-            return False
-    return True
-
-
-@contextmanager
-def _temporary(path: Path, text: str) -> Iterator[Path]:
-    """A file with that text on disk, beside `path` and gone afterwards."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{TEMPORARY}{path.name}.{uuid4()}")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _seconds(modified: object) -> float:

@@ -103,8 +103,9 @@ class KeyValueFile:
         self._rows_schema = rows.schema
 
     def close(self) -> FileMeta:
-        """Finishes the file and describes it."""
+        """Finishes the file, on disk, and describes it."""
         size = self._finish()
+        self._storage.persist([self._path])
         keys, values, columns = self._stats()
         return FileMeta(
             name=self._name,

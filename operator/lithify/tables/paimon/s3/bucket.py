@@ -26,6 +26,12 @@ _CONNECT_SECONDS = 5
 SILENCE_SECONDS = 30
 """So long an answer, or the next piece of one, may take; an upload's part must be through by then, too."""
 _LONGEST_SECONDS = 300
+CREATE_SECONDS = 10
+"""So long the creation of a small object may take in all.
+
+It is tried once, and what has no answer yet may be carried out later: the sooner it is given up and looked
+for, the less can happen meanwhile.
+"""
 _RETRIES = 30
 _BACKOFF: BackoffConfig = {
     "init_backoff": timedelta(milliseconds=100),
@@ -65,8 +71,8 @@ class Bucket:
 
     def __init__(self, name: str, settings: Settings, keys: Callable[[], Keys] | None) -> None:
         self.name = name
-        self._store = _store(name, settings, keys, retries=_RETRIES)
-        self._once = _store(name, settings, keys, retries=0)
+        self._store = _store(name, settings, keys, retries=_RETRIES, longest=_LONGEST_SECONDS)
+        self._once = _store(name, settings, keys, retries=0, longest=CREATE_SECONDS)
 
     def read(self, key: str) -> bytes:
         """An object; one request."""
@@ -167,7 +173,9 @@ def _listed(meta: Any) -> Listed:
     return Listed(str(meta["path"]), int(meta["size"]), meta["last_modified"].timestamp())
 
 
-def _store(name: str, settings: Settings, keys: Callable[[], Keys] | None, retries: int) -> S3Store:
+def _store(
+    name: str, settings: Settings, keys: Callable[[], Keys] | None, *, retries: int, longest: int
+) -> S3Store:
     endpoint = settings.endpoint_of(name)
     config: dict[str, Any] = {
         "virtual_hosted_style_request": not settings.path_style,
@@ -181,7 +189,7 @@ def _store(name: str, settings: Settings, keys: Callable[[], Keys] | None, retri
     client: dict[str, Any] = {
         "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
         "read_timeout": timedelta(seconds=SILENCE_SECONDS),
-        "timeout": timedelta(seconds=_LONGEST_SECONDS),
+        "timeout": timedelta(seconds=longest),
     }
     if endpoint is not None and endpoint.startswith("http://"):
         client["allow_http"] = True

@@ -1,7 +1,8 @@
 """Avro's container files: a header with the schema and the codec, then blocks of rows.
 
-Used by the reader and the writer beside this module. Follows the specification of Avro 1.11 ("Object
-Container Files"); the codecs are those of Java's library.
+Used by the reader and the writer beside this module, and by those of Paimon's own files (`metadata_files`).
+Follows the specification of Avro 1.11 ("Object Container Files"); the codecs are those of Java's library.
+Lengths in a file are believed up to a bound only: a damaged one would ask for all memory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 import cramjam
 import pyarrow as pa
@@ -22,6 +23,13 @@ MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _CHECKSUM_BYTES = 4
 _MOST_BLOCK = 1 << 31
+_MOST_HEADER = 16 << 20
+"""Bytes of a value in a header; the schema of a table of a thousand columns comes to 100 kB."""
+_MOST_LONG_BYTES = 10
+_MOST_XZ_MEMORY = 128 << 20
+"""Bytes that decompressing xz may take; its highest level takes 65 MiB."""
+_LEAST_READ = 1 << 17
+"""Bytes that a block is at first believed to come to; Java's have 16 kB and one row."""
 
 Schema = Mapping[str, Any]
 
@@ -63,6 +71,7 @@ def read_header(source: pa.NativeFile) -> Header:
 
     Raises:
         EOFError: it is cut off, or no Avro file.
+        ValueError, LookupError: it does not say what is in it.
     """
     stream = _Stream(source)
     if stream.take(len(MAGIC)) != MAGIC:
@@ -76,7 +85,14 @@ def read_header(source: pa.NativeFile) -> Header:
             metadata[key] = stream.take(stream.long())
     sync = stream.take(_SYNC_BYTES)
     codec = metadata.get(b"avro.codec", b"null").decode()
-    return Header(json.loads(metadata[b"avro.schema"]), codec, sync, stream.position)
+    return Header(_parsed(metadata[b"avro.schema"]), codec, sync, stream.position)
+
+
+def _parsed(schema: bytes) -> Any:
+    try:
+        return json.loads(schema)
+    except RecursionError as error:
+        raise ValueError("its schema is nested too deep") from error
 
 
 def blocks(source: pa.NativeFile, header: Header) -> Iterator[BlockHead]:
@@ -99,15 +115,20 @@ def blocks(source: pa.NativeFile, header: Header) -> Iterator[BlockHead]:
         position = stream.position + head.size + _SYNC_BYTES
 
 
-def decompress(codec: str, data: bytes) -> bytes:
+def decompress(codec: str, data: bytes, most: int = _MOST_BLOCK) -> bytes:
     """The rows of a block.
 
+    Args:
+        codec: of the file.
+        data: the bytes of the block.
+        most: how many bytes the rows may come to.
+
     Raises:
-        EOFError: they cannot be decompressed.
+        EOFError: they cannot be decompressed, or come to more.
         LookupError: the codec is not known.
     """
     try:
-        return _DECOMPRESS[codec](data)
+        return _DECOMPRESS[codec](data, most)
     except (cramjam.DecompressionError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:
         raise EOFError(f"a block in it cannot be decompressed: {error}") from error
 
@@ -137,20 +158,20 @@ class _Stream:
         self.position = position
 
     def take(self, length: int) -> bytes:
-        data: bytes = self._source.read(length) if length >= 0 else b""
+        data: bytes = self._source.read(length) if 0 <= length <= _MOST_HEADER else b""
         if len(data) != length:
             raise EOFError("it is cut off")
         self.position += length
         return data
 
     def long(self) -> int:
-        value = shift = 0
-        while True:
+        value = 0
+        for place in range(_MOST_LONG_BYTES):
             byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            shift += 7
+            value |= (byte & 0x7F) << (7 * place)
             if byte < 0x80:
                 return (value >> 1) ^ -(value & 1)
+        raise EOFError("a number in it has no end")
 
 
 def as_long(value: int) -> bytes:
@@ -162,19 +183,67 @@ def as_long(value: int) -> bytes:
     return bytes(parts) + bytes([number])
 
 
-def _unsnapped(data: bytes) -> bytes:
-    rows = bytes(cramjam.snappy.decompress_raw(data[:-_CHECKSUM_BYTES]))
+class _Packed(Protocol):
+    """Decompresses a stream of the standard library's codecs."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the stream's end was there."""
+        ...
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        """So many bytes of it at most."""
+        ...
+
+
+def _as_is(data: bytes, most: int) -> bytes:
+    _bounded(len(data), most)
+    return data
+
+
+def _unsnapped(data: bytes, most: int) -> bytes:
+    packed = data[:-_CHECKSUM_BYTES]
+    _bounded(cramjam.snappy.decompress_raw_len(packed), most)
+    rows = bytes(cramjam.snappy.decompress_raw(packed))
     if zlib.crc32(rows) != int.from_bytes(data[-_CHECKSUM_BYTES:], "big"):
         raise ValueError("its checksum is another")
     return rows
 
 
-_DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "null": bytes,
-    "deflate": lambda data: zlib.decompress(data, -zlib.MAX_WBITS),
+def _unpacked(new: Callable[[], _Packed]) -> Callable[[bytes, int], bytes]:
+    def unpacked(data: bytes, most: int) -> bytes:
+        stream = new()
+        rows = stream.decompress(data, most + 1)
+        _bounded(len(rows), most)
+        if not stream.eof:
+            raise ValueError("its end is missing")
+        return rows
+
+    return unpacked
+
+
+def _unzstd(data: bytes, most: int) -> bytes:
+    """By Arrow's stream: other libraries believe the size that the data itself gives."""
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        parts, size = [stream.read(_LEAST_READ)], 0
+        while parts[-1]:
+            size += len(parts[-1])
+            _bounded(size, most)
+            parts.append(stream.read(_LEAST_READ))
+        return b"".join(parts)
+
+
+def _bounded(size: int, most: int) -> None:
+    if size > most:
+        raise ValueError(f"it comes to more than {most} bytes")
+
+
+_DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
+    "null": _as_is,
+    "deflate": _unpacked(lambda: cast(_Packed, zlib.decompressobj(-zlib.MAX_WBITS))),
     "snappy": _unsnapped,
-    "zstandard": lambda data: bytes(cramjam.zstd.decompress(data)),
-    "bzip2": bz2.decompress,
-    "xz": lzma.decompress,
+    "zstandard": _unzstd,
+    "bzip2": _unpacked(bz2.BZ2Decompressor),
+    "xz": _unpacked(lambda: lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY)),
 }
 _COMPRESS: dict[str, Callable[[bytes], bytes]] = {"null": bytes, "bzip2": bz2.compress, "xz": lzma.compress}

@@ -1,0 +1,37 @@
+"""Gives signs of life of an attempt, for as long as somebody works on it.
+
+Called by the job's driver whenever it hears of its tasks, and by `commit` in every try. Writes the `journal`,
+but only every now and then, so it may be called as often as one likes.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+
+from lithify.clock import Clock
+from lithify.errors import CorruptTable, StorageError
+from lithify.tables.paimon.journal import RENEWED_EVERY, Attempt, Journal
+
+
+class Heartbeat:
+    """Of one attempt."""
+
+    def __init__(self, journal: Journal, attempt: Attempt, clock: Clock) -> None:
+        self._journal = journal
+        self._attempt = attempt
+        self._clock = clock
+        self._last = datetime.fromisoformat(attempt.started)
+
+    def beat(self) -> None:
+        """Renews the sign of life where that is due; where it fails the next one has time enough.
+
+        Raises:
+            AttemptFenced: the attempt may not commit any more.
+        """
+        now = self._clock.now()
+        if now - self._last < RENEWED_EVERY:
+            return
+        self._last = now
+        with suppress(StorageError, CorruptTable):
+            self._journal.renew(self._attempt, now)
