@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from lithify import __version__
 from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.planning.plan import Unit, plan_bucket
@@ -92,7 +93,7 @@ class Judge:
     @property
     def terms(self) -> str:
         """All that figures follow from beside the files and the time."""
-        return f"{self.policy!r} in {self.now.tzinfo!r}"
+        return f"{__version__}: {self.policy!r} in {self.now.tzinfo!r}"
 
     def figures(self, files: pl.DataFrame) -> pl.DataFrame:
         """The figures of the buckets that some files lie in, one row a bucket.
