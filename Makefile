@@ -78,7 +78,7 @@ e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and 
 fuzz: $(READY) oracle ## Play N random histories of tables from number SEED on against Java, and cut down what fails
 	$(BIN)/pytest --quiet -n $(WORKERS) --timeout 3600 tests/fuzz --histories $(N) --first $(SEED) --cut
 
-bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each; or plan large ones (--planning)
+bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each; or large ones (--planning, --commits)
 	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
 
 bench-operator: $(READY) cluster ## Run the operator with 10,000 tables and see how fast, how large and how quiet it is

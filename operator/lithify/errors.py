@@ -36,7 +36,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar, cast
+
+Raised = TypeVar("Raised", bound="LithifyError")
 
 
 class Failure(StrEnum):
@@ -288,6 +290,11 @@ class ClusterRefused(ClusterError):
 
     failure = Failure.USER
     exit_code = 2
+
+
+def with_message(error: Raised, message: str) -> Raised:
+    """The same error, its class and fields included, with a message that says more."""
+    return cast("Raised", _restored(type(error), (message,), error.__dict__))
 
 
 def _restored(kind: type[LithifyError], args: tuple[Any, ...], fields: dict[str, Any]) -> LithifyError:

@@ -16,7 +16,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pyarrow as pa
 
-from bench import compaction, page, planning
+from bench import commits, compaction, page, planning
 from bench.table import LAYOUTS
 from support.invented.shape import Shape
 
@@ -29,11 +29,14 @@ def main() -> None:
     rewriting.add_argument("--table", choices=LAYOUTS, default="orders")
     rewriting.add_argument("--rows", type=int, help="other than the table usually has")
     rewriting.add_argument("--warmups", type=int, default=2)
-    parser.add_argument("--planning", action="store_true", help="plan tables of many files")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--planning", action="store_true", help="plan tables of many files")
+    kind.add_argument("--commits", action="store_true", help="commit to them while others do")
     usual, shape = Shape(), parser.add_argument_group("tables of many files")
     shape.add_argument("--files", type=int, default=usual.files)
     shape.add_argument("--buckets", type=int, default=usual.buckets)
     shape.add_argument("--due", type=float, default=usual.due, help="share of the buckets that are due")
+    shape.add_argument("--every", type=float, default=3.0, help="seconds from one append to the next")
     given = parser.parse_args()
     name, figures = _figures(given)
     print(figures)
@@ -43,10 +46,12 @@ def main() -> None:
 
 def _figures(given: Namespace) -> tuple[str, str]:
     """The name of what was asked for, and its figures."""
+    if given.commits:
+        return "commits", commits.compare((given.files // 5, given.files), given.every)
     _pin_to_one_core()
     if given.planning:
         shape = Shape(given.files, given.buckets, due=given.due)
-        return "planning", planning.compare(shape, given.repeats or 3)
+        return "planning", planning.compare(planning.beside(shape), given.repeats or 3)
     return given.table, compaction.compare(given.table, given.rows, given.warmups, given.repeats or 5)
 
 

@@ -20,13 +20,11 @@ from bench.looks import Observer, Taken
 from bench.page import JAVA, ON_ONE_CORE, markdown
 from bench.process import Usage, measured, peak_bytes
 from oracle.client import Oracle, Table
-from support.invented.shape import Shape
+from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import make_invented, orders
 from support.runs import LITHIFY
 
 _WARM_SCANS = 4
-_DAY = "2026-11-22"
-"""A partition that no invented file is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ def _looks(table: Table, folder: Path) -> str:
     """What looks of the operator at the table take, before and after one more commit."""
     with Oracle.start() as oracle, Observer(table, folder) as observer:
         full = observer.look()
-        oracle.write(table, orders(_DAY, range(1000)))
+        oracle.write(table, orders(REAL_DAY, range(1000)))
         added = len(oracle.files_of_delta(table, 2))
         more = observer.look()
         assert more.files == full.files + added, f"{more.files} files after {added} came to {full.files}"

@@ -17,14 +17,14 @@ from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
 from oracle.model import DataFile
-from support.invented.shape import TOP_LEVEL, TRIGGER, Shape
+from support.invented.shape import REAL_DAY, TOP_LEVEL, TRIGGER, Shape
 from support.invented.table import create, invent, make_invented, orders
 from support.tables import expire, stray_files
 
 pytestmark = pytest.mark.oracle
 
 SHAPE = Shape(files=3000, buckets=60, partitions=5, due=0.25, seed=7)
-INVENTED_DAY, OTHER_DAY = SHAPE.days[2], "2026-11-22"
+INVENTED_DAY = SHAPE.days[2]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["BIGINT key", "composite key"])
@@ -156,12 +156,12 @@ def test_real_files_of_before_and_after_are_read_and_compacted_by_java(
     oracle: Oracle, tmp_path: Path
 ) -> None:
     table = create(oracle, tmp_path, SHAPE)
-    day = {"dt": OTHER_DAY}
-    oracle.write(table, orders(OTHER_DAY, range(50), "before"))
+    day = {"dt": REAL_DAY}
+    oracle.write(table, orders(REAL_DAY, range(50), "before"))
 
     assert invent(table, SHAPE) == 2
 
-    oracle.write(table, orders(OTHER_DAY, range(25, 75), "after"))
+    oracle.write(table, orders(REAL_DAY, range(25, 75), "after"))
     rows = oracle.digest(table, partition=day)
     oracle.compact(table, partitions=[day])
     assert rows.rows == 75
@@ -177,3 +177,5 @@ def test_shapes_that_cannot_be_are_refused() -> None:
         Shape(files=1000, buckets=10, partitions=3)
     with pytest.raises(ValueError, match="too few"):
         Shape(files=99, buckets=10, partitions=1)
+    with pytest.raises(ValueError, match="too many"):
+        Shape(files=100_000, buckets=6000, partitions=6000)

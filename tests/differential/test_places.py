@@ -18,6 +18,7 @@ from pypaimon import CatalogFactory
 from lithify.errors import UnsupportedTable
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.outside import entropy
+from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
 from oracle.model import DataFile, Row
 from support.runs import run_inline
@@ -237,8 +238,14 @@ def test_two_directories_of_one_floating_point_partition_are_refused(oracle: Ora
     assert run_inline(copy_of(table, tmp_path / "with an empty one")).status == "Compacted"
     shutil.copytree(written, other, dirs_exist_ok=True)
 
+    report = run_inline(copy_of(table, tmp_path / "with both"))
+    assert [bucket.bucket for bucket in report.buckets] == ["p=1.0/bucket-0"]
+    (block,) = report.blocked
+    assert "same partition" in block.problem
+
+    selected = Selection(({"p": block.bucket.partition("/")[0].removeprefix("p=")},))
     with pytest.raises(UnsupportedTable, match="same partition"):
-        run_inline(table)
+        run_inline(table, selection=selected)
 
 
 BINARY = {"p": "BYTES", "id": "INT NOT NULL"}

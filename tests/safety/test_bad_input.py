@@ -185,33 +185,49 @@ def lose(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("damage", "error"),
-    [
-        (cut_manifest, CorruptTable),
-        (lose_manifest, CorruptTable),
-        (cut_manifest_list, CorruptTable),
-        (cut_snapshot, CorruptTable),
-        (lose_data_file, MissingFile),
-        (cut_data_file, CorruptTable),
-        (scramble_data_file, CorruptTable),
-        (swap_data_files, CorruptTable),
-    ],
-    ids=lambda value: value.__name__,
-)
-def test_damage_is_named_and_nothing_is_changed(
+OF_THE_TABLE = [
+    (cut_manifest, CorruptTable),
+    (lose_manifest, CorruptTable),
+    (cut_manifest_list, CorruptTable),
+    (cut_snapshot, CorruptTable),
+]
+OF_A_BUCKET = [
+    (lose_data_file, MissingFile),
+    (cut_data_file, CorruptTable),
+    (scramble_data_file, CorruptTable),
+    (swap_data_files, CorruptTable),
+]
+
+
+@pytest.mark.parametrize(("damage", "error"), OF_THE_TABLE, ids=lambda value: value.__name__)
+def test_damage_to_the_table_is_named_and_nothing_is_changed(
     table: Table, damage: Damage, error: type[CorruptTable]
 ) -> None:
+    assert_named_and_untouched(table, damage, error, Selection())
+
+
+@pytest.mark.parametrize(("damage", "error"), OF_A_BUCKET, ids=lambda value: value.__name__)
+def test_damage_to_all_that_is_asked_for_is_named_and_nothing_is_changed(
+    table: Table, damage: Damage, error: type[CorruptTable]
+) -> None:
+    said = assert_named_and_untouched(table, damage, error, Selection(buckets=frozenset({1})))
+    assert "db.t: bucket-1" in said
+
+
+def assert_named_and_untouched(
+    table: Table, damage: Damage, error: type[CorruptTable], selection: Selection
+) -> str:
     broken = damage(table)
     before = listing(table)
 
     with pytest.raises(error) as caught:
-        run_inline(table)
+        run_inline(table, selection=selection)
 
     assert caught.value.path == str(broken)
     assert caught.value.exit_code == 1
     assert listing(table) == before
     assert journals(table) == set()
+    return str(caught.value)
 
 
 def test_disk_that_is_full_is_named_and_nothing_is_changed(oracle: Oracle, tmp_path: Path) -> None:

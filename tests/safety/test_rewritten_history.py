@@ -474,7 +474,7 @@ def test_indexes_are_those_of_the_pinned_snapshot_though_it_expired(
             oracle.write(table, [["+I", key, "c"]])
         expire(oracle, table)
 
-    step_before(monkeypatch, (PaimonTable, "check_files"), move_on)
+    step_before(monkeypatch, (PaimonTable, "check_view"), move_on)
 
     with pytest.raises(UnsupportedTable):
         run_inline(table)

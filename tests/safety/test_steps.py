@@ -43,7 +43,7 @@ def assert_goes_on(oracle: Oracle, table: Table, rows: list[object], left: int) 
     assert (again.status, len(again.buckets)) == ("Compacted", left)
     assert compactions(oracle, table) == ["2", "1", None]
     assert set(map(frozenset, levels(oracle, table).values())) == {frozenset({5})}
-    for later in (SETTLED, 2 * SETTLED):
+    for later in (SETTLED, 2 * SETTLED, 3 * SETTLED):
         assert run_inline(table, run="run-a", shift=later).status == "AlreadyCommitted"
     assert oracle.read(table) == rows
     assert (stray_files(oracle, table), journals(table)) == (set(), set())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import count
 from pathlib import Path
@@ -65,6 +65,18 @@ def step_at(monkeypatch: pytest.MonkeyPatch, point: str, step: Step) -> None:
 
     monkeypatch.setattr(faults, "_act", act)
     monkeypatch.setenv("LITHIFY_FAULTS", f"{point}=step")
+
+
+def steps_at(monkeypatch: pytest.MonkeyPatch, steps: Mapping[str, Step]) -> None:
+    """Others take a step whenever this process comes to a fault point; `steps` has one for each point."""
+
+    def act(action: str, attempt: int) -> None:
+        del attempt
+        if action:
+            steps[action]()
+
+    monkeypatch.setattr(faults, "_act", act)
+    monkeypatch.setenv("LITHIFY_FAULTS", ";".join(f"{point}={point}" for point in steps))
 
 
 def step_before(monkeypatch: pytest.MonkeyPatch, method: Method, step: Step, **which: Any) -> None:

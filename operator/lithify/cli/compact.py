@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from lithify.cli.arguments import json_option, pairs, size, strategy_option, table_arguments, table_options
-from lithify.cli.output import amount, emit, err, number
+from lithify.cli.output import SOME_BLOCKED, amount, emit, err, number
 from lithify.cli.render_report import report_view
 from lithify.job.driver import Request
 from lithify.job.driver import compact as run_compaction
@@ -46,8 +46,8 @@ from lithify.rewriting.budget import Budget
     help="Id of the run. Given again, the run goes on where it ended; it does nothing twice.",
 )
 @json_option
-@click.pass_obj
-def compact(verbose: bool, /, strategy: str, as_json: bool, **options: Any) -> None:
+@click.pass_context
+def compact(context: click.Context, /, strategy: str, as_json: bool, **options: Any) -> None:
     """Compact a table: one run."""
     arguments = table_arguments(options)
     task_size, commit_every = options["task_size"], options["commit_every"]
@@ -66,11 +66,13 @@ def compact(verbose: bool, /, strategy: str, as_json: bool, **options: Any) -> N
         master=options["master"],
         conf=pairs("--spark-conf", options["spark_conf"]),
         zone=arguments.zone,
-        verbose=verbose,
+        verbose=bool(context.obj),
     )
     with SparkRunner(settings) as runner, ProgressBar() as bar:
         report = run_compaction(request, runner, arguments.clock, bar)
     emit(as_json, report.to_dict(), lambda: report_view(report))
+    if report.blocked:
+        context.exit(SOME_BLOCKED)
 
 
 class ProgressBar:
@@ -115,6 +117,9 @@ class ProgressBar:
         self._progress.update(self._bar, description="committing")
 
     def committed(self, report: Report) -> None:
+        """Leaves it to the report."""
+
+    def blocked(self, report: Report) -> None:
         """Leaves it to the report."""
 
     def continued(self) -> None:

@@ -30,6 +30,7 @@ from lithify.cli.drive_outcome import (
     outcome_of_report,
     plan_summary,
     save_outcome,
+    with_blocked,
 )
 from lithify.cli.drive_progress import (
     DriveObserver,
@@ -54,6 +55,7 @@ from lithify.controller.launching.instructions import (
 )
 from lithify.controller.launching.sizing import executor_conf
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
+from lithify.job.blocking import error_of
 from lithify.job.driver import Request, compact, open_requested
 from lithify.job.planner import Sizing, plan_run, tasks_of
 from lithify.job.report import Report
@@ -206,7 +208,7 @@ class Attempt:
             with suppress(LithifyError):
                 found = find_run(open_requested(request), report.run)
                 if found is not None:
-                    return outcome_of_found(report.run, attempt, found)
+                    return with_blocked(outcome_of_found(report.run, attempt, found), report)
         return outcome_of_report(report, attempt, self._observer.plan)
 
     def _after(self, error: BaseException) -> Outcome | None:
@@ -219,13 +221,15 @@ class Attempt:
         if report is not None and not (report.to_come and self._goes_on_after(error)):
             why = "it was stopped" if self._stop.requested else sentence
             message = f"some buckets were compacted, then the run was given up: {why}"
-            return outcome_of_report(report, told.attempt, self._observer.plan, message)
+            outcome = outcome_of_report(report, told.attempt, self._observer.plan, message)
+            return with_blocked(outcome, self._observer.blocked_so_far)
         if self._stop.requested or isinstance(error, KeyboardInterrupt):
             self._log.write("stopped")
             self.exit_code = STOPPED
             return None
         self.exit_code = error.exit_code if isinstance(error, LithifyError) else 1
         outcome = outcome_of_error(told.run, told.attempt, error, self._observer.plan)
+        outcome = with_blocked(outcome, self._observer.blocked_so_far)
         return replace(outcome, message=self._log.clean(outcome.message))
 
     def _goes_on_after(self, error: BaseException) -> bool:
@@ -241,9 +245,18 @@ class Attempt:
         if view is None:
             nothing = Report(table.name, told.run, "NothingToDo", request.strategy.value)
             return outcome_of_report(nothing, told.attempt, None)
-        plan = plan_run(table, view, request.strategy, clock_of(told))
+        plan = plan_run(table, view, request.strategy, clock_of(told), request.held)
+        held = tuple(bucket.path for bucket in plan.held)
+        report = Report(
+            table.name, told.run, "Planned", request.strategy.value, blocked=plan.blocked, held=held
+        )
+        if plan.blocks:
+            self._observer.blocked(report)
+            if not plan.units:
+                raise error_of(table.name, plan.blocks)
         tasks = [task for _, task in tasks_of(table, plan, request.sizing)]
-        return outcome_of_plan(told.run, told.attempt, plan_summary(plan, tasks), view.snapshot_id)
+        outcome = outcome_of_plan(told.run, told.attempt, plan_summary(plan, tasks), view.snapshot_id)
+        return with_blocked(outcome, report)
 
     def _spark(self, environment: Mapping[str, str]) -> Compact:
         def run(request: Request, observer: DriveObserver) -> Report:
@@ -338,6 +351,7 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
         sizing=Sizing(told.task_size, Budget(told.task_memory), told.task_share),
         commits=Commits(told.commit_every),
         table_uuid=told.table_uuid,
+        held=told.held,
     )
 
 

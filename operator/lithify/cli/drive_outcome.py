@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from lithify.errors import (
@@ -27,13 +28,17 @@ from lithify.errors import (
 from lithify.job.planner import RunPlan, total_bytes
 from lithify.job.report import Report
 from lithify.job.task import MergeTask
-from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
+from lithify.resources.compaction import MOST_BLOCKED_OF_A_RUN, PlanSummary, Reason, ResultSummary
 from lithify.resources.outcome import Outcome, write_outcome
+from lithify.resources.table import BucketBlock
 from lithify.tables.observation import RunFound
 
 _SAMPLES = 5
 _SAMPLE_LENGTH = 160
 """Five of them leave room for everything else in what a pod can say when it ends."""
+
+_PROBLEM_LENGTH = 160
+_LONGEST_PATH = 400
 
 _REASONS: Mapping[type[BaseException], Reason] = {
     LithifyError: Reason.DRIVER_FAILED,
@@ -77,7 +82,9 @@ def plan_summary(plan: RunPlan, tasks: Sequence[MergeTask]) -> PlanSummary:
 
 def result_summary(report: Report) -> ResultSummary:
     """What a run did."""
-    samples = [f"{bucket}: {reason}" for bucket, reason in sorted(report.skipped.items())[:_SAMPLES]]
+    left_out = [*((each.bucket, each.problem) for each in report.blocked), *sorted(report.skipped.items())]
+    samples = [f"{bucket}: {reason}" for bucket, reason in left_out[:_SAMPLES]]
+    blocked = len(report.blocked) + len(report.held)
     return ResultSummary(
         input_files=report.before.files,
         output_files=report.after.files,
@@ -87,7 +94,8 @@ def result_summary(report: Report) -> ResultSummary:
         output_rows=report.after.rows,
         upgraded_files=report.upgraded,
         buckets=len(report.buckets),
-        skipped_buckets=len(report.skipped),
+        skipped_buckets=len(report.skipped) + blocked,
+        blocked_buckets=blocked,
         skipped_samples=tuple(sample[:_SAMPLE_LENGTH] for sample in samples),
         tasks=report.tasks,
         task_retries=report.task_retries,
@@ -98,11 +106,25 @@ def result_summary(report: Report) -> ResultSummary:
     )
 
 
+def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
+    """An outcome that also says which buckets the run could not compact.
+
+    Paths of any length would leave no room for others; those that are left out are tried again.
+    """
+    if report is None:
+        return outcome
+    told = [
+        BucketBlock.of(each, _PROBLEM_LENGTH) for each in report.blocked if len(each.bucket) <= _LONGEST_PATH
+    ]
+    count = len(report.blocked) + len(report.held)
+    return replace(outcome, blocked=tuple(told[:MOST_BLOCKED_OF_A_RUN]), blocked_count=count)
+
+
 def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, message: str = "") -> Outcome:
     """A run that came to its end, or that committed something before it was ended."""
     committed = report.snapshot_after
     is_new = bool(report.buckets)
-    return Outcome(
+    outcome = Outcome(
         run=report.run,
         attempt=attempt,
         reason=Reason.NOTHING_TO_DO if committed is None else Reason.COMPACTED,
@@ -112,6 +134,7 @@ def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, me
         base_snapshot_id=_text(report.snapshot_before),
         committed_snapshot_id=_text(committed),
     )
+    return with_blocked(outcome, report)
 
 
 def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:

@@ -64,6 +64,7 @@ class DriveObserver:
     Attributes:
         plan: what the first round does; later ones only repeat parts of it.
         committed_so_far: the run as it stood after its last commit.
+        blocked_so_far: the run as it stood when it last found buckets that cannot be compacted.
     """
 
     def __init__(self, tell: Tell, stop: StopSignal) -> None:
@@ -72,6 +73,7 @@ class DriveObserver:
         self._progress = Progress(stage=Stage.PLANNING)
         self.plan: PlanSummary | None = None
         self.committed_so_far: Report | None = None
+        self.blocked_so_far: Report | None = None
         tell(self._progress)
 
     def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
@@ -92,6 +94,10 @@ class DriveObserver:
     def committed(self, report: Report) -> None:
         """What is done is done, whatever happens now; only more work would heed a wish to stop."""
         self.committed_so_far = report
+
+    def blocked(self, report: Report) -> None:
+        """Whatever becomes of the run, the operator is told: the next one need not try them again."""
+        self.blocked_so_far = report
 
     def continued(self) -> None:
         """The next step begins."""

@@ -8,7 +8,7 @@ import click
 
 from lithify.cli.arguments import json_option, table_arguments, table_options
 from lithify.cli.inspection import inspect_table
-from lithify.cli.output import emit
+from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_inspection import inspection_view
 from lithify.tables.paimon.catalog import open_table
 
@@ -23,9 +23,12 @@ from lithify.tables.paimon.catalog import open_table
     help="Show so many buckets, the busiest first.",
 )
 @json_option
-def inspect(limit: int, as_json: bool, **options: Any) -> None:
+@click.pass_context
+def inspect(context: click.Context, /, limit: int, as_json: bool, **options: Any) -> None:
     """Show partitions, buckets, levels, sorted runs, small files, deletes and triggers."""
     arguments = table_arguments(options)
     table = open_table(arguments.address)
     inspection = inspect_table(table, arguments.selection, arguments.clock)
     emit(as_json, inspection.to_dict(), lambda: inspection_view(inspection, limit))
+    if inspection.blocked:
+        context.exit(SOME_BLOCKED)

@@ -10,13 +10,15 @@ from datetime import datetime
 from typing import Any
 
 from lithify.clock import Clock
+from lithify.job.blocking import Blocks
 from lithify.planning.levels import Levels, build_levels
 from lithify.planning.plan import Unit, plan_bucket
 from lithify.planning.policy import CompactionPolicy, Strategy
 from lithify.planning.triggers import Verdict
 from lithify.planning.universal import explain
-from lithify.tables.model import Bucket, DataFile
+from lithify.tables.model import BlockedBucket, Bucket, DataFile
 from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ class Inspection:
         primary_key: key columns without the partition's.
         partition_keys: partition columns.
         unsupported: why this release cannot compact it.
-        buckets: its buckets.
+        buckets: its buckets, but for those that are blocked.
+        blocked: buckets whose metadata shows that they cannot be compacted.
     """
 
     table: str
@@ -78,6 +81,7 @@ class Inspection:
     partition_keys: tuple[str, ...]
     unsupported: tuple[str, ...]
     buckets: tuple[BucketInspection, ...]
+    blocked: tuple[BlockedBucket, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
@@ -88,15 +92,27 @@ def inspect_table(table: PaimonTable, selection: Selection, clock: Clock) -> Ins
     """Looks at the selected buckets in the newest snapshot."""
     view = table.view(selection)
     now = clock.now()
-    buckets = map(view.bucket, view.bucket_ids) if view else ()
+    found, blocked = ([], ()) if view is None else _inspect_buckets(table, view, now)
     return Inspection(
         table=table.name,
         snapshot=view.snapshot_id if view else None,
         primary_key=table.schema.primary_key,
         partition_keys=table.schema.partition_keys,
         unsupported=table.refusals,
-        buckets=tuple(inspect_bucket(bucket, table.options.policy, now) for bucket in buckets),
+        buckets=tuple(found),
+        blocked=blocked,
     )
+
+
+def _inspect_buckets(
+    table: PaimonTable, view: View, now: datetime
+) -> tuple[list[BucketInspection], tuple[BlockedBucket, ...]]:
+    blocks = Blocks(table, view)
+    found = []
+    for bucket in view.bucket_ids:
+        with blocks.isolate(bucket):
+            found.append(inspect_bucket(view.bucket(bucket), table.options.policy, now))
+    return found, tuple(block.told for block in blocks.sorted_out()[0])
 
 
 def inspect_bucket(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> BucketInspection:

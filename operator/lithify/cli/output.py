@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from io import TextIOWrapper
 from typing import Any
 
 import click
 from rich.console import Console, RenderableType
+from rich.text import Text
+
+from lithify.tables.model import BlockedBucket
+
+SOME_BLOCKED = 5
+"""Exit code: done, but some buckets cannot be compacted while their files stay as they are."""
 
 _WIDTH_WITHOUT_TERMINAL = 140
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -38,6 +44,15 @@ def emit(as_json: bool, data: Mapping[str, Any], view: Callable[[], RenderableTy
         click.echo(json.dumps(data, indent=2))
     else:
         out().print(view())
+
+
+def blocked_lines(blocked: Sequence[BlockedBucket], most: int) -> list[RenderableType]:
+    """The buckets that cannot be compacted, a line each."""
+    lines = [Text(f"blocked {each.bucket}: {each.problem}", "red") for each in blocked[:most]]
+    if len(blocked) > most:
+        more = number(len(blocked) - most, "more blocked bucket")
+        lines.append(Text(f"… and {more}; --json has them all", "dim"))
+    return list(lines)
 
 
 def amount(size: float) -> str:

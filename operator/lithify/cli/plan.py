@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lithify.cli.arguments import json_option, strategy_option, table_arguments, table_options
-from lithify.cli.output import emit
+from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.job.planner import plan_run
 from lithify.planning.policy import Strategy
@@ -18,7 +18,8 @@ from lithify.tables.paimon.catalog import open_table
 @table_options
 @strategy_option
 @json_option
-def plan(strategy: str, as_json: bool, **options: Any) -> None:
+@click.pass_context
+def plan(context: click.Context, /, strategy: str, as_json: bool, **options: Any) -> None:
     """Show the plan of a run and the reason for each unit. Nothing is written."""
     arguments = table_arguments(options)
     table = open_table(arguments.address)
@@ -26,3 +27,5 @@ def plan(strategy: str, as_json: bool, **options: Any) -> None:
     view = table.view(arguments.selection)
     planned = None if view is None else plan_run(table, view, Strategy(strategy), arguments.clock)
     emit(as_json, plan_dict(table, planned), lambda: plan_view(table, planned))
+    if planned is not None and planned.blocks:
+        context.exit(SOME_BLOCKED)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lithify.cli.inspection import BucketInspection, Inspection, LevelSummary
-from lithify.cli.output import amount, number
+from lithify.cli.output import amount, blocked_lines, number
 
 _BLOCK = "▇"
 _WIDEST = 40
@@ -20,6 +20,7 @@ def inspection_view(inspection: Inspection, limit: int) -> RenderableType:
     shown = sorted(inspection.buckets, key=lambda bucket: (-bucket.sorted_runs, bucket.bucket))[:limit]
     parts: list[RenderableType] = [_headline(inspection)]
     parts += [_unsupported(inspection)] if inspection.unsupported else []
+    parts += blocked_lines(inspection.blocked, limit)
     parts += [bucket_view(bucket) for bucket in shown]
     hidden = len(inspection.buckets) - len(shown)
     if hidden:

@@ -10,14 +10,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lithify.cli.output import amount, number
+from lithify.cli.output import amount, blocked_lines, number
 from lithify.job.planner import RunPlan, total_bytes
 from lithify.planning.plan import Unit
 from lithify.tables.paimon.table import PaimonTable
 
 
 def plan_view(table: PaimonTable, plan: RunPlan | None) -> RenderableType:
-    """The units of a plan, each with its reason, and how many buckets rest."""
+    """The units of a plan, each with its reason, how many buckets rest, and which cannot be compacted."""
     if plan is None:
         return Text(f"{table.name} has no snapshot yet: nothing to do")
     headline = Text.assemble(
@@ -31,18 +31,20 @@ def plan_view(table: PaimonTable, plan: RunPlan | None) -> RenderableType:
     for unit in plan.units:
         grid.add_row(*_cells(unit))
     rests = [Text(f"{number(count, 'bucket')}: {reason}", "dim") for reason, count in _rests(plan).items()]
-    return Group(headline, *([grid] if plan.units else []), *rests)
+    blocked = blocked_lines(plan.blocked, len(plan.blocked))
+    return Group(headline, *([grid] if plan.units else []), *rests, *blocked)
 
 
 def plan_dict(table: PaimonTable, plan: RunPlan | None) -> dict[str, Any]:
     """The plan as plain data."""
     if plan is None:
-        return {"table": table.name, "snapshot": None, "units": [], "resting": {}}
+        return {"table": table.name, "snapshot": None, "units": [], "resting": {}, "blocked": []}
     return {
         "table": table.name,
         "snapshot": plan.view.snapshot_id,
         "units": [_unit_dict(unit) for unit in plan.units],
         "resting": _rests(plan),
+        "blocked": [asdict(bucket) for bucket in plan.blocked],
     }
 
 

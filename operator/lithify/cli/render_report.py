@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lithify.cli.output import amount, number
+from lithify.cli.output import amount, blocked_lines, number
 from lithify.job.report import BucketReport, Report
 
 _SHOWN = 20
@@ -15,8 +15,9 @@ _SHOWN = 20
 def report_view(report: Report) -> RenderableType:
     """What the run did, bucket by bucket, and what it took."""
     left = [Text(f"left for a later run to clean up: {problem}", "yellow") for problem in report.uncleaned]
+    blocked = blocked_lines(report.blocked, _SHOWN)
     if report.status != "Compacted":
-        return Group(Text.assemble((report.table, "bold"), f"  {_reason(report)}"), *left)
+        return Group(Text.assemble((report.table, "bold"), f"  {_reason(report)}"), *blocked, *left)
     parts: list[RenderableType] = [_headline(report), _buckets(report)]
     hidden = len(report.buckets) - _SHOWN
     if hidden > 0:
@@ -25,7 +26,7 @@ def report_view(report: Report) -> RenderableType:
         Text(f"skipped {bucket}: {reason}", "yellow")
         for bucket, reason in list(report.skipped.items())[:_SHOWN]
     ]
-    return Group(*parts, *left, Text(_effort(report), "dim"))
+    return Group(*parts, *blocked, *left, Text(_effort(report), "dim"))
 
 
 def _headline(report: Report) -> Text:

@@ -37,6 +37,7 @@ class DriverOrder:
         strategy: how much to take.
         partitions: which partitions; empty for all.
         buckets: which buckets; empty for all.
+        held: fingerprints of blocked buckets by path, which are left out while they have these files.
         spark: image, resources and settings.
         memory_factor: by how much memory is raised after an attempt ran out of it, 1.0 for not.
         planned_bytes: about how much the run reads, to size it; 0 if unknown.
@@ -62,6 +63,7 @@ class DriverOrder:
     planned_bytes: int = 0
     bytes_per_second: float | None = None
     scheduling_seconds: int = 600
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 class DriverPhase(StrEnum):

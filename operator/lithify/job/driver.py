@@ -22,13 +22,13 @@ from lithify.errors import (
     CommitUnknown,
     CorruptTable,
     LithifyError,
-    MissingFile,
     NotFound,
     StorageError,
 )
 from lithify.faults import reach
+from lithify.job.blocking import Block, error_of
 from lithify.job.joining import Work, joins_of, without_joined
-from lithify.job.outputs import Outputs, moved_on
+from lithify.job.outputs import Outputs
 from lithify.job.planner import RunPlan, Sizing, numbered, plan_run, tasks_of, total_bytes
 from lithify.job.report import Report, bucket_report, resting
 from lithify.job.runner import Progress, TaskRunner
@@ -63,6 +63,8 @@ class Request:
         commits: how often it commits.
         max_rounds: how often conflicting buckets are planned.
         table_uuid: the table that is meant, None for whatever has the name.
+        held: fingerprints of buckets that could not be compacted before, by path: not tried while they have
+            these files.
     """
 
     table: TableAddress
@@ -73,6 +75,7 @@ class Request:
     commits: Commits = field(default_factory=Commits)
     max_rounds: int = 3
     table_uuid: str | None = None
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 class Observer(Protocol):
@@ -92,6 +95,10 @@ class Observer(Protocol):
 
     def committed(self, report: Report) -> None:
         """A step has committed; this is what the run has done so far, whatever becomes of the rest."""
+        ...
+
+    def blocked(self, report: Report) -> None:
+        """Buckets were found that cannot be compacted; the report lists all so far."""
         ...
 
     def continued(self) -> None:
@@ -114,12 +121,18 @@ class Silent:
     def committed(self, report: Report) -> None:
         """Does nothing."""
 
+    def blocked(self, report: Report) -> None:
+        """Does nothing."""
+
     def continued(self) -> None:
         """Does nothing."""
 
 
 def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observer | None = None) -> Report:
     """Runs one compaction to its end.
+
+    A bucket whose own files cannot be compacted stands in nobody's way: the others are committed, and the
+    report names it. Its error is raised only if nothing at all was committed.
 
     Raises:
         UserError: the request or the table cannot be served.
@@ -162,6 +175,7 @@ class _Run:
         self._seconds: dict[str, float] = {}
         self._pace = Pace(request.commits)
         self._done: frozenset[BucketId] = frozenset()
+        self._blocks: dict[BucketId, Block] = {}
         self._attempts = 0
         self._has_stragglers = False
         self._heartbeat: Heartbeat | None = None
@@ -188,9 +202,16 @@ class _Run:
             conflicts = self._round(view)
             view = self._view_again(conflicts.keys()) if conflicts else None
         self._note(skipped={str(bucket): reason for bucket, reason in conflicts.items()})
-        if conflicts and self._report.snapshot_after is None:
-            raise CommitConflict(self._table.name, tuple(self._report.skipped), self._report.rounds)
+        if self._report.snapshot_after is None:
+            self._check_done(conflicts)
         return replace(self._report, seconds=self._seconds)
+
+    def _check_done(self, conflicts: Mapping[BucketId, str]) -> None:
+        """Raises what kept a run from committing anything; conflicts go first: another run may end better."""
+        if conflicts:
+            raise CommitConflict(self._table.name, tuple(self._report.skipped), self._report.rounds)
+        if self._blocks:
+            raise error_of(self._table.name, list(self._blocks.values()))
 
     def _view_again(self, buckets: Collection[BucketId]) -> View | None:
         """Looks anew at buckets in conflict; the table's schema may be what changed."""
@@ -201,18 +222,22 @@ class _Run:
     def _round(self, view: View) -> Mapping[BucketId, str]:
         """Plans and compacts the buckets of a view; returns those in conflict, with the reason."""
         self._note(rounds=self._report.rounds + 1)
-        try:
-            with self._stage("plan"):
-                plan = plan_run(self._table, view, self._request.strategy, self._clock)
-        except MissingFile as error:
-            if self._table.snapshots.get(view.snapshot_id) is not None:
-                raise
-            return dict.fromkeys(view.bucket_ids, moved_on(error))
+        request = self._request
+        with self._stage("plan"):
+            plan = plan_run(self._table, view, request.strategy, self._clock, request.held)
         plan = self._not_done(plan)
         rests = Counter(self._report.resting) + Counter(resting(plan.rests))
-        self._note(resting=dict(rests))
+        held = (*self._report.held, *(bucket.path for bucket in plan.held))
+        self._note(resting=dict(rests), held=held)
+        self._note_blocks(plan.blocks)
         reach("planned")
-        return self._steps(plan) if plan.units else {}
+        return {**plan.conflicts, **(self._steps(plan) if plan.units else {})}
+
+    def _note_blocks(self, blocks: Sequence[Block]) -> None:
+        if blocks:
+            self._blocks |= {block.bucket: block for block in blocks}
+            self._note(blocked=tuple(block.told for block in self._blocks.values()))
+            self._observer.blocked(self._report)
 
     def _not_done(self, plan: RunPlan) -> RunPlan:
         """The plan without what an earlier start of this run has compacted; only its first round is asked."""
@@ -246,12 +271,13 @@ class _Run:
         changed = schema_conflict(self._table.schema, self._table.newest_schema())
         if changed is not None:
             return (), {unit.bucket: changed for unit in units}
-        live = self._table.live_now({unit.bucket for unit in units}) or {}
-        gone: dict[BucketId, str] = {}
-        for unit in units:
-            names = {(entry.file.name, entry.file.level) for entry in live.get(unit.bucket, ())}
-            if any((file.name, file.level) not in names for file in unit.inputs):
-                gone[unit.bucket] = "others have compacted it since it was planned"
+        view = self._table.view_of([unit.bucket for unit in units])
+        gone = {
+            unit.bucket: "others have compacted it since it was planned"
+            for unit in units
+            if view is None
+            or not {(file.name, file.level) for file in unit.inputs} <= view.names(unit.bucket)
+        }
         return tuple(unit for unit in units if unit.bucket not in gone), gone
 
     def _step(self, plan: RunPlan, work: Sequence[Work], to_come: int) -> Mapping[BucketId, str]:
@@ -320,6 +346,7 @@ class _Run:
             done = self._rewrite(work)
         reach("tasks-done")
         outputs = Outputs(self._table, plan, done)
+        self._note_blocks(outputs.blocks)
         self._observer.committing()
         with self._stage("commit"):
             outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes, to_come)
@@ -334,7 +361,8 @@ class _Run:
         before = self._tasks_done
         results = self._run([task for _, task in work], lambda done: self._progressed(before + done))
         self._progressed(before + len(work))
-        joins = joins_of(work, results)
+        failed = _failed_buckets(work, results)
+        joins = [join for join in joins_of(work, results) if join.unit.bucket not in failed]
         joined = self._run([join.task for join in joins], lambda _: None)
         for join in joins:
             for file in join.files:
@@ -390,9 +418,9 @@ class _Run:
         What was committed stays so, whatever becomes of the rest: a later run finds it by the journal.
         """
         try:
-            if self._has_stragglers or outputs.lost or outcome.overwritten:
+            if self._has_stragglers or outputs.has_leftovers or outcome.overwritten:
                 self._table.journal.condemn(attempt, self._clock.now())
-                if outcome.overwritten:
+                if outcome.overwritten and not self._table.snapshots.has_server:
                     return  # others may have read it and be about to build on it: a later run cleans up
                 sweep(self._table, attempt)
             else:
@@ -419,6 +447,12 @@ class _Run:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + monotonic() - started
+
+
+def _failed_buckets(work: Sequence[Work], results: Sequence[TaskResult]) -> frozenset[BucketId]:
+    """The buckets of which a task has failed: nothing of them is committed."""
+    failed = {result.index for result in results if result.failure is not None}
+    return frozenset(unit.bucket for unit, task in work if task.index in failed)
 
 
 def _new_run() -> str:

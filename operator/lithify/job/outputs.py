@@ -1,14 +1,15 @@
 """What the tasks of a round returned, as changes to commit.
 
 Made by `driver` between the tasks and the commit. A task that fails because others compacted and expired what
-it was reading makes its bucket a conflict; every other failure is raised.
+it was reading makes its bucket a conflict; one that fails because of the bucket's files blocks the bucket;
+every other failure is raised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from lithify.errors import MissingFile
+from lithify.job.blocking import Blocks
 from lithify.job.planner import RunPlan
 from lithify.job.task import TaskResult
 from lithify.planning.plan import Unit
@@ -24,35 +25,36 @@ class Outputs:
     Attributes:
         changes: what to commit.
         lost: buckets whose inputs vanished while they were read, because they were compacted and expired.
+        blocks: buckets whose files cannot be compacted as they are.
+
+    Raises:
+        LithifyError: a task failed for a reason that does not concern its bucket alone.
     """
 
     def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
-        self._table = table
         self._results: dict[BucketId, list[TaskResult]] = {}
         for unit, result in done:
             self._results.setdefault(unit.bucket, []).append(result)
-        self.lost = dict(self._losses())
-        self.changes = [self._change(plan, unit) for unit in plan.units if unit.bucket not in self.lost]
+        failures = Blocks(table, plan.view)
+        for unit, result in done:
+            if result.failure is not None:
+                with failures.isolate(unit.bucket):
+                    raise result.failure.as_error()
+        self.blocks, self.lost = failures.sorted_out()
+        whole = [unit for unit in plan.units if unit.bucket not in failures.errors]
+        self.changes = [self._change(plan, unit) for unit in whole]
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether files of buckets that are not committed may be in the table's folder."""
+        return bool(self.lost or self.blocks)
 
     def added(self, bucket: BucketId) -> list[FileMeta]:
         """The new files of a bucket."""
         return [file for result in self._results.get(bucket, ()) for file in result.files]
 
-    def _losses(self) -> Iterator[tuple[BucketId, str]]:
-        for bucket, results in self._results.items():
-            for failure in (result.failure for result in results if result.failure):
-                error = failure.as_error()
-                if not (isinstance(error, MissingFile) and self._has_moved_on(bucket, error)):
-                    raise error
-                yield bucket, moved_on(error)
-
-    def _has_moved_on(self, bucket: BucketId, error: MissingFile) -> bool:
-        """Whether the newest snapshot does without the missing file."""
-        live = (self._table.live_now([bucket]) or {}).get(bucket, ())
-        return all(not error.path.endswith(entry.file.name) for entry in live)
-
     def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
-        entries = plan.view.entries(unit.bucket)
+        entries = plan.view.entries(unit.bucket, unit.inputs)
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,
@@ -61,8 +63,3 @@ class Outputs:
             output_level=unit.output_level,
             added=tuple(self.added(unit.bucket)),
         )
-
-
-def moved_on(error: MissingFile) -> str:
-    """Why a bucket of which a file is missing is in conflict."""
-    return f"{error.path} was compacted and expired by others"

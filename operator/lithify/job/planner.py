@@ -6,11 +6,13 @@ and turns units into the tasks that executors get. It reads footers of a few fil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from lithify.clock import Clock
+from lithify.job.blocking import Block, Blocks
 from lithify.job.task import MergeTask
 from lithify.planning.plan import Rest, Unit, plan_bucket
 from lithify.planning.policy import Strategy
@@ -18,7 +20,7 @@ from lithify.planning.tasks import TaskPlan, split_rewrite
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
-from lithify.tables.model import Bucket, DataFile, OrderKey
+from lithify.tables.model import BlockedBucket, Bucket, BucketId, DataFile, OrderKey
 from lithify.tables.paimon.entries import COMPACT_SOURCE, Entry
 from lithify.tables.paimon.formats.model import InputFile
 from lithify.tables.paimon.formats.registry import Readers
@@ -29,15 +31,33 @@ from lithify.tables.paimon.view import View
 from lithify.tables.paimon.writer import FileTarget
 
 _FOOTER_READERS = 8
+NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run does, and where it does nothing."""
+    """What a run does, and where it does nothing.
+
+    Attributes:
+        view: the snapshot that it was made for.
+        units: what is to be done.
+        rests: buckets in which there is nothing to do.
+        blocks: buckets that cannot be compacted.
+        held: buckets that could not be compacted before, and whose files are the same as then: not tried.
+        conflicts: buckets that others have compacted since the view was made, with the reason.
+    """
 
     view: View
     units: tuple[Unit, ...]
     rests: tuple[Rest, ...]
+    blocks: tuple[Block, ...] = ()
+    held: tuple[BucketId, ...] = ()
+    conflicts: Mapping[BucketId, str] = field(default_factory=dict)
+
+    @property
+    def blocked(self) -> tuple[BlockedBucket, ...]:
+        """The buckets that cannot be compacted, as they are reported."""
+        return tuple(block.told for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +75,83 @@ class Sizing:
     share: float = 1.0
 
 
-def plan_run(table: PaimonTable, view: View, strategy: Strategy, clock: Clock) -> RunPlan:
+def plan_run(
+    table: PaimonTable,
+    view: View,
+    strategy: Strategy,
+    clock: Clock,
+    held: Mapping[str, str] = NOTHING_HELD,
+) -> RunPlan:
     """Plans every bucket of a view.
 
+    What is wrong with the files of a bucket blocks that bucket only: files of one level that overlap, a key
+    bound without an order, a file of a kind that is not rewritten, or one that cannot be read although its
+    deletes have to be counted.
+
+    Args:
+        table: the table.
+        view: its buckets.
+        strategy: minor or full.
+        clock: for triggers that depend on the time.
+        held: fingerprints by bucket path: buckets that still have these files are left out.
+
     Raises:
-        CorruptTable: files of one level overlap, or a file whose deletes had to be counted cannot be read.
-        UnsupportedTable: a file to be compacted is of a kind that this release does not rewrite.
+        UnsupportedTable: something keeps all buckets from being compacted.
+        StorageError: the file system refuses.
     """
-    now = clock.now()
-    resting = view.resting(table.options.policy, strategy, now)
-    buckets = [view.bucket(bucket) for bucket in view.bucket_ids if bucket not in resting]
-    planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
-    doubted = _files_hiding_deletes(table, view, [unit for unit in planned if isinstance(unit, Unit)])
-    if doubted:
-        buckets = [_corrected(bucket, doubted) for bucket in buckets]
-        planned = [plan_bucket(bucket, table.options.policy, strategy, now) for bucket in buckets]
-    units = tuple(unit for unit in planned if isinstance(unit, Unit))
-    table.check_files(view, (entry for unit in units for entry in _entries(view, unit)))
-    rests = [rest for rest in planned if isinstance(rest, Rest)]
-    return RunPlan(view, units, (*rests, *(Rest(bucket, reason) for bucket, reason in resting.items())))
+    table.check_view(view)
+    now, policy, blocks = clock.now(), table.options.policy, Blocks(table, view)
+    waiting = {bucket: None for bucket in view.bucket_ids if _is_held(view, bucket, held)}
+    resting = view.resting(policy, strategy, now)
+    planned: dict[BucketId, Unit | Rest] = {}
+
+    def plan(bucket: BucketId, doubted: frozenset[str] = frozenset()) -> None:
+        with blocks.isolate(bucket):
+            files = _corrected(view.bucket(bucket), doubted)
+            planned[bucket] = plan_bucket(files, policy, strategy, now)
+
+    for bucket in view.bucket_ids:
+        if bucket in waiting:
+            continue
+        if bucket in resting:
+            planned[bucket] = Rest(bucket, resting[bucket])
+        else:
+            plan(bucket)
+    doubted = _files_hiding_deletes(table, view, _units(planned), blocks)
+    for bucket, names in doubted.items():
+        plan(bucket, names)
+    for unit in _units(planned):
+        with blocks.isolate(unit.bucket):
+            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket))
+    left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
+    blocked, conflicts = blocks.sorted_out()
+    return RunPlan(
+        view=view,
+        units=tuple(_units(left)),
+        rests=tuple(each for each in left.values() if isinstance(each, Rest)),
+        blocks=blocked,
+        held=tuple(waiting),
+        conflicts=conflicts,
+    )
+
+
+def _units(planned: Mapping[BucketId, Unit | Rest]) -> list[Unit]:
+    return [each for each in planned.values() if isinstance(each, Unit)]
+
+
+def _is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
+    known = held.get(bucket.path)
+    return known is not None and known == view.fingerprint(bucket)
 
 
 def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[Unit, MergeTask]]:
     """The tasks of all units, each with its unit; they belong to no attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
     for unit in plan.units:
+        entries = plan.view.entries(unit.bucket, unit.inputs)
         for rewrite in unit.work.rewrites:
             for part in split_rewrite(rewrite, task_bytes):
-                yield unit, _task(table, plan.view, unit, part, sizing.budget)
+                yield unit, _task(table, entries, unit, part, sizing.budget)
 
 
 def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[Unit, MergeTask]]:
@@ -90,9 +159,9 @@ def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[
     return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
 
 
-def _task(table: PaimonTable, view: View, unit: Unit, part: TaskPlan, budget: Budget) -> MergeTask:
-    entries = view.entries(unit.bucket)
-
+def _task(
+    table: PaimonTable, entries: Mapping[str, Entry], unit: Unit, part: TaskPlan, budget: Budget
+) -> MergeTask:
     def read(file: DataFile) -> InputFile:
         return _input_file(table, unit, entries[file.name], is_inside=part.span.covers(file))
 
@@ -139,30 +208,34 @@ def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:
     return decode_key(key, [kind for column in table.schema.key_types for kind in order_kinds(column)])
 
 
-def _files_hiding_deletes(table: PaimonTable, view: View, units: Iterable[Unit]) -> frozenset[str]:
-    """Files that would be upgraded to the top level as free of deletes but are not.
+def _files_hiding_deletes(
+    table: PaimonTable, view: View, units: Iterable[Unit], blocks: Blocks
+) -> dict[BucketId, frozenset[str]]:
+    """By bucket, the files that would be upgraded to the top level as free of deletes but are not.
 
     Some writers (pypaimon among them) store deletes without counting them, and an upgrade to a level between
     keeps a file as it is. What a compaction has written is counted.
     """
     suspects = [
-        entry
+        (unit.bucket, entry)
         for unit in units
         if unit.output_level == unit.levels.max_level
-        for entry in _entries(view, unit, unit.work.upgrades)
+        for entry in view.entries(unit.bucket, unit.work.upgrades).values()
         if entry.file.source != COMPACT_SOURCE
     ]
     if not suspects:
-        return frozenset()
+        return {}
+    footers = Readers(table.storage)
+    found: dict[BucketId, set[str]] = {}
+
+    def look(bucket: BucketId, entry: Entry) -> None:
+        with blocks.isolate(bucket):
+            if footers.hold_deletes(table.path(entry)):
+                found.setdefault(bucket, set()).add(entry.file.name)
+
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:
-        verdicts = list(readers.map(Readers(table.storage).hold_deletes, map(table.path, suspects)))
-        return frozenset(entry.file.name for entry, bad in zip(suspects, verdicts, strict=True) if bad)
-
-
-def _entries(view: View, unit: Unit, files: Sequence[DataFile] | None = None) -> list[Entry]:
-    """The manifest entries of some files of a unit, by default of all its inputs."""
-    entries = view.entries(unit.bucket)
-    return [entries[file.name] for file in (unit.inputs if files is None else files)]
+        list(readers.map(look, *zip(*suspects, strict=True)))
+    return {bucket: frozenset(names) for bucket, names in found.items() if bucket not in blocks.errors}
 
 
 def _corrected(bucket: Bucket, doubted: frozenset[str]) -> Bucket:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lithify.planning.plan import Rest, Unit
-from lithify.tables.model import DataFile
+from lithify.tables.model import BlockedBucket, DataFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ class Report:
         commit_tries: how often a commit was built.
         to_come: buckets of its plan that it had not begun when it committed last.
         buckets: what was compacted.
-        skipped: buckets given up on, with the reason.
+        skipped: buckets given up on because others changed them, with the reason.
+        blocked: buckets that cannot be compacted while their files stay as they are.
+        held: buckets that were not tried because they were blocked before, and have the same files.
         resting: how many buckets had nothing to do, by reason.
         tasks: tasks run.
         task_retries: tries beyond the first.
@@ -93,6 +95,8 @@ class Report:
     to_come: int = 0
     buckets: tuple[BucketReport, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
+    blocked: tuple[BlockedBucket, ...] = ()
+    held: tuple[str, ...] = ()
     resting: dict[str, int] = field(default_factory=dict)
     tasks: int = 0
     task_retries: int = 0

@@ -18,7 +18,7 @@ from lithify.resources.objects import (
     condition_of,
 )
 from lithify.resources.policy import Approval, PartitionValues
-from lithify.resources.table import SnapshotText
+from lithify.resources.table import BucketBlock, SnapshotText
 
 MOST_NAME_LENGTH = 52
 """The longest name of a Compaction: the names of its pods, which are longer, have at most 63 characters."""
@@ -249,7 +249,14 @@ class ResultSummary:
     upgraded_files: int = Field(default=0, description="Files that only changed their level.", ge=0)
     buckets: int = Field(default=0, description="Buckets that were compacted.", ge=0)
     skipped_buckets: int = Field(
-        default=0, description="Buckets that were left out because others changed them meanwhile.", ge=0
+        default=0,
+        description="Buckets that were left out: others changed them meanwhile, or they are blocked.",
+        ge=0,
+    )
+    blocked_buckets: int = Field(
+        default=0,
+        description="Those of the skipped that cannot be compacted while their files stay as they are.",
+        ge=0,
     )
     skipped_samples: tuple[Annotated[str, Field(max_length=512)], ...] = Field(
         default=(), description="Some of the skipped buckets, with the reason.", max_length=5
@@ -265,6 +272,10 @@ class ResultSummary:
     recovered: bool = Field(
         default=False, description="The driver was lost after its commit; this was read from the table."
     )
+
+
+MOST_BLOCKED_OF_A_RUN = 16
+"""So many blocked buckets a run reports: a driver's last words are short."""
 
 
 @part()
@@ -305,6 +316,14 @@ class CompactionStatus:
     progress: str | None = Field(default=None, description="Tasks done of tasks planned.", max_length=32)
     plan: PlanSummary | None = Field(default=None, description="What it does.")
     result: ResultSummary | None = Field(default=None, description="What it did.")
+    blocked_buckets: tuple[BucketBlock, ...] = Field(
+        default=(),
+        description="Buckets that it found it cannot compact while their files stay as they are.",
+        max_length=MOST_BLOCKED_OF_A_RUN,
+    )
+    blocked_bucket_count: int = Field(
+        default=0, description="How many such buckets it knows of, also from earlier runs.", ge=0
+    )
     files: str | None = Field(
         default=None, description="Files before and after, such as 412→9.", max_length=48
     )

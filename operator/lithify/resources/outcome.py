@@ -8,6 +8,7 @@ different releases: unknown fields are dropped, missing ones have defaults.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 
@@ -16,8 +17,11 @@ from pydantic import Field, ValidationError
 from lithify.errors import Failure
 from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
 from lithify.resources.modelling import MESSAGE_LENGTH, part, plain, read
+from lithify.resources.table import BucketBlock
 
 MOST_BYTES = 4096
+_SHORT = 80
+"""Characters of a message that still say what is wrong."""
 
 
 class Stage(StrEnum):
@@ -42,7 +46,8 @@ class Progress:
 class Outcome:
     """How an attempt ended.
 
-    `failure` is unset if it succeeded; `reason` is one of the final ones.
+    `failure` is unset if it succeeded; `reason` is one of the final ones. `blocked` are some of the
+    `blocked_count` buckets that it could not compact.
     """
 
     run: str
@@ -54,19 +59,41 @@ class Outcome:
     result: ResultSummary | None = None
     base_snapshot_id: str | None = None
     committed_snapshot_id: str | None = None
+    blocked: tuple[BucketBlock, ...] = ()
+    blocked_count: int = 0
 
 
 def write_outcome(outcome: Outcome) -> str:
-    """The outcome as JSON of at most `MOST_BYTES` bytes: samples go first, then the message is cut."""
-    text = _json(replace(outcome, message=outcome.message[:MESSAGE_LENGTH]))
-    if len(text.encode()) <= MOST_BYTES:
-        return text
-    bare = outcome.result and replace(outcome.result, skipped_samples=())
-    length = MESSAGE_LENGTH
-    while length and len(text.encode()) > MOST_BYTES:
-        length //= 2
-        text = _json(replace(outcome, result=bare, message=outcome.message[:length]))
+    """The outcome as JSON of at most `MOST_BYTES` bytes; see `_smaller` for what goes if it is too long."""
+    text = ""
+    for each in _smaller(outcome):
+        text = _json(each)
+        if len(text.encode()) <= MOST_BYTES:
+            break
     return text
+
+
+def _smaller(outcome: Outcome) -> Iterator[Outcome]:
+    """An outcome, cut down more and more.
+
+    First go the samples, then what is said of blocked buckets, then most of the message. Which buckets are
+    blocked goes last: without that they would be tried again for nothing.
+    """
+    message = outcome.message[:MESSAGE_LENGTH]
+    yield replace(outcome, message=message)
+    bare = replace(outcome, result=outcome.result and replace(outcome.result, skipped_samples=()))
+    yield replace(bare, message=message)
+    for length in (_SHORT, 0):
+        blocked = tuple(replace(each, message=each.message[:length]) for each in bare.blocked)
+        bare = replace(bare, blocked=blocked)
+        yield replace(bare, message=message)
+    while len(message) > _SHORT:
+        message = message[: len(message) // 2]
+        yield replace(bare, message=message)
+    while bare.blocked:
+        bare = replace(bare, blocked=bare.blocked[: len(bare.blocked) // 2])
+        yield replace(bare, message=message)
+    yield replace(bare, message="")
 
 
 def read_outcome(text: str) -> Outcome | None:

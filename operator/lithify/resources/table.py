@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from lithify.resources.catalog import OPTION_NAMES, OptionName, OptionValue
-from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, name_rule, part, rules
-from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference
+from lithify.resources.modelling import (
+    MESSAGE_LENGTH,
+    NAME_LENGTH,
+    OWN_NAME_LENGTH,
+    Rule,
+    name_rule,
+    part,
+    rules,
+)
+from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference, shortened
+from lithify.tables.model import BlockedBucket
 
+BUCKET_LENGTH = 1024
 IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"
 SnapshotText = Annotated[str, Field(max_length=20, pattern="^[0-9]+$")]
 TimeZone = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_+\-/]*$")]
@@ -91,7 +102,9 @@ class ObservationSummary:
     small_files: int = Field(default=0, description="Files that are too small to be left alone.", ge=0)
     level0_files: int = Field(default=0, description="Files that no compaction has sorted in yet.", ge=0)
     sorted_runs: int = Field(default=0, description="Most sorted runs in a bucket.", ge=0)
-    sorted_runs_bucket: str | None = Field(default=None, description="The bucket with most.", max_length=1024)
+    sorted_runs_bucket: str | None = Field(
+        default=None, description="The bucket with most.", max_length=BUCKET_LENGTH
+    )
     delete_percent: int | None = Field(
         default=None,
         description="Rows that delete their key, in per cent; unset where writers did not count them.",
@@ -114,6 +127,44 @@ class RunSummary:
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 
 
+MOST_BLOCKED = 64
+"""So many blocked buckets are remembered; the others are tried again, after a back-off."""
+
+
+class BlockReason(StrEnum):
+    """Why a bucket cannot be compacted."""
+
+    CORRUPT_FILES = "CorruptFiles"
+    UNSUPPORTED_FILES = "UnsupportedFiles"
+
+
+@part()
+class BucketBlock:
+    """A bucket that cannot be compacted while its files stay as they are."""
+
+    bucket: str = Field(description="Its path.", max_length=BUCKET_LENGTH)
+    reason: str = Field(description="CorruptFiles or UnsupportedFiles.", max_length=63)
+    message: str = Field(
+        default="",
+        description="The file or column in the way, and what is wrong with it.",
+        max_length=MESSAGE_LENGTH,
+    )
+    fingerprint: str = Field(
+        description="Identifies its files; once it has others, it is tried again.", max_length=64
+    )
+
+    @classmethod
+    def of(cls, bucket: BlockedBucket, length: int = MESSAGE_LENGTH) -> BucketBlock:
+        """A blocked bucket as status has it, with at most so many characters about its problem."""
+        corrupt, unsupported = BlockReason.CORRUPT_FILES, BlockReason.UNSUPPORTED_FILES
+        return cls(
+            bucket=bucket.bucket,
+            reason=(corrupt if bucket.is_corrupt else unsupported).value,
+            message=shortened(bucket.problem, length),
+            fingerprint=bucket.fingerprint,
+        )
+
+
 @part()
 class LakeTableStatus:
     """What the operator knows of the table."""
@@ -124,7 +175,8 @@ class LakeTableStatus:
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description="Ready: it can be loaded and compacted. CompactionNeeded: a trigger fired. "
-        "WriterCompacts: its writers compact, too. SnapshotsExpire: something expires its snapshots.",
+        "WriterCompacts: its writers compact, too. SnapshotsExpire: something expires its snapshots. "
+        "BucketsBlocked: some buckets cannot be compacted.",
         max_length=16,
         json_schema_extra=CONDITIONS,
     )
@@ -132,6 +184,14 @@ class LakeTableStatus:
         default=None, description="Tells a table from another one of the same name.", max_length=128
     )
     observation: ObservationSummary | None = Field(default=None, description="What it looks like.")
+    blocked_buckets: tuple[BucketBlock, ...] = Field(
+        default=(),
+        description="Buckets that cannot be compacted; left out until their files change.",
+        max_length=MOST_BLOCKED,
+    )
+    blocked_bucket_count: int = Field(
+        default=0, description="How many buckets cannot be compacted, as far as is known.", ge=0
+    )
     due: str | None = Field(
         default=None, description="Why it is compacted next, or why it is not.", max_length=1024
     )

@@ -23,6 +23,8 @@ TOP_LEVEL = 5
 """With the default of num-levels."""
 KEYS = 1 << 40
 """Key numbers are below this."""
+REAL_DAY = "2040-01-01"
+"""A partition after all invented ones, for files that there really are."""
 _MOST_LEVEL_0 = TRIGGER + 4
 _FIRST_DAY = date(2026, 1, 1)
 _CHUNK = 20_000
@@ -76,6 +78,8 @@ class Shape:
             raise ValueError(f"{self.buckets} buckets do not divide into {self.partitions} partitions")
         if self.files < self.buckets * (1 + _MOST_LEVEL_0):
             raise ValueError(f"{self.files} files are too few for {self.buckets} buckets")
+        if self.days[-1] >= REAL_DAY:
+            raise ValueError(f"{self.partitions} partitions are too many")
 
     @property
     def buckets_per_partition(self) -> int:

@@ -74,18 +74,22 @@ def create(
     return table
 
 
-def invent(table: Table, shape: Shape, *, composite: bool = False) -> int:
+def invent(
+    table: Table, shape: Shape, *, composite: bool = False, manifests: ManifestOptions | None = None
+) -> int:
     """Adds the files of a shape as one snapshot; returns its id.
 
     The base list has the manifests that were there and those of all older files, rolled as merges leave
-    them; the delta has the files of the newest commit.
+    them; the delta has the files of the newest commit. A manifest has at least a thousand entries, however
+    small it may be.
     """
     catalog = CatalogFactory.create({"warehouse": str(table.warehouse)})
     lists = ManifestListManager(catalog.get_table(str(table.name)))
     newest = _newest(table.folder)
     entries = Entries(_KEYS[composite], shape.buckets_per_partition, shape.seed)
-    old = _Manifests(table.folder, _name(shape, "old"), entries)
-    new = _Manifests(table.folder, _name(shape, "new"), entries)
+    how = manifests or ManifestOptions()
+    old = _Manifests(table.folder, _name(shape, "old"), entries, how)
+    new = _Manifests(table.folder, _name(shape, "new"), entries, how)
     base = [*lists.read_all(newest), *old.write(shape.old_batches())]
     delta = new.write(shape.new_batches())
     base_list, delta_list = (f"manifest-list-{_name(shape, 'list')}-{number}" for number in (0, 1))
@@ -123,11 +127,12 @@ class _Manifests:
     folder: Path
     prefix: str
     entries: Entries
+    options: ManifestOptions
     rows: int = field(default=0, init=False)
 
     def write(self, batches: Iterable[Batch]) -> list[ManifestFileMeta]:
         types = [parse_type(COLUMNS["dt"])]
-        writer = ManifestWriter(self._flush, self.prefix, types, ManifestOptions())
+        writer = ManifestWriter(self._flush, self.prefix, types, self.options)
         for batch in batches:
             for record in self.entries.records(batch):
                 self.rows += record["_FILE"]["_ROW_COUNT"]

@@ -121,6 +121,7 @@ class TestJson:
             "primary_key": ["id"],
             "partition_keys": ["dt"],
             "unsupported": [],
+            "blocked": [],
         }
         assert len(plain["buckets"]) == 1
 

@@ -38,7 +38,7 @@ def plan(table: PaimonTable) -> RunPlan:
 class TestJson:
     def test_of_a_plan(self, lithify: Lithify, orders: TableAddress) -> None:
         found = lithify("plan", *named(orders), "--strategy", "full", "--json").json
-        assert list(found) == ["table", "snapshot", "units", "resting"]
+        assert list(found) == ["table", "snapshot", "units", "resting", "blocked"]
         assert (found["table"], found["snapshot"], found["resting"]) == (NAME, 3, {})
         assert [unit["bucket"] for unit in found["units"]] == BUCKETS
 
@@ -74,7 +74,7 @@ class TestJson:
     ) -> None:
         table = without_snapshots(orders, tmp_path / "warehouse")
         found = lithify("plan", *named(table), "--json").json
-        assert found == {"table": NAME, "snapshot": None, "units": [], "resting": {}}
+        assert found == {"table": NAME, "snapshot": None, "units": [], "resting": {}, "blocked": []}
         assert "no snapshot yet" in lithify("plan", *named(table)).out
 
 

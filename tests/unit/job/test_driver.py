@@ -46,7 +46,7 @@ def levels(address: TableAddress) -> dict[str, list[int]]:
 
 
 def journals(address: TableAddress) -> list[Path]:
-    return list(Path(address.warehouse).rglob("lithify/attempts/*"))
+    return list(Path(address.warehouse).rglob("lithify/attempts/*.json"))
 
 
 class TestCompacted:

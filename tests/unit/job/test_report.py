@@ -11,7 +11,7 @@ import pytest
 from lithify.job.report import BucketReport, Report, Totals, bucket_report, resting, totals
 from lithify.planning.plan import Rest, Unit, plan_bucket
 from lithify.planning.policy import CompactionPolicy, Strategy
-from lithify.tables.model import BucketId, DataFile
+from lithify.tables.model import BlockedBucket, BucketId, DataFile
 from lithify.tables.paimon.entries import FileMeta
 from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 from unit.tables.manifests import file_meta
@@ -117,6 +117,8 @@ COMPACTED = Report(
     commit_tries=3,
     buckets=(bucket("dt=1/bucket-0"), bucket("dt=1/bucket-1", upgraded=2, before=5)),
     skipped={"dt=1/bucket-2": "data-0 is no longer in level 0"},
+    blocked=(BlockedBucket("dt=1/bucket-3", True, "data-1: it cannot be read", "0011"),),
+    held=("dt=1/bucket-4",),
     resting={"quiet": 4},
     tasks=6,
     task_retries=1,
@@ -150,6 +152,8 @@ class TestReport:
             "to_come",
             "buckets",
             "skipped",
+            "blocked",
+            "held",
             "resting",
             "tasks",
             "task_retries",
@@ -181,8 +185,16 @@ class TestReport:
     def test_json_holds_everything_that_the_report_does(self) -> None:
         plain = json.loads(json.dumps(COMPACTED.to_dict()))
         for field in fields(Report):
-            if field.name != "buckets":
+            if field.name not in ("buckets", "blocked"):
                 value = getattr(COMPACTED, field.name)
                 assert plain[field.name] == (list(value) if isinstance(value, tuple) else value)
         assert [each["bucket"] for each in plain["buckets"]] == ["dt=1/bucket-0", "dt=1/bucket-1"]
+        assert plain["blocked"] == [
+            {
+                "bucket": "dt=1/bucket-3",
+                "is_corrupt": True,
+                "problem": "data-1: it cannot be read",
+                "fingerprint": "0011",
+            }
+        ]
         assert (plain["before"]["files"], plain["after"]["rows"], plain["upgraded"]) == (8, 20, 2)

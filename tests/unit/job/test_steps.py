@@ -129,7 +129,7 @@ def properties(address: TableAddress) -> list[tuple[str | None, str | None]]:
 
 
 def journals(address: TableAddress) -> list[Path]:
-    return list(Path(address.warehouse).rglob("lithify/attempts/*"))
+    return list(Path(address.warehouse).rglob("lithify/attempts/*.json"))
 
 
 def unreferenced(address: TableAddress) -> set[str]:

@@ -26,7 +26,7 @@ texts = st.text(max_size=6)
 numbers = st.integers(0, 1 << 60)
 counts = st.none() | st.lists(st.none() | numbers, max_size=3).map(tuple)
 names = st.none() | st.lists(texts, max_size=3).map(tuple)
-stats = st.builds(Stats, st.binary(max_size=30), st.binary(max_size=30), counts)
+stats = st.builds(Stats, st.binary(min_size=12, max_size=30), st.binary(max_size=30), counts)
 files = st.builds(
     FileMeta,
     name=st.sampled_from(NAMES),

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
+import polars as pl
 import pytest
 
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
-from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.figures import Filter, Work, bucket_figures, delete_percent, work_in
+from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
+from lithify.tables.paimon.figures import Filter, Work, blocked_buckets, delete_percent, work_in
+from lithify.tables.paimon.judging import Judge
+from lithify.tables.paimon.schema import Column
+from lithify.tables.paimon.types import parse_type
 from support.cases import case
 from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
+from unit.tables.live_files import live_files
 
+KEY = (Column(0, "id", parse_type("INT NOT NULL")),)
 POLICY = CompactionPolicy(run_trigger=3, size_amplification_percent=10_000, small_file_size=SMALL_FILE)
 STEEP = ((0, 1), (0, 10), (0, 100), (5, 10_000))
 """Four runs, each far larger than all before it: only their number is too high."""
@@ -22,8 +28,26 @@ TOP = ((5, 10_000),)
 
 
 def bucket(path: str, files: Sequence[DataFile]) -> Bucket:
-    number = int(path.rpartition("-")[2])
-    return Bucket(BucketId(path.encode(), number, path), tuple(files), 4)
+    partition, _, name = path.rpartition("/")
+    return Bucket(BucketId(partition.encode(), int(name.rpartition("-")[2]), path), tuple(files), 4)
+
+
+def figures(
+    buckets: Sequence[Bucket], policy: CompactionPolicy = POLICY, now: datetime = MIDNIGHT
+) -> pl.DataFrame:
+    paths = {(each.id.partition, each.id.bucket): each.id for each in buckets}
+    partitions = {each.id.partition: each.id.path.rpartition("/")[0] for each in buckets}
+
+    def path_of(partition: bytes, number: int) -> BucketId:
+        return paths.get((partition, number)) or BucketId(
+            partition, number, f"{partitions[partition]}/bucket-0"
+        )
+
+    return Judge(policy, now, pl.Series.to_list, path_of, KEY).figures(live_files(buckets))
+
+
+def spec_of(partition: bytes) -> dict[str, str]:
+    return dict([partition.decode().split("=")]) if partition else {}
 
 
 def work(
@@ -32,12 +56,7 @@ def work(
     wanted: Filter = Filter(),  # noqa: B008  # frozen
     now: datetime = MIDNIGHT,
 ) -> Work:
-    figures = [bucket_figures(each, policy, now) for each in buckets]
-    specs = {
-        partition: dict([partition.split("=")]) if partition else {}
-        for partition in (each.partition for each in figures)
-    }
-    return work_in(figures, specs, wanted, now)
+    return work_in(figures(buckets, policy, now), spec_of, wanted, policy, now)
 
 
 class TestFindings:
@@ -159,6 +178,37 @@ class TestFilter:
         assert found.next_trigger == MIDNIGHT + timedelta(hours=6)
 
 
+class TestBlocked:
+    def test_the_list_is_bounded_but_for_those_that_are_held(self) -> None:
+        overlapping = stack((4, 10), (4, 10))
+        buckets = [bucket(f"dt=a/bucket-{number}", overlapping) for number in range(40)]
+        held = {f"dt=a/bucket-{number}": str(number) for number in (0, 7, 39)}
+
+        found = blocked_buckets(figures(buckets), held)
+
+        names = [each.bucket for each in found]
+        assert names == sorted(names)
+        assert len(names) == 16 + 2, "one of those that are held is among the first, too"
+        assert [each.fingerprint for each in found if each.bucket.endswith(("-7", "-39"))] == ["39", "7"]
+        (first, *_) = found
+        assert (first.is_corrupt, first.fingerprint) == (True, fingerprint_of([("L4-0", 4), ("L4-1", 4)]))
+        assert "L4-" in first.problem
+
+    def test_held_buckets_have_no_work(self) -> None:
+        interval = replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS))
+        buckets = [bucket("dt=a/bucket-0", stack(*STEEP)), bucket("dt=b/bucket-0", stack(*CALM))]
+        every = Filter((dict[str, str](),), held={"dt=a/bucket-0": "1", "dt=b/bucket-0": "2"})
+        assert work(buckets, interval, every) == Work((), (), (), 0, None)
+        one = replace(every, held={"dt=a/bucket-0": "1"})
+        assert work(buckets, interval, one) == work(buckets[1:], interval, replace(every, held={}))
+
+    def test_a_partition_is_not_idle_while_a_held_bucket_is_written_to(self) -> None:
+        older = stack(*CALM, created=MIDNIGHT_MILLIS - HOUR_MILLIS)
+        buckets = [bucket("dt=a/bucket-0", stack(*CALM)), bucket("dt=a/bucket-1", older)]
+        held = Filter(idle_millis=HOUR_MILLIS, held={"dt=a/bucket-0": "1"})
+        assert work(buckets, wanted=held).full_partitions == ()
+
+
 class TestTime:
     INTERVAL = replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS))
     NIGHT = replace(POLICY, off_peak=OffPeak(22, 6, 50))
@@ -200,11 +250,11 @@ class TestCounts:
             file("m-0", (0, 9), level=3, size=SMALL_FILE - 1),
             file("m-1", (10, 19), level=3, size=SMALL_FILE),
         ]
-        found = bucket_figures(bucket("dt=a/bucket-0", files), POLICY, MIDNIGHT)
-        assert (found.path, found.partition) == ("dt=a/bucket-0", "dt=a")
-        assert (found.files, found.bytes, found.rows) == (4, 219 + 2 * SMALL_FILE, 40)
-        assert (found.small_files, found.level0_files, found.sorted_runs) == (3, 2, 3)
-        assert found.created_millis == MIDNIGHT_MILLIS + 5
+        (found,) = figures([bucket("dt=a/bucket-0", files)]).rows(named=True)
+        assert (found["path"], found["partition_path"]) == ("dt=a/bucket-0", "dt=a")
+        assert (found["files"], found["bytes"], found["rows"]) == (4, 219 + 2 * SMALL_FILE, 40)
+        assert (found["small_files"], found["level0_files"], found["sorted_runs"]) == (3, 2, 3)
+        assert found["created_millis"] == MIDNIGHT_MILLIS + 5
 
     @pytest.mark.parametrize(
         ("deletes", "percent"),
@@ -221,4 +271,4 @@ class TestCounts:
             bucket(f"bucket-{number}", [file(f"f{each}", deletes=count) for each, count in enumerate(counts)])
             for number, counts in enumerate(deletes)
         ]
-        assert delete_percent([bucket_figures(each, POLICY, MIDNIGHT) for each in buckets]) == percent
+        assert delete_percent(figures(buckets)) == percent

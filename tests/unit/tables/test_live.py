@@ -2,57 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from random import Random
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.model import OrderKey
-from lithify.tables.paimon.entries import ADD, DELETE, Entry
+from lithify.tables.paimon.entries import ADD, DELETE
+from lithify.tables.paimon.entry_columns import NARROW, live_of
 from lithify.tables.paimon.history import removed_bytes
-from lithify.tables.paimon.live import Gathering, Misfit
+from lithify.tables.paimon.kept_table import FILES
+from lithify.tables.paimon.live import Misfit, applied
 from support.cases import case
 from unit.planning.trees import repeatable
-from unit.tables.manifests import file_meta
+
+Place = tuple[bytes, int]
+Change = tuple[int, Place, str, int, int]
+"""Kind, place, name, level and size."""
 
 
-def change(
-    kind: int, name: str, level: int = 0, place: tuple[bytes, int] = (b"p", 0), size: int = 100
-) -> Entry:
-    return Entry(kind, place[0], place[1], 2, file_meta(name, level, size=size))
+def change(kind: int, name: str, level: int = 0, place: Place = (b"p", 0), size: int = 100) -> Change:
+    return (kind, place, name, level, size)
 
 
-def gathering(buckets: object = None) -> Gathering:
-    return Gathering(OrderKey, buckets)  # type: ignore[arg-type]  # what another one gathered
+def entries(changes: Sequence[Change]) -> pl.DataFrame:
+    """Changes as the columns that manifests are decoded into."""
+    rows = [
+        {
+            "kind": kind,
+            "partition": place[0],
+            "bucket": place[1],
+            "total_buckets": 2,
+            "name": name,
+            "size": size,
+            "rows": 10,
+            "min_key": b"",
+            "max_key": b"",
+            "min_sequence": 1,
+            "max_sequence": 2,
+            "schema_id": 0,
+            "level": level,
+            "extra_files": [],
+            "created_millis": 0,
+            "delete_rows": 0,
+        }
+        for kind, place, name, level, size in changes
+    ]
+    return pl.DataFrame(rows, NARROW)
 
 
-def random_history(rng: Random) -> list[list[Entry]]:
+def in_order(history: Sequence[Sequence[Change]]) -> pl.DataFrame:
+    """The changes of some snapshots, in each what it adds first."""
+    deltas = [entries(delta).sort("kind", maintain_order=True) for delta in history]
+    return pl.concat([entries([]), *deltas])
+
+
+def everything(history: Sequence[Sequence[Change]]) -> pl.DataFrame:
+    return live_of([entries([]), *map(entries, history)]).select(FILES.names())
+
+
+def random_history(rng: Random) -> list[list[Change]]:
     """Deltas of appends, compactions, upgrades and overwrites in two partitions with two buckets."""
-    live: dict[tuple[tuple[bytes, int], str], Entry] = {}
+    live: dict[tuple[Place, str], Change] = {}
     history = []
     for number in range(rng.randint(0, 12)):
         places = [(partition, bucket) for partition in (b"p", b"q") for bucket in (0, 1)]
-        delta: list[Entry] = []
+        delta: list[Change] = []
         kind = rng.choice(("append", "append", "compact", "upgrade", "overwrite", "nothing"))
         for place in rng.sample(places, rng.randint(1, 4)):
-            there = [entry for (where, _), entry in live.items() if where == place]
+            there = [each for (where, _), each in live.items() if where == place]
             gone = there if kind == "overwrite" else rng.sample(there, rng.randint(0, len(there)))
             if kind == "append":
                 names = [f"f{number}-{each}" for each in range(rng.randint(1, 3))]
                 delta += (change(ADD, name, 0, place, rng.randint(1, 99)) for name in names)
             elif kind != "nothing":
-                delta += (replace(entry, kind=DELETE) for entry in gone)
+                delta += ((DELETE, *each[1:]) for each in gone)
                 if kind == "upgrade":
-                    delta += (
-                        replace(entry, file=entry.file.upgraded(entry.file.level + 1)) for entry in gone
-                    )
+                    delta += ((ADD, where, name, level + 1, size) for _, where, name, level, size in gone)
                 elif gone:
                     delta.append(change(ADD, f"f{number}-new", 5, place, rng.randint(1, 99)))
-        for entry in sorted(delta, key=lambda entry: entry.kind, reverse=True):
-            where = ((entry.partition, entry.bucket), entry.file.name)
-            live.pop(where, None) if entry.kind == DELETE else live.update({where: entry})
+        for each in sorted(delta, reverse=True):
+            where = (each[1], each[2])
+            live.pop(where, None) if each[0] == DELETE else live.update({where: each})
         rng.shuffle(delta)
         history.append(delta)
     return history
@@ -60,42 +93,56 @@ def random_history(rng: Random) -> list[list[Entry]]:
 
 @pytest.mark.thorough
 @repeatable
-@given(st.randoms(use_true_random=False), st.integers(0, 12))
-def test_step_by_step_is_the_same_as_all_at_once(rng: Random, seen: int) -> None:
+@given(st.randoms(use_true_random=False), st.integers(0, 12), st.integers(1, 12))
+def test_what_snapshots_change_is_the_same_as_all_that_is_there(rng: Random, seen: int, steps: int) -> None:
+    """However many snapshots were seen, and however many an update takes at a time."""
     history = random_history(rng)
-    everything = [entry for delta in history for entry in delta]
-    first = gathering().everything(entry for delta in history[:seen] for entry in delta)
+    files = everything(history[:seen])
+    for start in range(seen, len(history), steps):
+        files = applied(files, in_order(history[start : start + steps]))
 
-    stepwise = gathering(first)
-    for delta in history[seen:]:
-        stepwise.apply(delta)
-
-    rng.shuffle(everything)
-    assert stepwise.buckets == gathering().everything(everything)
-
-
-def test_what_was_gathered_before_is_left_alone() -> None:
-    before = gathering().everything([change(ADD, "a")])
-    after = gathering(before)
-    after.apply([change(DELETE, "a"), change(ADD, "b")])
-    assert [sorted(files) for files in before.values()] == [[("a", 0)]]
-    assert [sorted(files) for files in after.buckets.values()] == [[("b", 0)]]
+    shuffled = [list(delta) for delta in history]
+    rng.shuffle(shuffled)
+    assert files.sort(FILES.names()).equals(everything(shuffled).sort(FILES.names()))
 
 
 @pytest.mark.parametrize(
-    "delta",
+    "deltas",
     [
-        case([change(ADD, "a")], id="a file is added that is there"),
-        case([change(DELETE, "b")], id="a file is removed that is not there"),
-        case([change(DELETE, "a", level=5)], id="a file is removed from another level"),
-        case([change(DELETE, "a", place=(b"p", 1))], id="a file is removed from another bucket"),
-        case([change(DELETE, "a", place=(b"q", 0))], id="a file is removed from another partition"),
+        case([[change(ADD, "a")]], id="a file is added that is there"),
+        case([[change(DELETE, "b")]], id="a file is removed that is not there"),
+        case([[change(ADD, "a"), change(DELETE, "b")]], id="as many there that should not be as the reverse"),
+        case([[change(DELETE, "a", level=5)]], id="a file is removed from another level"),
+        case([[change(DELETE, "a", place=(b"p", 1))]], id="a file is removed from another bucket"),
+        case([[change(DELETE, "a", place=(b"q", 0))]], id="a file is removed from another partition"),
+        case([[change(ADD, "b"), change(ADD, "b")]], id="a file is added twice"),
+        case([[change(ADD, "b")], [change(ADD, "b")]], id="a file is added by two snapshots"),
+        case([[change(DELETE, "a")], [change(DELETE, "a")]], id="a file is removed by two snapshots"),
+        case([[change(DELETE, "a"), change(ADD, "a")]], id="a snapshot removes what it adds, which is there"),
     ],
 )
-def test_what_does_not_fit_is_noticed(delta: list[Entry]) -> None:
-    before = gathering().everything([change(ADD, "a")])
+def test_what_does_not_fit_is_noticed(deltas: list[list[Change]]) -> None:
     with pytest.raises(Misfit):
-        gathering(before).apply(delta)
+        applied(everything([[change(ADD, "a")]]), in_order(deltas))
+
+
+@pytest.mark.parametrize(
+    ("deltas", "expected"),
+    [
+        case([], {("a", 0): 100}, id="nothing"),
+        case([[change(ADD, "b"), change(DELETE, "b")]], {("a", 0): 100}, id="added and removed at once"),
+        case([[change(ADD, "a", 5), change(DELETE, "a")]], {("a", 5): 100}, id="lifted to another level"),
+        case(
+            [[change(DELETE, "a")], [change(ADD, "a", size=7)]], {("a", 0): 7}, id="removed, and added again"
+        ),
+        case([[change(DELETE, "a")]], {}, id="the last one removed"),
+    ],
+)
+def test_what_is_left(deltas: list[list[Change]], expected: dict[tuple[str, int], int]) -> None:
+    left = applied(everything([[change(ADD, "a")]]), in_order(deltas))
+    assert {
+        (name, level): size for name, level, size in left.select("name", "level", "size").rows()
+    } == expected
 
 
 @pytest.mark.parametrize(
@@ -107,5 +154,5 @@ def test_what_does_not_fit_is_noticed(delta: list[Entry]) -> None:
         case([change(DELETE, "a", size=7), change(ADD, "a", 5, size=7)], 0, id="lifted to another level"),
     ],
 )
-def test_bytes_that_older_snapshots_still_hold(delta: list[Entry], expected: int) -> None:
-    assert removed_bytes(delta) == expected
+def test_bytes_that_older_snapshots_still_hold(delta: list[Change], expected: int) -> None:
+    assert removed_bytes(entries(delta)) == expected

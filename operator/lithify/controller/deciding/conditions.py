@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.controller.deciding.blocked import after_look, say_blocked
 from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
@@ -44,6 +45,7 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
     seen = situation.observation
     if seen is not None:
         found = replace(found, table_uuid=seen.table_uuid[:_UUID_LENGTH], observation=summary_of(seen))
+        found = after_look(found, seen, situation.held)
     return replace(found, due=shortened(decision.message), next_full_time=decision.next_full)
 
 
@@ -85,6 +87,7 @@ def _conditions(situation: Situation, decision: Decision, now: datetime) -> tupl
     _say_ready(conditions, problem, seen)
     _say_needed(conditions, problem, seen, decision)
     if seen is not None:
+        say_blocked(conditions, after_look(table.status, seen, situation.held))
         _say_writers(conditions, seen)
         _say_snapshots(conditions, seen.snapshots)
     return conditions.conditions

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.controller.deciding.blocked import BUCKETS_BLOCKED, after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.resources.compaction import Compaction, Reason, Strategy
@@ -48,10 +49,13 @@ def after_runs(
 
 
 def problem_with(table: LakeTable) -> str | None:
-    """Why a table is not well: it cannot be looked at, or its last compaction failed."""
+    """Why a table is not well: it cannot be looked at, has blocked buckets, or its last compaction failed."""
     ready = condition_of(table.status.conditions, READY)
     if ready is not None and ready.status is ConditionStatus.FALSE:
         return f"{ready.reason}: {ready.message}"
+    blocked = condition_of(table.status.conditions, BUCKETS_BLOCKED)
+    if blocked is not None and blocked.status is ConditionStatus.TRUE:
+        return f"{blocked.reason}: {blocked.message}"
     last = table.status.last_compaction
     if last is not None and Reason(last.reason).status is ConditionStatus.FALSE:
         return f"Compaction {last.name} ended with {last.reason}"
@@ -70,7 +74,7 @@ def _counted(
         completion_time=completed,
         snapshot_id=run.status.committed_snapshot_id,
     )
-    status = replace(status, last_compaction=summary)
+    status = after_run(replace(status, last_compaction=summary), run)
     if reason in _NO_FAILURES or reason is Reason.PLANNED:
         return status
     if reason.status is ConditionStatus.TRUE:

@@ -6,7 +6,7 @@ Gathered by `reconciling.tables`; decided by `decide`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -41,6 +41,7 @@ class Situation:
         policy_name: the name that the table gives.
         policy_problem: why the policy cannot be followed (a schedule that nobody understands).
         observation: the last look at the table, None before the first.
+        held: the blocked buckets that the look was told of, by path with their fingerprint.
         problem: why the table cannot be looked at now.
         active: the unfinished Compaction of the table.
         admitted: whether limits and priorities let one more start now.
@@ -60,6 +61,7 @@ class Situation:
     limit: str = ""
     requested: str | None = None
     requested_strategy: str | None = None
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

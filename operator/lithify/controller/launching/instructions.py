@@ -42,7 +42,8 @@ class Instructions:
     mounted Secret holds which option, and `secret` how the Secret is called. Sizes are in bytes; unless
     `task_size` is set, tasks are `task_share` of the size that is usual for the table. A run commits when it
     has read `commit_every`, or earlier, by the time that takes. With a `sizing` the number of executors
-    follows from the plan; if none has come after `patience` seconds, the attempt ends.
+    follows from the plan; if none has come after `patience` seconds, the attempt ends. `held` are
+    fingerprints of buckets by path: those that still have these files are left out.
     """
 
     run: str
@@ -60,6 +61,7 @@ class Instructions:
     strategy: Strategy = Strategy.MINOR
     partitions: tuple[Mapping[str, str], ...] = ()
     buckets: tuple[int, ...] = ()
+    held: Mapping[str, str] = Field(default_factory=dict)
     task_memory: int
     task_size: int | None = None
     task_share: float = 1.0
@@ -100,6 +102,7 @@ def instructions_of(
         strategy=order.strategy,
         partitions=order.partitions,
         buckets=order.buckets,
+        held=order.held,
         task_memory=task_memory(order),
         task_size=_task_size(order),
         task_share=1 / order.memory_factor,

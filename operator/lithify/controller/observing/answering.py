@@ -79,7 +79,9 @@ def _look(request: ObservationRequest, address: TableAddress) -> Look:
         is_full=request.is_full,
         reconsider=request.reconsider,
         wanted=Filter(
-            tuple(dict(values) for values in request.partitions), None if idle is None else idle * 1000
+            tuple(dict(values) for values in request.partitions),
+            None if idle is None else idle * 1000,
+            dict(request.held),
         ),
     )
 

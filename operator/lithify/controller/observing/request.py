@@ -44,6 +44,7 @@ class ObservationRequest:
         is_full: look as if for the first time.
         partitions: only partitions with the values of one of these count as due; empty for all.
         idle_seconds: for full compactions, partitions written to more recently do not count.
+        held: fingerprints of buckets by path: those that still have these files count as blocked, not as due.
         reconsider: tell what there is also if nothing has changed: the time of a trigger has come, or what is
             asked for is another than before. Costs no more than an unchanged answer does.
     """
@@ -56,6 +57,7 @@ class ObservationRequest:
     partitions: tuple[Mapping[str, str], ...] = ()
     idle_seconds: int | None = None
     reconsider: bool = False
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 class TableObserver(Protocol):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.controller.cluster.table_lock import Holder, lock_name
+from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.launching.sizing import learned_speed
@@ -27,7 +28,13 @@ from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyE
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.modelling import read
-from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
+from lithify.resources.names import (
+    ANNOTATION_REQUESTED,
+    COMPACTION,
+    LABEL_TABLE,
+    LAKE_TABLE,
+    ObjectKey,
+)
 from lithify.resources.objects import ConditionStatus
 from lithify.resources.table import LakeTable
 from lithify.tables.observation import RunFound
@@ -309,6 +316,7 @@ class Compactions:
             planned_bytes=planned,
             bytes_per_second=learned_speed(store.runs_of(table.metadata.key)),
             scheduling_seconds=rules.deadlines.scheduling_seconds,
+            held=held_by(table.status) if _is_by_itself(run) else {},
         )
 
     def _search(self, run: Compaction, memory: _Memory) -> None:
@@ -369,6 +377,11 @@ class Compactions:
     def _forget(self, key: ObjectKey) -> None:
         self._memories.pop(key, None)
         self.unreleased.discard(key)
+
+
+def _is_by_itself(run: Compaction) -> bool:
+    """Whether the operator began the run unasked; what a person asks for takes blocked buckets, too."""
+    return LABEL_TABLE in run.metadata.labels and ANNOTATION_REQUESTED not in run.metadata.annotations
 
 
 def holder_of(run: Compaction) -> Holder:

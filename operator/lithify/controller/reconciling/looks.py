@@ -37,6 +37,7 @@ class Seen:
 
     Attributes:
         observation: what the last good look found; None before it.
+        answered: the question that it answers.
         error: why the last look failed; None if it did not.
         looked: when the last look ended, in ticks; None before the first.
         whole: when the last look at the whole table ended, in ticks. The first one may build on what an
@@ -50,6 +51,7 @@ class Seen:
     """
 
     observation: Observation | None = None
+    answered: ObservationRequest | None = None
     error: LithifyError | None = None
     looked: float | None = None
     whole: float | None = None
@@ -214,7 +216,7 @@ class Looks:
             seen.whole = seen.looked
         if found is not None:
             is_new = seen.observation != found or is_new
-            seen.observation = found
+            seen.observation, seen.answered = found, request
         if error is None and not seen.wanted:
             is_new, seen.outdated = is_new or seen.outdated, False
         if is_new or seen.awaited or seen.wanted:

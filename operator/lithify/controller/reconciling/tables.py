@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.history import active_of, after_runs
@@ -65,10 +66,10 @@ class Tables:
         policy = world.store.policy_of(table)
         spec = policy.spec if policy else None
         rules = world.store.rules_of(table)
-        missing, next_look = await self._look(table, spec, world.store.catalog_of(table))
         runs = world.store.runs_of(key)
         now = world.now()
         counted = replace(table, status=after_runs(table, runs, rules, now))
+        missing, next_look = await self._look(counted, spec, world.store.catalog_of(table))
         situation = self._situation(counted, spec, runs, missing)
         situation, decision = self._decide(situation, now)
         status = table_status(situation, decision, now)
@@ -143,11 +144,15 @@ class Tables:
     ) -> Situation:
         seen: Seen = self.world.looks.seen(table.metadata.key)
         active = active_of(runs)
+        told = seen.answered.held if seen.answered is not None else {}
+        # A look that did not know of a bucket which cannot be compacted counts it as due.
+        is_informed = told == held_by(table.status)
         return Situation(
             table=table,
             policy=policy,
             policy_name=table.spec.policy_ref.name,
-            observation=None if seen.outdated else seen.observation,
+            observation=seen.observation if is_informed and not seen.outdated else None,
+            held=told,
             policy_problem=self._policy_problem(policy),
             problem=missing or (problem_of(seen.error) if seen.error else None),
             active=active.metadata.name if active else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.reconciling.looks import Rhythm
@@ -37,6 +38,7 @@ def request_of(
         cache_key=table.metadata.uid,
         partitions=policy.partitions if policy else (),
         idle_seconds=policy.partition_idle_seconds if policy else None,
+        held=held_by(table.status),
     )
 
 

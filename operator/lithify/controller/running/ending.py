@@ -6,6 +6,7 @@ searched for what it may have committed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +34,14 @@ from lithify.controller.running.summary import (
     result_text,
 )
 from lithify.errors import Failure
-from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, ResultSummary, StopStatus
+from lithify.resources.compaction import (
+    MOST_BLOCKED_OF_A_RUN,
+    DriverStatus,
+    PlanSummary,
+    Reason,
+    ResultSummary,
+    StopStatus,
+)
 from lithify.resources.objects import ConditionStatus, shortened
 from lithify.resources.outcome import Outcome
 from lithify.resources.policy import Approval
@@ -51,6 +59,7 @@ _SNAPSHOT_DIGITS = 20
 
 def record(case: Case, outcome: Outcome) -> Step:
     """Takes over what the driver of the attempt said at its end."""
+    case = _with_blocked(case, outcome)
     if outcome.reason is Reason.COMPACTED:
         return compacted(case, outcome)
     if outcome.reason is Reason.PLANNED and _is_plan_wanted(case):
@@ -134,6 +143,7 @@ def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Ste
 
 def compacted(case: Case, outcome: Outcome) -> Step:
     """Ends the run with what its driver says it did."""
+    case = _with_blocked(case, outcome)
     result = outcome.result or ResultSummary()
     message = result_text(result)
     if outcome.message:
@@ -171,6 +181,18 @@ def recovered(case: Case, found: RunFound, failure: str = "") -> Step:
         base_snapshot_id=_snapshot(str(found.base)),
         committed_snapshot_id=_snapshot(str(found.snapshot)),
     )
+
+
+def _with_blocked(case: Case, outcome: Outcome) -> Case:
+    """The case with the buckets that the driver could not compact in status, however it ended."""
+    if not outcome.blocked_count:
+        return case
+    status = replace(
+        case.status,
+        blocked_buckets=outcome.blocked[:MOST_BLOCKED_OF_A_RUN],
+        blocked_bucket_count=outcome.blocked_count,
+    )
+    return replace(case, run=replace(case.run, status=status))
 
 
 def stop_of(case: Case) -> StopStatus | None:

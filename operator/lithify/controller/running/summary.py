@@ -6,6 +6,8 @@ from lithify.resources.compaction import PlanSummary, ResultSummary
 
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _STEP = 1024
+_WHAT = "what was to be compacted"
+_FILES = "of files that cannot be compacted"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _LONGEST_IN_SECONDS = 600
 
@@ -61,9 +63,14 @@ def result_text(result: ResultSummary) -> str:
     )
     if not result.skipped_buckets:
         return became
-    skipped = _count(result.skipped_buckets, "bucket")
-    left = f" {skipped} left out because others changed what was to be compacted"
-    return became + left + (f": {'; '.join(result.skipped_samples)}." if result.skipped_samples else ".")
+    blocked = min(result.blocked_buckets, result.skipped_buckets)
+    changed = result.skipped_buckets - blocked
+    left = [
+        *([f"{_count(changed, 'bucket')} left out because others changed {_WHAT}"] if changed else []),
+        *([f"{_count(blocked, 'bucket')} left out because {_FILES}"] if blocked else []),
+    ]
+    samples = f": {'; '.join(result.skipped_samples)}." if result.skipped_samples else "."
+    return f"{became} {', '.join(left)}{samples}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -189,12 +189,14 @@ class _Table:
     observation: ObservationSummary | None
     last_success: datetime | None
     last_full: datetime | None
+    blocked_buckets: int
 
     def figures(self) -> Iterator[tuple[str, float]]:
         """What is known, by the fields of `TABLE_SERIES`."""
         seen = self.observation
         if seen is not None:
             yield from ((field, getattr(seen, field)) for field in _OBSERVED)
+            yield "blocked_buckets", self.blocked_buckets
             if seen.snapshots is not None:
                 yield "snapshots", seen.snapshots.count
         for field, moment in (("last_success", self.last_success), ("last_full", self.last_full)):
@@ -216,7 +218,13 @@ class _Tables(Collector):
             return
         ready = condition_of(status.conditions, READY)
         reason = self._bounded(ready.reason if ready else "Unknown")
-        self._known[key] = _Table(reason, status.observation, status.last_success_time, status.last_full_time)
+        self._known[key] = _Table(
+            reason=reason,
+            observation=status.observation,
+            last_success=status.last_success_time,
+            last_full=status.last_full_time,
+            blocked_buckets=status.blocked_bucket_count,
+        )
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         return self._families({})
@@ -240,6 +248,7 @@ class _Tables(Collector):
             yield _family(one, [((), sum(map(figure, seen)))])
         for one, figure in _MAXIMA.items():
             yield _family(one, [((), max(map(figure, seen), default=0))])
+        yield _family(series.BLOCKED_BUCKETS, [((), sum(one.blocked_buckets for one in tables.values()))])
         kept = [one.snapshots for one in seen if one.snapshots is not None]
         yield _family(series.SNAPSHOTS, [((), sum(one.count for one in kept))])
         yield _family(series.EXPIRED_BYTES, [((), sum(one.expired_bytes for one in kept))])

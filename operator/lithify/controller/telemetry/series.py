@@ -70,6 +70,9 @@ DEBT_BYTES = _gauge(
     "lithify_debt_bytes", "compaction debt: bytes that the compactions that are due would read"
 )
 DUE_BUCKETS = _gauge("lithify_due_buckets", "buckets in which a trigger has fired")
+BLOCKED_BUCKETS = _gauge(
+    "lithify_blocked_buckets", "buckets that cannot be compacted while their files stay as they are"
+)
 SNAPSHOTS = _gauge("lithify_snapshots", "snapshots that tables keep")
 EXPIRED_BYTES = _gauge(
     "lithify_expired_bytes", "bytes of files that only older snapshots still need, at least"
@@ -117,7 +120,8 @@ OUTPUT_ROWS = _counter("lithify_compaction_output_rows_total", "rows written")
 UPGRADED_FILES = _counter("lithify_compaction_upgraded_files_total", "files that only changed their level")
 BUCKETS = _counter("lithify_compaction_buckets_total", "buckets that were compacted")
 SKIPPED_BUCKETS = _counter(
-    "lithify_compaction_skipped_buckets_total", "buckets left out because others changed them meanwhile"
+    "lithify_compaction_skipped_buckets_total",
+    "buckets left out because others changed them meanwhile, or because they are blocked",
 )
 TASKS = _counter("lithify_compaction_tasks_total", "Spark tasks")
 TASK_RETRIES = _counter("lithify_compaction_task_retries_total", "tries of tasks beyond the first")
@@ -146,6 +150,11 @@ TABLE_SERIES: dict[str, Series] = {
         ("sorted_runs", "sorted_runs", "sorted runs of the bucket that has most"),
         ("due_bytes", "debt_bytes", "bytes that the compaction that is due would read"),
         ("due_buckets", "due_buckets", "buckets in which a trigger has fired"),
+        (
+            "blocked_buckets",
+            "blocked_buckets",
+            "buckets that cannot be compacted while their files stay as they are",
+        ),
         ("snapshots", "snapshots", "snapshots that the table keeps"),
         ("last_success", "last_success_timestamp_seconds", "when a compaction last succeeded"),
         ("last_full", "last_full_timestamp_seconds", "when a full compaction last succeeded"),
@@ -165,6 +174,7 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         MAX_SORTED_RUNS,
         DEBT_BYTES,
         DUE_BUCKETS,
+        BLOCKED_BUCKETS,
         SNAPSHOTS,
         EXPIRED_BYTES,
     ),

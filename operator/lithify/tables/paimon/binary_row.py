@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from lithify.errors import CorruptTable
 from lithify.rewriting.order import encode_key
 from lithify.tables.model import OrderKey
 from lithify.tables.paimon.types import ColumnType, Raw, order_parts
@@ -61,12 +62,19 @@ def encode_row(values: Sequence[Raw], types: Sequence[ColumnType]) -> bytes:
     return struct.pack(">i", len(types)) + bytes(slots) + bytes(tail)
 
 
-def order_key(data: bytes, types: Sequence[ColumnType]) -> OrderKey:
-    """The order key of a key bound."""
-    values = decode_row(data, types)
-    return encode_key(
-        [part for value, column in zip(values, types, strict=True) for part in order_parts(column, value)]
-    )
+def order_key(data: bytes, types: Sequence[ColumnType], names: Sequence[str] = ()) -> OrderKey:
+    """The order key of a key bound; `names` of the columns are for messages.
+
+    Raises:
+        CorruptTable: it cannot be read, or a key is null.
+        UnsupportedTable: a key is NaN.
+    """
+    try:
+        values = decode_row(data, types)
+    except (struct.error, IndexError) as error:
+        raise CorruptTable("a data file", f"its key bounds cannot be read ({error})") from error
+    columns = zip(values, types, names or [""] * len(types), strict=True)
+    return encode_key([part for value, column, name in columns for part in order_parts(column, value, name)])
 
 
 def _null_bytes(fields: int) -> int:

@@ -31,7 +31,7 @@ def bucket_statistics(files: pl.DataFrame, small_file_size: int) -> pl.DataFrame
         - `highest_bytes`, `highest_created_millis`: the same of that level alone.
     """
     size, level, deletes = pl.col("size"), pl.col("level"), pl.col("delete_rows")
-    created = pl.col("created_millis").fill_null(0)
+    created = pl.col("created_millis")
     is_highest = level == level.max()
     statistics = files.group_by(PLACE, maintain_order=True).agg(
         files=pl.len(),

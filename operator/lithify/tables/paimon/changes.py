@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.entries import ADD, DELETE, Entry, FileMeta
 
@@ -77,15 +78,18 @@ def conflict_of(change: BucketChange, live: Iterable[Entry], key: Callable[[byte
     if any(entry.total_buckets != place.total_buckets for entry in after.values()):
         return f"the partition no longer has {place.total_buckets} buckets"
     incoming = [entry.file for entry in change.entries() if entry.kind == ADD]
-    return _overlap([*(entry.file for entry in after.values()), *incoming], key)
+    try:
+        return _overlap([*(entry.file for entry in after.values()), *incoming], key)
+    except (CorruptTable, UnsupportedTable) as error:
+        return f"a file was added that cannot be compared with others ({error})"
 
 
 def _overlap(files: Sequence[FileMeta], key: Callable[[bytes], OrderKey]) -> str | None:
     levels: dict[int, list[tuple[OrderKey, OrderKey, str]]] = {}
     for file in files:
         if file.level > 0:
-            bounds = (key(file.min_key), key(file.max_key), file.name)
-            levels.setdefault(file.level, []).append(bounds)
+            bounds = file.as_data_file(key)
+            levels.setdefault(file.level, []).append((bounds.min_key, bounds.max_key, file.name))
     for level, bounds_of_level in levels.items():
         for before, behind in pairwise(sorted(bounds_of_level)):
             if behind[0] <= before[1]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.metadata_files import check_version
 
@@ -72,14 +73,25 @@ class FileMeta:
         return replace(self, level=level)
 
     def as_data_file(self, key: Callable[[bytes], OrderKey]) -> DataFile:
-        """What planning needs of it; `key` turns a key bound into an order key."""
+        """What planning needs of it; `key` turns a key bound into an order key.
+
+        Raises:
+            CorruptTable: a key bound is null or cannot be read.
+            UnsupportedTable: a key bound has no order.
+        """
+        try:
+            min_key, max_key = key(self.min_key), key(self.max_key)
+        except CorruptTable as error:
+            raise CorruptTable(self.name, error.problem) from error
+        except UnsupportedTable as error:
+            raise UnsupportedTable(self.name, error.reasons) from error
         return DataFile(
             name=self.name,
             size=self.size,
             rows=self.rows,
             level=self.level,
-            min_key=key(self.min_key),
-            max_key=key(self.max_key),
+            min_key=min_key,
+            max_key=max_key,
             min_sequence=self.min_sequence,
             max_sequence=self.max_sequence,
             created_millis=self.created_millis,

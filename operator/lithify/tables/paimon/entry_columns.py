@@ -1,9 +1,9 @@
 """Manifest files as columns: one row for each entry, decoded by Polars instead of entry by entry in Python.
 
 Called by `manifests`. The container is unpacked by `metadata_files`, with bounds on everything that a damaged
-or hostile file could inflate, and handed to Polars as one uncompressed block: Polars does not know the codec
-that Paimon uses (zstd), and it trusts the numbers that it finds. Fields are taken by name, so manifests of
-every version look alike: a field that a version does not have is null.
+or hostile file could inflate, and handed to Polars uncompressed, a few blocks at a time: Polars does not know
+the codec that Paimon uses (zstd), and it trusts the numbers that it finds. Fields are taken by name, so
+manifests of every version look alike: a field that a version does not have is null.
 
 A frame with statistics holds all that entries have. Without statistics it is narrow, so that the files of a
 whole table fit into memory, however many columns the table has.
@@ -19,10 +19,14 @@ import numpy as np
 import polars as pl
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.entries import ADD, ENTRY_VERSION, UNREAD, Entry, FileMeta, Stats, check_kind
 from lithify.tables.paimon.entry_selection import EntrySelection
 from lithify.tables.paimon.metadata_files import ROW, check_version, unpack
+
+_AT_A_TIME = 2 << 20
+"""Bytes of uncompressed entries that are decoded at a time: in memory they take many times as much."""
 
 Columns = Mapping[str, tuple[str, pl.DataType]]
 """Name and type of a column, and the field of the manifest that it holds."""
@@ -96,8 +100,9 @@ def decode_entries(content: bytes, *, statistics: bool = False) -> pl.DataFrame:
     """
     unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
     try:
-        decoded = pl.read_avro(BytesIO(unpacked.as_one_block()))
-        return _flat(_without_end(_rows(decoded)), statistics=statistics)
+        decoded = (pl.read_avro(BytesIO(part)) for part in unpacked.containers(_AT_A_TIME))
+        parts = [_flat(_without_end(_rows(part)), statistics=statistics) for part in decoded]
+        return pl.concat(parts, rechunk=True)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, OSError) as error:
         raise ValueError(str(error)) from error
 
@@ -121,10 +126,34 @@ def data_files(frame: pl.DataFrame, keys: Callable[[pl.Series], Sequence[OrderKe
         keys: turns key bounds into order keys.
 
     Raises:
-        CorruptTable, UnsupportedTable: what `keys` raises for a bound that is null or has no order.
+        CorruptTable: a key bound is null or cannot be read; the path is the file's name.
+        UnsupportedTable: a key bound has no order; the table is the file's name.
     """
-    columns = (keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__)
+    try:
+        columns = [
+            keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__
+        ]
+    except (CorruptTable, UnsupportedTable) as error:
+        raise _with_file(error, frame, keys) from error
     return tuple(map(DataFile, *columns))
+
+
+def _with_file(
+    error: CorruptTable | UnsupportedTable,
+    frame: pl.DataFrame,
+    keys: Callable[[pl.Series], Sequence[OrderKey]],
+) -> CorruptTable | UnsupportedTable:
+    """The error of the first file whose bounds have no order keys, with the name of the file."""
+    for row in range(len(frame)):
+        file = frame.slice(row, 1)
+        try:
+            for name in _BOUNDS:
+                keys(file[name])
+        except CorruptTable as found:
+            return CorruptTable(file["name"][0], found.problem)
+        except UnsupportedTable as found:
+            return UnsupportedTable(file["name"][0], found.reasons)
+    return error
 
 
 _BOUNDS = ("min_key", "max_key")

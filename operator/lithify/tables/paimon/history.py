@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import polars as pl
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import MissingFile
-from lithify.tables.paimon.entries import ADD, Entry
-from lithify.tables.paimon.kept import History
+from lithify.tables.paimon.entries import ADD
+from lithify.tables.paimon.kept_table import History
 from lithify.tables.paimon.table import PaimonTable
 
 _MOST_DELTAS = 64
@@ -47,10 +48,15 @@ def update_history(
     return read_history(table, newest, removed, newest.id)
 
 
-def removed_bytes(delta: Sequence[Entry]) -> int:
-    """Bytes of the files that a snapshot removed; those that it lifted to another level are still in use."""
-    added = {entry.file.name for entry in delta if entry.kind == ADD}
-    return sum(entry.file.size for entry in delta if entry.kind != ADD and entry.file.name not in added)
+def removed_bytes(delta: pl.DataFrame) -> int:
+    """Bytes of the files that a snapshot removed; those that it lifted to another level are still in use.
+
+    Args:
+        delta: its entries.
+    """
+    is_added = pl.col("kind") == ADD
+    removed = delta.filter(~is_added).join(delta.filter(is_added), on="name", how="anti")
+    return int(removed["size"].sum())
 
 
 def _history(oldest: int, millis: int, removed: Mapping[int, int]) -> History:
@@ -79,7 +85,7 @@ def _read_removed(table: PaimonTable, numbers: Sequence[int]) -> dict[int, int]:
         if snapshot is None or snapshot.commit_kind not in _REMOVING:
             return 0
         try:
-            return removed_bytes(table.manifests.delta(snapshot))
+            return removed_bytes(table.manifests.delta_columns(snapshot))
         except MissingFile:  # expired meanwhile
             return 0
 

@@ -1,129 +1,127 @@
-"""The live files of a table: all of them read at once, or those of an earlier look brought up to date.
+"""What is live in a table and what is due in it: all of it looked at, or an earlier look brought up to date.
 
-Called by `observation`. A full look reads every manifest of a snapshot; an update reads only what the
-snapshots since have added and removed. Both come to the same. An update that does not fit what was kept (a
-rollback, an expired snapshot, a missing delta) is given up for a full look. Reads metadata only and writes
-nothing.
+Called by `observation`. A full look reads every manifest of a snapshot, a few at a time and some buckets at a
+time; an update reads only what the snapshots since have added and removed, and judges the buckets that they
+touched. Both come to the same. An update that does not fit what was kept (a rollback, an expired snapshot, a
+missing delta) is given up for a full look. Reads metadata only and writes nothing but what is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 
+import polars as pl
 from pypaimon.snapshot.snapshot import Snapshot
 
+from lithify.clock import epoch_millis
 from lithify.errors import MissingFile
-from lithify.tables.model import DataFile, OrderKey
-from lithify.tables.paimon.entries import ADD, Entry
+from lithify.tables.paimon.bucket_statistics import PLACE
+from lithify.tables.paimon.entries import ADD
+from lithify.tables.paimon.entry_columns import live_of
 from lithify.tables.paimon.history import read_history, removed_bytes, update_history
-from lithify.tables.paimon.kept import Buckets, FileKey, KeptTable, Place, SnapshotMark
+from lithify.tables.paimon.judging import Judge
+from lithify.tables.paimon.kept_table import FILES, Damaged, KeptTable, SnapshotMark, TableState
+from lithify.tables.paimon.spilling import Spill
 from lithify.tables.paimon.table import PaimonTable
 
-_READERS = 8
 _MOST_DELTAS = 256
 """With more new snapshots than these a full look is cheaper."""
+_PORTION = 1 << 16
+"""About how many files are in memory at a time; at some 500 bytes each, 32 MiB."""
+_FILE = (*PLACE, "name", "level")
+"""What tells files apart: an upgraded file is another one at its new level."""
 
 
 class Misfit(Exception):
     """What was kept is not what the new snapshots build on."""
 
 
-class Gathering:
-    """Live files while entries are applied to them.
-
-    Args:
-        key: turns a key bound into an order key.
-        buckets: what is live before; copied.
-    """
-
-    def __init__(self, key: Callable[[bytes], OrderKey], buckets: Buckets | None = None) -> None:
-        self._key = key
-        self._buckets: dict[Place, dict[FileKey, DataFile]] = {
-            place: dict(files) for place, files in (buckets or {}).items()
-        }
-
-    def everything(self, entries: Iterable[Entry]) -> Buckets:
-        """The files that the manifests of one snapshot add and do not remove, in whatever order."""
-        gone: list[tuple[Place, FileKey]] = []
-        for entry in entries:
-            if entry.kind == ADD:
-                self._add(entry)
-            else:
-                gone.append((_place(entry), _file_key(entry)))
-        for place, file in gone:
-            self._buckets.get(place, {}).pop(file, None)
-        return self.buckets
-
-    def apply(self, delta: Sequence[Entry]) -> None:
-        """Adds and removes what one snapshot does.
-
-        Raises:
-            Misfit: a file is added that is there, or removed that is not.
-        """
-        for entry in delta:
-            if entry.kind == ADD and not self._add(entry):
-                raise Misfit
-        for entry in delta:
-            files = self._buckets.get(_place(entry), {})
-            if entry.kind != ADD and files.pop(_file_key(entry), None) is None:
-                raise Misfit
-
-    @property
-    def buckets(self) -> Buckets:
-        """The files that are live now."""
-        return {place: files for place, files in self._buckets.items() if files}
-
-    def _add(self, entry: Entry) -> bool:
-        """Adds a file; whether it was not there before."""
-        files = self._buckets.setdefault(_place(entry), {})
-        is_new = _file_key(entry) not in files
-        files[_file_key(entry)] = entry.file.as_data_file(self._key)
-        return is_new
-
-
-def read(table: PaimonTable, uuid: str, earlier: KeptTable | None) -> KeptTable:
-    """The live files in the newest snapshot, read as if for the first time.
+def read(table: PaimonTable, uuid: str, earlier: TableState | None, target: KeptTable, judge: Judge) -> None:
+    """Fills and saves what is to be kept of a table, as if nobody had looked at it before.
 
     Args:
         table: the table, just opened.
         uuid: what tells it from others of its name.
         earlier: what was kept of a table; only what its snapshots removed is taken from it.
+        target: what to fill.
+        judge: of the table, by the time of the look.
 
     Raises:
         CorruptTable: a snapshot or manifest is missing or unreadable.
         StorageError: the file system refuses, or the catalog does not answer.
+        UnsupportedTable: nobody knows how Java spells a partition.
+        Damaged: what is to be kept cannot be written.
     """
     is_of_table = earlier is not None and (earlier.root, earlier.uuid) == (table.home, uuid)
     known = earlier if is_of_table else None
+    empty = TableState(table.home, uuid, table.schema.id, None)
 
-    def look(snapshot: Snapshot) -> KeptTable:
+    def look(snapshot: Snapshot) -> tuple[TableState, pl.DataFrame]:
         removed, read_to = _known_removals(table, known, snapshot)
-        return KeptTable(
-            root=table.home,
-            uuid=uuid,
-            schema_id=table.schema.id,
+        figures = _judged_parts(table, snapshot, target, judge)
+        state = replace(
+            empty,
             newest=mark_of(snapshot),
             index_types=table.manifests.index_types(snapshot),
-            buckets=Gathering(table.order_key).everything(_all_entries(table, snapshot)),
             history=read_history(table, snapshot, removed, read_to),
         )
+        return state, figures
 
-    return table.on_newest(look) or KeptTable(table.home, uuid, table.schema.id, None)
+    state, figures = table.on_newest(look) or (empty, judge.figures(pl.DataFrame(schema=FILES)))
+    target.save(_judged(state, judge), figures)
 
 
-def update(table: PaimonTable, uuid: str, kept: KeptTable) -> KeptTable | None:
-    """What was kept, with what the snapshots since have added and removed.
+def update(table: PaimonTable, uuid: str, kept: KeptTable, judge: Judge) -> bool:
+    """Brings what is kept up to date with what the snapshots since have added and removed.
 
-    None if that does not fit together: another table or schema, a rollback, an expired or missing delta.
+    False if that does not fit together, and nothing is changed: another table or schema, a rollback, an
+    expired or missing delta, or what was kept is damaged.
 
     Raises:
         CorruptTable: a snapshot or manifest is unreadable.
         StorageError: the file system refuses, or the catalog does not answer.
+        UnsupportedTable: nobody knows how Java spells a partition.
     """
-    if (kept.root, kept.uuid, kept.schema_id) != (table.home, uuid, table.schema.id):
-        return None
-    return table.on_newest(lambda snapshot: _updated(table, kept, snapshot))
+    if (kept.state.root, kept.state.uuid, kept.state.schema_id) != (table.home, uuid, table.schema.id):
+        return False
+    return table.on_newest(lambda snapshot: _updated(table, kept, snapshot, judge)) or False
+
+
+def judge_again(kept: KeptTable, judge: Judge) -> None:
+    """Judges the buckets of which time, or other options, may say something else than what is kept.
+
+    Raises:
+        Damaged: what is kept cannot be read or written.
+    """
+    figures = _up_to_date(kept, kept.figures, judge)
+    if figures is not kept.figures:
+        kept.save(_judged(kept.state, judge), figures)
+
+
+def applied(files: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """The files of some buckets after what some snapshots did to them.
+
+    Args:
+        files: before.
+        changes: their entries in the order of snapshots, in each what it adds before what it removes.
+
+    Raises:
+        Misfit: a file is added that is there, or removed that is not.
+    """
+    kind = pl.col("kind")
+    changed = changes.group_by(_FILE, maintain_order=True).agg(
+        first=kind.first(), last=kind.last(), is_repeated=(kind == kind.shift()).any()
+    )
+    is_new = pl.col("first") == ADD
+    there = changed.join(files, on=_FILE, how="semi")
+    was_there, is_removed = there.select(is_new.any()).item(), changed.select((~is_new).sum()).item()
+    if was_there or len(there) != is_removed or changed["is_repeated"].any():
+        raise Misfit
+    added = changes.filter(kind == ADD).unique(_FILE, keep="last", maintain_order=True)
+    stays = added.join(changed.filter(pl.col("last") == ADD), on=_FILE, how="semi")
+    return pl.concat([files.join(changed, on=_FILE, how="anti"), stays.select(FILES.names())])
 
 
 def mark_of(snapshot: Snapshot) -> SnapshotMark:
@@ -137,17 +135,33 @@ def is_still_there(table: PaimonTable, mark: SnapshotMark) -> bool:
     return found is not None and mark_of(found) == mark
 
 
-def _all_entries(table: PaimonTable, snapshot: Snapshot) -> Iterator[Entry]:
-    """The entries of all manifests, a few manifests at a time: together they may not fit into memory."""
-    names = [manifest.file_name for manifest in table.manifests.list_files(snapshot)]
-    with ThreadPoolExecutor(_READERS) as readers:
-        for start in range(0, len(names), _READERS):
-            for entries in readers.map(table.manifests.entries_of, names[start : start + _READERS]):
-                yield from entries
+def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable, judge: Judge) -> pl.DataFrame:
+    """Puts all live files into what is to be kept; returns the figures of their buckets."""
+    target.clear()
+    figures = [judge.figures(pl.DataFrame(schema=FILES))]
+    for live in _live_parts(table, snapshot, target):
+        files = live.select(FILES.names())
+        target.put(files)
+        figures.append(judge.figures(files))
+    return pl.concat(figures)
+
+
+def _live_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable) -> Iterator[pl.DataFrame]:
+    """The live files of a snapshot, those of some whole buckets at a time."""
+    metas = table.manifests.list_files(snapshot)
+    entries = sum(meta.num_added_files + meta.num_deleted_files for meta in metas)
+    parts = max(1, -(-entries // _PORTION))
+    with closing(Spill(target.path and target.path.parent, parts)) as spill:
+        for frame in table.manifests.frames(metas):
+            spill.add(frame)
+        for number in range(parts):
+            frames = spill.part(number)
+            if frames:
+                yield live_of(frames)
 
 
 def _known_removals(
-    table: PaimonTable, earlier: KeptTable | None, snapshot: Snapshot
+    table: PaimonTable, earlier: TableState | None, snapshot: Snapshot
 ) -> tuple[Mapping[int, int], int]:
     """What snapshots removed as far as an earlier look read it, and the last one that it read.
 
@@ -161,37 +175,83 @@ def _known_removals(
     return (earlier.history.removed, earlier.newest.id) if continues else ({}, 0)
 
 
-def _updated(table: PaimonTable, kept: KeptTable, snapshot: Snapshot) -> KeptTable | None:
-    """What was kept with the deltas of the snapshots since; None if that cannot be."""
-    if kept.history is None or snapshot.schema_id > kept.schema_id:
-        return None
-    files = Gathering(table.order_key, kept.buckets)
-    removed = dict(kept.history.removed)
+def _updated(table: PaimonTable, kept: KeptTable, snapshot: Snapshot, judge: Judge) -> bool:
+    """Applies the deltas of the snapshots since; whether they fit."""
+    state = kept.state
+    if state.history is None or snapshot.schema_id > state.schema_id:
+        return False
     try:
-        for step in _steps(table, kept, snapshot):
-            delta = table.manifests.delta(step)
-            files.apply(delta)
-            removed[step.id] = removed_bytes(delta)
-    except (Misfit, MissingFile):
-        return None
-    return KeptTable(
-        root=kept.root,
-        uuid=kept.uuid,
-        schema_id=kept.schema_id,
-        newest=mark_of(snapshot),
-        index_types=table.manifests.index_types(snapshot),
-        buckets=files.buckets,
-        history=update_history(table, snapshot, removed, kept.history),
-    )
+        deltas = {step.id: table.manifests.delta_columns(step) for step in _steps(table, state, snapshot)}
+        removed = {number: removed_bytes(delta) for number, delta in deltas.items()}
+        after = replace(
+            state,
+            newest=mark_of(snapshot),
+            index_types=table.manifests.index_types(snapshot),
+            history=update_history(table, snapshot, {**state.history.removed, **removed}, state.history),
+        )
+        figures = _up_to_date(kept, _applied_to(kept, list(deltas.values()), judge), judge)
+        kept.save(_judged(after, judge), figures)
+    except (Misfit, MissingFile, Damaged):
+        return False
+    return True
 
 
-def _steps(table: PaimonTable, kept: KeptTable, snapshot: Snapshot) -> Sequence[Snapshot]:
+def _applied_to(kept: KeptTable, deltas: Sequence[pl.DataFrame], judge: Judge) -> pl.DataFrame:
+    """Puts what deltas leave of the buckets that they touch; returns the figures of all buckets.
+
+    Raises:
+        Misfit: they do not fit what is kept.
+        Damaged: what is kept cannot be read or written.
+    """
+    figures = kept.figures
+    if not deltas:
+        return figures
+    columns = ["kind", *FILES.names()]
+    changes = pl.concat(delta.select(columns).sort("kind", maintain_order=True) for delta in deltas)
+    touched = changes.select(PLACE).unique().join(figures.select(*PLACE, "files"), on=PLACE, how="left")
+    fresh = [figures.join(touched, on=PLACE, how="anti")]
+    for places in _portions(touched):
+        of_places = changes.join(places, on=PLACE, how="semi", maintain_order="left")
+        files = applied(kept.files_in(places), of_places)
+        kept.put(files, emptied=places.join(files, on=PLACE, how="anti"))
+        fresh.append(judge.figures(files))
+    return pl.concat(fresh)
+
+
+def _up_to_date(kept: KeptTable, figures: pl.DataFrame, judge: Judge) -> pl.DataFrame:
+    """Figures that hold now and for this table's options; the same ones if they all do.
+
+    Raises:
+        Damaged: what is kept cannot be read.
+    """
+    now, state = epoch_millis(judge.now), kept.state
+    if state.terms == judge.terms and now >= state.judged_millis:
+        stale = figures.filter(pl.col("valid_until") <= now)
+    else:
+        stale = figures
+    if stale.is_empty():
+        return figures
+    fresh = [judge.figures(kept.files_in(places)) for places in _portions(stale)]
+    return pl.concat([figures.join(stale, on=PLACE, how="anti"), *fresh])
+
+
+def _portions(places: pl.DataFrame) -> list[pl.DataFrame]:
+    """Buckets divided so that the files of each portion fit into memory."""
+    files = pl.col("files").fill_null(0).cum_sum()
+    return places.select(*PLACE, portion=files // _PORTION).partition_by("portion", include_key=False)
+
+
+def _judged(state: TableState, judge: Judge) -> TableState:
+    return replace(state, terms=judge.terms, judged_millis=epoch_millis(judge.now))
+
+
+def _steps(table: PaimonTable, state: TableState, snapshot: Snapshot) -> Sequence[Snapshot]:
     """The snapshots after the one that was seen, up to the newest.
 
     Raises:
         Misfit: they do not follow it, or some are gone.
     """
-    base = kept.newest
+    base = state.newest
     is_near = base is not None and 0 <= snapshot.id - base.id <= _MOST_DELTAS
     if base is None or not is_near:
         raise Misfit
@@ -203,11 +263,3 @@ def _steps(table: PaimonTable, kept: KeptTable, snapshot: Snapshot) -> Sequence[
     if any(step is None for step in steps):
         raise Misfit
     return steps
-
-
-def _place(entry: Entry) -> Place:
-    return entry.partition, entry.bucket
-
-
-def _file_key(entry: Entry) -> FileKey:
-    return entry.file.name, entry.file.level

@@ -187,6 +187,10 @@ class Manifests:
                     part, readers.map(lambda meta: self.content(meta.file_name), part), strict=True
                 )
 
+    def frames(self, listed: Sequence[ManifestFileMeta]) -> Iterator[pl.DataFrame]:
+        """The entries of some manifests as columns, one frame a manifest: together they may be too large."""
+        return self._frames(listed, EVERYTHING, statistics=False)
+
     def _frames(
         self, listed: Sequence[ManifestFileMeta], selection: EntrySelection, *, statistics: bool
     ) -> Iterator[pl.DataFrame]:

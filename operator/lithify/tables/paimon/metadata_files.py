@@ -43,7 +43,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = frozenset({"int", "long"})
 _PRIMITIVES = _NUMBERS | {"boolean", "float", "double", "bytes", "string"}
 ROW = "row"
-"""The field of a row that is a union, in what `Unpacked.as_one_block` makes."""
+"""The field of a row that is a union, in what `Unpacked.containers` makes."""
 
 Record = dict[str, Any]
 
@@ -79,19 +79,31 @@ class Unpacked:
                 raise ValueError(f"a block says that it has {found.rows} rows, in {len(data)} bytes")
             yield found.rows, data
 
-    def as_one_block(self) -> bytes:
-        """The same rows in a container without compression and with a single block, before an empty row.
+    def containers(self, size: int) -> Iterator[bytes]:
+        """The same rows in containers without compression, of a single block before an empty row each.
 
         Each row is a record; where rows may be null, it has one field, `row`, which is a union. The empty row
         has nothing but zeros, or is null: it is found where it should be only if all blocks hold exactly as
         many rows as they say.
+
+        Args:
+            size: bytes that a container comes to at most, unless a single block comes to more.
+
+        Returns:
+            The containers, one at least.
         """
         is_union = isinstance(self.schema, list)
         schema = _record(ROW, {ROW: self.schema}) if is_union else self.schema
         head, marker = new_header(schema, "null")
-        found = [*self.blocks(), (1, bytes(_least_bytes(self.schema)))]
-        rows = sum(count for count, _ in found)
-        return head + block(rows, b"".join(data for _, data in found), marker)
+        end = bytes(_least_bytes(self.schema))
+        rows, parts = 0, bytearray()
+        for count, data in self.blocks():
+            if parts and len(parts) + len(data) > size:
+                yield head + block(rows + 1, bytes(parts + end), marker)
+                rows, parts = 0, bytearray()
+            rows += count
+            parts += data
+        yield head + block(rows + 1, bytes(parts + end), marker)
 
     def records(self) -> Iterator[Record]:
         """The rows, one after the other.

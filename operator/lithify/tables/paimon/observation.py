@@ -8,6 +8,7 @@ which snapshot is the newest? Writes nothing but what is kept of each table in a
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
@@ -16,8 +17,10 @@ from lithify.tables.observation import Observation, RunFound
 from lithify.tables.paimon import connecting, found_runs
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.figures import Filter
-from lithify.tables.paimon.kept import KeptTable, KeptTables, SnapshotMark
-from lithify.tables.paimon.live import is_still_there, mark_of, read, update
+from lithify.tables.paimon.judging import Judge
+from lithify.tables.paimon.kept import KeptTables, in_memory
+from lithify.tables.paimon.kept_table import Damaged, KeptTable, SnapshotMark, TableState
+from lithify.tables.paimon.live import is_still_there, judge_again, mark_of, read, update
 from lithify.tables.paimon.options import retention
 from lithify.tables.paimon.summary import summarise
 from lithify.tables.paimon.table import PaimonTable
@@ -38,7 +41,7 @@ class Look:
         known_snapshot: its newest snapshot then, None if it had none.
         is_full: look as if for the first time.
         reconsider: tell what there is also if nothing has changed.
-        wanted: which partitions count as due.
+        wanted: which partitions and buckets count as due.
     """
 
     address: TableAddress
@@ -83,21 +86,29 @@ class TableWatch:
             InvalidOption: the filter names a column that is none of the partition's.
             LithifyError: see `open_table`, `live.read` and `live.update`.
         """
+        try:
+            return self._observe(look)
+        except Damaged:
+            return self._observe(replace(look, is_full=True))
+
+    def _observe(self, look: Look) -> Observation | None:
         opened = self._opened.pop(look.key, None)
         if look.is_full or (opened is not None and opened.address != look.address):
             opened = None
         stays = opened or _open(look.address)
+        now = self._clock.now().astimezone(look.zone)
         found: KeptTable | None = None
         if self._is_unchanged(look, stays):
-            found = self._as_kept(look, stays) if look.reconsider else None
             if not look.reconsider:
                 self._keep_open(look.key, stays)
                 return None
+            found = self._as_kept(look, stays, now)
         if found is None:
-            stays, found = self._newest(look, stays, is_fresh=opened is None)
-            self._kept.save(look.key, found)
-        self._keep_open(look.key, replace(stays, newest=found.newest))
-        return summarise(stays.table, found, look.wanted, self._clock.now().astimezone(look.zone))
+            stays, found = self._newest(look, stays, now, is_fresh=opened is None)
+        with closing(found):
+            self._kept.keep(look.key, found)
+            self._keep_open(look.key, replace(stays, newest=found.state.newest))
+            return summarise(stays.table, found, look.wanted, now)
 
     def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
         """What a run has committed; see `found_runs.find_run`."""
@@ -141,26 +152,68 @@ class TableWatch:
             return True
         return (self._clock.now().timestamp() - last) * 1000 > keeps.millis / 2
 
-    def _as_kept(self, look: Look, opened: _Opened) -> KeptTable | None:
-        """What is kept of the snapshot that is known."""
+    def _as_kept(self, look: Look, opened: _Opened, now: datetime) -> KeptTable | None:
+        """What is kept of the snapshot that is known, judged by the time and options of this look."""
         kept = self._kept.load(look.key)
-        if kept is None or (kept.uuid, kept.schema_id) != (opened.uuid, opened.table.schema.id):
+        if kept is None:
             return None
-        number = kept.newest.id if kept.newest else None
-        return kept if number == look.known_snapshot else None
+        with ExitStack() as unless_used:
+            unless_used.callback(kept.close)
+            state = kept.state
+            number = state.newest.id if state.newest else None
+            is_known = (state.uuid, state.schema_id, number) == (
+                opened.uuid,
+                opened.table.schema.id,
+                look.known_snapshot,
+            )
+            if not is_known:
+                return None
+            with suppress(Damaged):
+                judge_again(kept, _judge(opened.table, now))
+                unless_used.pop_all()
+                return kept
+        return None
 
-    def _newest(self, look: Look, opened: _Opened, *, is_fresh: bool) -> tuple[_Opened, KeptTable]:
+    def _newest(
+        self, look: Look, opened: _Opened, now: datetime, *, is_fresh: bool
+    ) -> tuple[_Opened, KeptTable]:
         """What there is now; opens the table anew where what is open may be out of date."""
         if not is_fresh and opened.table.has_newer_schema():
             opened, is_fresh = _open(look.address), True
         kept = self._kept.load(look.key)
-        if kept is not None and not look.is_full:
-            found = update(opened.table, opened.uuid, kept)
-            if found is not None:
-                return opened, found
+        if kept is None:
+            return self._everything(look, opened, now, None, is_fresh=is_fresh)
+        with ExitStack() as unless_used:
+            unless_used.callback(kept.close)
+            if not look.is_full and update(opened.table, opened.uuid, kept, _judge(opened.table, now)):
+                unless_used.pop_all()
+                return opened, kept
+            return self._everything(look, opened, now, kept.state, is_fresh=is_fresh)
+
+    def _everything(
+        self, look: Look, opened: _Opened, now: datetime, earlier: TableState | None, *, is_fresh: bool
+    ) -> tuple[_Opened, KeptTable]:
+        """What a full look finds."""
         if not is_fresh:
             opened = _open(look.address)
-        return opened, read(opened.table, opened.uuid, kept)
+        judge = _judge(opened.table, now)
+        with suppress(Damaged):
+            return opened, self._filled(self._kept.begin(look.key), opened, earlier, judge)
+        return opened, self._filled(in_memory(), opened, earlier, judge)
+
+    def _filled(
+        self, target: KeptTable, opened: _Opened, earlier: TableState | None, judge: Judge
+    ) -> KeptTable:
+        with ExitStack() as unless_filled:
+            unless_filled.callback(self._kept.abandon, target)
+            read(opened.table, opened.uuid, earlier, target, judge)
+            unless_filled.pop_all()
+        return target
+
+
+def _judge(table: PaimonTable, now: datetime) -> Judge:
+    key = [table.schema.column(name) for name in table.schema.primary_key]
+    return Judge(table.options.policy, now, table.order_keys, table.bucket_id, key)
 
 
 def _open(address: TableAddress) -> _Opened:

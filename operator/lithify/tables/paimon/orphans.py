@@ -127,8 +127,15 @@ def _clean_up(table: PaimonTable, path: str, clock: Clock, taken_back: Container
 
 
 def _is_settled(table: PaimonTable, condemned: Attempt, now: datetime) -> bool:
-    """Whether no snapshot of it can be under way any more, and nobody be about to build on one."""
-    return condemned.condemned_for(now) > LINGERING or fate_of(table, condemned) is Fate.COMMITTED
+    """Whether no snapshot of it can be under way any more, and nobody be about to build on one.
+
+    Servers refuse what is late, and nobody puts a snapshot over another one there.
+    """
+    return (
+        table.snapshots.has_server
+        or condemned.condemned_for(now) > LINGERING
+        or fate_of(table, condemned) is Fate.COMMITTED
+    )
 
 
 def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:

@@ -67,7 +67,7 @@ def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
 
 def _check_newest(table: PaimonTable) -> None:
     """Makes sure that nothing of the newest snapshot is gone; that table needs a doctor, not a cleaner."""
-    table.live_now(())
+    table.on_newest(table.manifests.live_columns)
 
 
 def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:

@@ -31,10 +31,8 @@ def resting_reasons(
         rests, reason = _is_all_at_top(policy), ALL_AT_TOP
     else:
         rests, reason = _triggers_nothing(policy, now), NO_TRIGGER
-    timed = statistics.with_columns(interval_millis=interval_fires(statistics, policy, now))
-    return timed.select(reason=pl.when(rests).then(pl.lit(reason)).otherwise(pl.lit(None, pl.String)))[
-        "reason"
-    ]
+    timed = statistics.with_columns(interval_fires(statistics, policy, now))
+    return timed.with_columns(reason=pl.when(rests).then(pl.lit(reason, pl.String)))["reason"]
 
 
 def interval_fires(statistics: pl.DataFrame, policy: CompactionPolicy, now: datetime) -> pl.Series:
@@ -45,15 +43,13 @@ def interval_fires(statistics: pl.DataFrame, policy: CompactionPolicy, now: date
     """
     interval = policy.early_full.interval_millis
     if interval is None:
-        return pl.Series("interval_millis", [None] * len(statistics), pl.Int64)
+        return pl.Series("fires", [None] * len(statistics), pl.Int64)
     walls = statistics["highest_created_millis"].unique()
     # A call for each time rather than an expression: Polars and Python may know different time zones.
     moments = pl.Series([epoch_of_wall(wall, now.tzinfo) for wall in walls], dtype=pl.Int64)
     last = pl.col("highest_created_millis").replace_strict(walls, moments, return_dtype=pl.Int64)
     fires = pl.when(_has_top(policy)).then(last + interval + 1).otherwise(0)
-    return statistics.select(interval_millis=pl.when(pl.col("sorted_runs") > 1).then(fires))[
-        "interval_millis"
-    ]
+    return statistics.with_columns(fires=pl.when(pl.col("sorted_runs") > 1).then(fires))["fires"]
 
 
 def _is_all_at_top(policy: CompactionPolicy) -> pl.Expr:
@@ -75,7 +71,7 @@ def _triggers_nothing(policy: CompactionPolicy, now: datetime) -> pl.Expr:
 
 
 def _early_full(early: EarlyFull, policy: CompactionPolicy, now: datetime) -> pl.Expr:
-    fires = pl.col("interval_millis").is_not_null() & (pl.col("interval_millis") <= epoch_millis(now))
+    fires = pl.col("fires").is_not_null() & (pl.col("fires") <= epoch_millis(now))
     if early.total_size is not None:
         fires |= pl.col("bytes") < early.total_size
     if early.incremental_size is not None:

@@ -70,7 +70,8 @@ def _schema(found: TableSchema, overrides: Mapping[str, str]) -> Schema:
 
 def _check(schema: Schema, found: TableSchema) -> None:
     names, ids = _distinct(schema, "name", str), _distinct(schema, "id", int)
-    _must(type(found.id) is int and len(names) == len(ids) > 0, "it has no columns")
+    _must(type(schema.id) is int, "its id makes no sense")
+    _must(len(names) == len(ids) > 0, "it has no columns")
     for keys in (found.primary_keys, found.partition_keys):
         _must(isinstance(keys, list) and set(keys) <= names, f"its keys {keys} are not among its columns")
     _must(all(isinstance(each, str) for each in schema.options.values()), "its options are no texts")

@@ -1,23 +1,24 @@
 """What is told of a table: the figures of its files, its snapshots, and what stands in the way of a run.
 
-Called by `observation`. Asks for nothing and writes nothing.
+Called by `observation`. Asks the table for nothing and writes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import polars as pl
+
 from lithify.errors import InvalidOption
-from lithify.tables.model import Bucket
+from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import KeptSnapshots, Observation
-from lithify.tables.paimon.figures import Filter, bucket_figures, delete_percent, work_in
-from lithify.tables.paimon.kept import KeptTable
+from lithify.tables.paimon.bucket_statistics import PLACE
+from lithify.tables.paimon.figures import Filter, blocked_buckets, delete_percent, work_in
+from lithify.tables.paimon.kept_table import KeptTable, TableState
 from lithify.tables.paimon.options import is_write_only
 from lithify.tables.paimon.table import PaimonTable
-
-_UNCOUNTED = 0
-"""Stands for the number of buckets of a partition, which planning does not heed."""
 
 
 def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetime) -> Observation:
@@ -25,46 +26,56 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
 
     Raises:
         InvalidOption: the filter names a column that is none of the partition's.
-        CorruptTable: files of one level overlap.
+        Damaged: what is kept cannot be read.
     """
     _check_filter(table, wanted)
-    policy = table.options.policy
-    ids = sorted((table.bucket_id(*place) for place in found.buckets), key=str)
-    figures = [
-        bucket_figures(
-            Bucket(each, tuple(found.buckets[each.partition, each.bucket].values()), _UNCOUNTED), policy, now
-        )
-        for each in ids
-    ]
-    specs: Mapping[str, Mapping[str, str]] = {str(each).rpartition("/")[0]: table.spec(each) for each in ids}
-    work = work_in(figures, specs, wanted, now)
-    most = max(figures, key=lambda bucket: bucket.sorted_runs, default=None)
-    index_problem = table.index_problem(found.index_types)
+    policy, state = table.options.policy, found.state
+    figures = found.figures.sort("path")
+    held = _still_held(found, wanted.held)
+    work = work_in(figures, table.places.spec, replace(wanted, held=held), policy, now)
+    most = figures.sort("sorted_runs", descending=True, maintain_order=True).head(1)
+    index_problem = table.index_problem(state.index_types)
     write_only = is_write_only(table.stored_options)
     return Observation(
-        table_uuid=found.uuid,
-        snapshot=found.newest.id if found.newest else None,
-        snapshot_time=_time(found.newest.millis) if found.newest else None,
-        schema_id=found.schema_id,
+        table_uuid=state.uuid,
+        snapshot=state.newest.id if state.newest else None,
+        snapshot_time=_time(state.newest.millis) if state.newest else None,
+        schema_id=state.schema_id,
         refusals=(*table.refusals, *([index_problem] if index_problem else [])),
         write_only=write_only,
-        partitions=len(specs),
+        partitions=figures["partition_path"].n_unique(),
         buckets=len(figures),
-        files=sum(bucket.files for bucket in figures),
-        bytes=sum(bucket.bytes for bucket in figures),
-        small_files=sum(bucket.small_files for bucket in figures),
-        level0_files=sum(bucket.level0_files for bucket in figures),
-        sorted_runs=most.sorted_runs if most else 0,
-        sorted_runs_bucket=most.path if most else None,
+        files=_sum(figures, "files"),
+        bytes=_sum(figures, "bytes"),
+        small_files=_sum(figures, "small_files"),
+        level0_files=_sum(figures, "level0_files"),
+        sorted_runs=_sum(most, "sorted_runs"),
+        sorted_runs_bucket=most.item(0, "path") if len(most) else None,
         delete_percent=delete_percent(figures),
         findings=work.findings,
         full_bytes=work.full_bytes,
-        snapshots=_kept_snapshots(found, writers_expire=not write_only),
+        snapshots=_kept_snapshots(state, writers_expire=not write_only),
         partitions_due=work.partitions_due,
         full_partitions=work.full_partitions,
         run_trigger=policy.run_trigger,
         next_trigger=work.next_trigger,
+        blocked=blocked_buckets(figures, held),
     )
+
+
+def _still_held(found: KeptTable, held: Mapping[str, str]) -> dict[str, str]:
+    """Those of some held buckets that still have the files that a run failed on."""
+    there = found.figures.filter(pl.col("path").is_in(list(held)))
+    files = found.files_in(there).join(there.select(*PLACE, "path"), on=PLACE)
+    prints = {
+        path: fingerprint_of(of_bucket.select("name", "level").iter_rows())
+        for (path,), of_bucket in files.partition_by("path", as_dict=True).items()
+    }
+    return {path: print_ for path, print_ in prints.items() if held[path] == print_}
+
+
+def _sum(figures: pl.DataFrame, name: str) -> int:
+    return int(figures[name].sum())
 
 
 def _check_filter(table: PaimonTable, wanted: Filter) -> None:
@@ -75,8 +86,8 @@ def _check_filter(table: PaimonTable, wanted: Filter) -> None:
             raise InvalidOption("partitions", problem)
 
 
-def _kept_snapshots(found: KeptTable, *, writers_expire: bool) -> KeptSnapshots:
-    newest, history = found.newest, found.history
+def _kept_snapshots(state: TableState, *, writers_expire: bool) -> KeptSnapshots:
+    newest, history = state.newest, state.history
     if newest is None or history is None:
         return KeptSnapshots(0, None, 0, writers_expire)
     return KeptSnapshots(

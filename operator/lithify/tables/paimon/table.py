@@ -5,7 +5,7 @@ Made by `catalog.open_table`; used by the job's driver, the command line and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -15,7 +15,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
-from lithify.tables.model import BucketId, OrderKey, SnapshotId
+from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
 from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
@@ -100,7 +100,9 @@ class PaimonTable:
         self.snapshots = Snapshots(table, storage)
         self.lineage = Lineage(self.snapshots, self.manifests)
         self.journal = Journal(self.home, storage)
-        self.order_key: Callable[[bytes], OrderKey] = partial(order_key, types=schema.key_types)
+        self.order_key: Callable[[bytes], OrderKey] = partial(
+            order_key, types=schema.key_types, names=schema.primary_key
+        )
         self.order_keys = partial(order_keys, types=schema.key_types, one=self.order_key)
 
     @property
@@ -216,24 +218,40 @@ class PaimonTable:
         """The newest schema, read again: somebody may have changed the table since it was opened."""
         return self._read_schema(None)
 
-    def check_files(self, view: View, entries: Iterable[Entry]) -> None:
-        """Makes sure that these files of a view can be compacted under the newest schema.
+    def check_view(self, view: View) -> None:
+        """Makes sure that a view has nothing that would keep all of its buckets from being compacted.
 
         Raises:
-            UnsupportedTable: some cannot.
+            UnsupportedTable: it has, or the newest schema has a column that no new file could hold.
         """
         problem = self.index_problem(view.index_types)
-        if problem is not None:
-            raise UnsupportedTable(self.name, (problem,))
-        listed = list(entries)
-        stored: dict[int, set[str]] = {}
-        for entry in listed:
-            stored.setdefault(entry.file.schema_id, set()).add(format_of(entry.file.name))
         problems = [
-            *(problem for entry in listed for problem in file_problems(entry, self.storage.reaches)),
-            *(problem for entry in listed for problem in self._order_problems(entry.file)),
+            *([] if problem is None else [problem]),
             *format_problems(self.schema, self._new_formats()),
-            *(problem for number in sorted(stored) for problem in self._old_problems(number, stored[number])),
+        ]
+        if problems:
+            raise UnsupportedTable(self.name, tuple(problems))
+
+    def check_files(self, bucket: BucketId, files: Sequence[DataFile], unusual: Iterable[Entry]) -> None:
+        """Makes sure that some files of a bucket can be compacted under the newest schema.
+
+        Args:
+            bucket: the bucket.
+            files: the files.
+            unusual: entries of the bucket that have to be looked at one by one; see `View.unusual`.
+
+        Raises:
+            UnsupportedTable: some cannot, or nobody can tell in which directory they are.
+            CorruptTable: the schema of some is gone.
+        """
+        self.folder(bucket)
+        stored = sorted({(file.schema_id, format_of(file.name)) for file in files})
+        names = {file.name for file in files}
+        doubted = [entry for entry in unusual if entry.file.name in names]
+        problems = [
+            *(problem for entry in doubted for problem in file_problems(entry, self.storage.reaches)),
+            *(problem for entry in doubted for problem in self._order_problems(entry.file)),
+            *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
         ]
         if problems:
             raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
@@ -242,10 +260,10 @@ class PaimonTable:
         if self.options.snapshot_ordering and file.source is None:
             yield f"data file {file.name}: nothing tells which snapshot its rows came with"
 
-    def _old_problems(self, schema_id: int, formats: Iterable[str]) -> Iterator[str]:
-        """What of the files of a schema cannot be read as rows of the newest one."""
+    def _old_problems(self, schema_id: int, name: str) -> Iterator[str]:
+        """What of the files of a schema and a format cannot be read as rows of the newest one."""
         old = self.schema_of(schema_id)
-        yield from old_format_problems(old, self.schema, formats)
+        yield from old_format_problems(old, self.schema, (name,))
         yield from type_changes(old, self.schema)
 
     def _new_formats(self) -> set[str]:

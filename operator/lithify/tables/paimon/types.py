@@ -229,20 +229,22 @@ def order_kinds(column: ColumnType) -> tuple[type[int] | type[bytes], ...]:
     return (int, int) if column.is_wide_decimal or column.is_nanos else (int,)
 
 
-def order_parts(column: ColumnType, raw: Raw) -> tuple[KeyValue, ...]:
+def order_parts(column: ColumnType, raw: Raw, name: str = "") -> tuple[KeyValue, ...]:
     """The order parts of one raw value of a key column, equal to those of `rewriting.order`.
+
+    The errors name the column; callers that know the data file put its name in (see `FileMeta.as_data_file`).
 
     Raises:
         CorruptTable: a key is null.
         UnsupportedTable: it is NaN.
     """
     if raw is None:
-        raise CorruptTable("manifest", "a key bound of a data file is null")
+        raise CorruptTable("a data file", f"the bound of its key column {name} is null")
     if isinstance(raw, bytes):
         return (raw,)
     if isinstance(raw, float):
         if math.isnan(raw):
-            raise UnsupportedTable("manifest", (f"a key bound of a data file: {NO_ORDER}",))
+            raise UnsupportedTable("a data file", (f"column {name}: {NO_ORDER}",))
         return (fold_float(raw),)
     if column.is_wide_decimal:
         return (raw >> 64, (raw & _WORD) - _SIGN)

@@ -7,17 +7,18 @@ way of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
 
 from lithify.planning.policy import CompactionPolicy, Strategy
-from lithify.tables.model import Bucket, BucketId, OrderKey, SnapshotId
+from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.entries import Entry
 from lithify.tables.paimon.entry_columns import data_files, entries_of
+from lithify.tables.paimon.formats.names import FORMATS
 from lithify.tables.paimon.resting import resting_reasons
 
 
@@ -29,7 +30,8 @@ class View:
         snapshot_id: the snapshot.
         commit_millis: when it was committed.
         index_types: the kinds of index files that it has.
-        files: the files, a row each, as narrow columns (see `entry_columns`); those of a bucket in a row.
+        files: the files, a row each, as narrow columns (see `entry_columns`), and whether they are usual;
+            those of a bucket follow each other.
         spans: first row and number of rows of each bucket in `files`.
         order_keys: turns key bounds into order keys.
     """
@@ -56,9 +58,29 @@ class View:
         files = self.files.slice(*self.spans[bucket])
         return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0])
 
-    def entries(self, bucket: BucketId) -> dict[str, Entry]:
-        """The manifest entries of a bucket's live files by file name, without statistics."""
-        return {entry.file.name: entry for entry in entries_of(self.files.slice(*self.spans[bucket]))}
+    def entries(self, bucket: BucketId, files: Iterable[DataFile]) -> dict[str, Entry]:
+        """The manifest entries of some files of a bucket by file name, without statistics."""
+        names = [file.name for file in files]
+        return {entry.file.name: entry for entry in entries_of(self._named(bucket, names))}
+
+    def unusual(self, bucket: BucketId) -> list[Entry]:
+        """The entries of a bucket's files that have more to them than rows in the bucket's directory."""
+        files = self.files.slice(*self.spans[bucket])
+        is_usual = files[_USUAL]
+        return [] if is_usual.all() else entries_of(files.filter(~is_usual))
+
+    def names(self, bucket: BucketId) -> frozenset[tuple[str, int]]:
+        """Name and level of each live file of a bucket; of none if it has none."""
+        files = self.files.slice(*self.spans.get(bucket, (0, 0)))
+        return frozenset(zip(files["name"].to_list(), files["level"].to_list(), strict=True))
+
+    def fingerprint(self, bucket: BucketId) -> str:
+        """Identifies the live files of a bucket."""
+        return fingerprint_of(self.names(bucket))
+
+    def _named(self, bucket: BucketId, names: Sequence[str]) -> pl.DataFrame:
+        files = self.files.slice(*self.spans[bucket])
+        return files if len(names) == len(files) else files.filter(files["name"].is_in(names))
 
     def resting(self, policy: CompactionPolicy, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
         """The buckets that certainly rest, with the reason; others have to be planned to know."""
@@ -67,6 +89,18 @@ class View:
         known = statistics.select(PLACE).with_columns(reasons.alias("reason")).drop_nulls("reason")
         ids = {(bucket.partition, bucket.bucket): bucket for bucket in self.spans}
         return {ids[partition, bucket]: reason for partition, bucket, reason in known.iter_rows()}
+
+
+_USUAL = "is_usual"
+_LACKS = ("embedded_index", "external_path", "first_row_id", "write_columns")
+"""Columns that are null for a usual file."""
+
+
+def _is_usual() -> pl.Expr:
+    """Whether nothing that `evolution.file_problems` or `table` would look at is special about a file."""
+    has_format = pl.col("name").str.split(".").list.last().is_in(list(FORMATS))
+    lacks = pl.all_horizontal(pl.col(name).is_null() for name in _LACKS)
+    return has_format & lacks & (pl.col("extra_files").list.len() == 0) & pl.col("source").is_not_null()
 
 
 def by_bucket(
@@ -78,4 +112,5 @@ def by_bucket(
     starts = lengths.cum_sum() - lengths
     ids = (bucket_id(*place) for place in grouped.select(PLACE).iter_rows())
     spans = dict(zip(ids, zip(starts.to_list(), lengths.to_list(), strict=True), strict=True))
-    return files[grouped["row"].explode(empty_as_null=False)] if spans else files, spans
+    ordered = files[grouped["row"].explode(empty_as_null=False)] if spans else files
+    return ordered.with_columns(_is_usual().alias(_USUAL)), spans

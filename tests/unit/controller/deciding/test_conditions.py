@@ -40,6 +40,7 @@ ALL_KINDS = {
     "PolicyReady",
     "WriterCompacts",
     "SnapshotsExpire",
+    "BucketsBlocked",
     "Reconciling",
     "Stalled",
 }

@@ -25,6 +25,7 @@ from lithify.resources.outcome import (
     write_outcome,
     write_progress,
 )
+from lithify.resources.table import BucketBlock
 from support.cases import case
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -177,9 +178,25 @@ COUNTS = st.integers(0, 2**63)
     count=COUNTS,
     plan=st.booleans(),
     run=st.text("0123456789abcdef-", min_size=1, max_size=63),
+    blocked=st.lists(
+        st.builds(
+            BucketBlock,
+            bucket=TEXT.map(lambda text: text[:400]),
+            reason=st.just("CorruptFiles"),
+            message=TEXT.map(lambda text: text[:160]),
+            fingerprint=st.just("0123456789abcdef"),
+        ),
+        max_size=16,
+    ),
 )
 def test_outcome_fits_into_a_termination_message_whatever_it_says(
-    message: str, samples: list[str], failure: Failure | None, count: int, plan: bool, run: str
+    message: str,
+    samples: list[str],
+    failure: Failure | None,
+    count: int,
+    plan: bool,
+    run: str,
+    blocked: list[BucketBlock],
 ) -> None:
     numbers = {"buckets": count, "tasks": count, "files": count, "bytes": count, "upgraded_files": count}
     outcome = Outcome(
@@ -201,6 +218,8 @@ def test_outcome_fits_into_a_termination_message_whatever_it_says(
         ),
         base_snapshot_id="1",
         committed_snapshot_id="2",
+        blocked=tuple(blocked),
+        blocked_count=len(blocked),
     )
     text = write_outcome(outcome)
     found = read_outcome(text)
@@ -215,3 +234,29 @@ def test_outcome_fits_into_a_termination_message_whatever_it_says(
     assert found.result is not None
     assert found.result.input_bytes == count
     assert outcome.message.startswith(found.message)
+    assert found.blocked_count == len(blocked)
+    kept = [(block.bucket, block.fingerprint) for block in found.blocked]
+    assert kept == [(block.bucket, block.fingerprint) for block in blocked[: len(kept)]]
+
+
+def test_blocked_buckets_of_usual_length_all_fit_into_a_termination_message() -> None:
+    """Each one that is left out would be tried again in vain; rather nothing is said about it."""
+    paths = [f"region=emea/dt=2026-01-{day:02}/hr=12/bucket-{day}" for day in range(1, 17)]
+    problem = "data-0d6e0aa5-7d1c-4c5c-8a38-b7a4a5e7ff28-0.parquet: the file does not exist " * 2
+    outcome = Outcome(
+        run="0123456789abcdef-0123456789abcdef-63",
+        attempt=3,
+        reason=Reason.COMPACTED,
+        message="m" * 1024,
+        result=ResultSummary(skipped_buckets=16, skipped_samples=tuple(problem[:160] for _ in range(5))),
+        blocked=tuple(
+            BucketBlock(bucket=path, reason="CorruptFiles", message=problem[:160], fingerprint="0" * 16)
+            for path in paths
+        ),
+        blocked_count=16,
+    )
+    text = write_outcome(outcome)
+    found = read_outcome(text)
+    assert len(text.encode()) <= MOST_BYTES
+    assert found is not None
+    assert [block.bucket for block in found.blocked] == paths

@@ -15,6 +15,7 @@ from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.objects import condition_of
 from lithify.resources.outcome import Outcome, Stage
 from lithify.resources.policy import Approval
+from lithify.resources.table import BucketBlock
 from support.cases import case
 from unit.controller.running.runs import (
     DEADLINES,
@@ -172,6 +173,27 @@ def test_what_was_compacted_stands_in_status() -> None:
     assert status.result == skipped
     assert "dt=2026-03-01/bucket-3" in status.conditions[0].message
     assert [attempt.reason for attempt in status.attempt_history] == ["Compacted"]
+
+
+def test_what_could_not_be_compacted_stands_in_status_however_the_run_ends() -> None:
+    blocked = (
+        BucketBlock(bucket="dt=1/bucket-0", reason="CorruptFiles", message="cut off", fingerprint="f1"),
+    )
+    result = replace(
+        RESULT, skipped_buckets=2, blocked_buckets=1, skipped_samples=("dt=1/bucket-0: cut off",)
+    )
+    compacted = replace(COMPACTED, result=result, blocked=blocked, blocked_count=3)
+    corrupt = replace(
+        compacted, reason=Reason.CORRUPT_TABLE, failure=Failure.USER, message="cut off", result=None
+    )
+    for outcome in (compacted, corrupt):
+        way = done(under_way(), outcome).ask(after=1)
+        status = (way if outcome is compacted else search(way)).run.status
+        assert status.conditions[0].reason == outcome.reason
+        assert (status.blocked_buckets, status.blocked_bucket_count) == (blocked, 3)
+    said = done(under_way(), compacted).ask(after=1).run.status.conditions[0].message
+    assert "1 bucket left out because others" in said
+    assert "1 bucket left out because of files that cannot be compacted: dt=1/bucket-0: cut off." in said
 
 
 FAILURES = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench import page, planning
+from bench import commits, page, planning
 from support.invented.shape import Shape
 
 pytestmark = pytest.mark.oracle
@@ -30,7 +30,16 @@ def test_beside_a_table_are_a_tenth_of_it_and_all_buckets_due() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["orders", "variants", "planning"])
+def test_commits_have_their_figures() -> None:
+    figures = commits.compare([4000], every=10.0)
+
+    assert [line.split("|")[1:3] for line in figures.splitlines()[4:]] == [
+        [" 4,000 ", " Java Paimon 1.4.2 "],
+        [" 4,000 ", " Lithify "],
+    ]
+
+
+@pytest.mark.parametrize("name", ["orders", "variants", "planning", "commits"])
 def test_the_page_has_a_place_for_the_figures(name: str) -> None:
     text = page.PAGE.read_text()
 

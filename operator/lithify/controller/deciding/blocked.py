@@ -1,0 +1,99 @@
+"""The buckets of a table that cannot be compacted: remembered, told, forgotten once their files change.
+
+Pure. Called by `history` with what runs have found, by `conditions` with what a look has found, and by
+`reconciling`, which hands what is remembered to looks and to runs so that neither takes such a bucket for
+work. An entry is forgotten only by a look that was made in its knowledge and does not confirm it: one that
+began before knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from lithify.controller.deciding.setting import ConditionSetter
+from lithify.controller.deciding.wording import count_of
+from lithify.resources.compaction import Compaction
+from lithify.resources.objects import shortened
+from lithify.resources.table import (
+    BUCKET_LENGTH,
+    MOST_BLOCKED,
+    BlockReason,
+    BucketBlock,
+    LakeTableStatus,
+)
+from lithify.tables.model import BlockedBucket
+from lithify.tables.observation import Observation
+
+BUCKETS_BLOCKED = "BucketsBlocked"
+NONE_BLOCKED = "NoneBlocked"
+
+_LONGEST = 200
+_NAMED = 3
+"""So many buckets a message names; status lists the others."""
+_REMEDY = (
+    "They are left out until their files change; see status.blockedBuckets. After a file was restored, ask "
+    "for a compaction with the annotation lithify.dev/requested-at"
+)
+
+
+def held_by(status: LakeTableStatus) -> dict[str, str]:
+    """What neither looks nor runs are to take for work: fingerprints by bucket path."""
+    return {block.bucket: block.fingerprint for block in status.blocked_buckets}
+
+
+def after_run(status: LakeTableStatus, run: Compaction) -> LakeTableStatus:
+    """The status with the buckets that a run could not compact."""
+    found = run.status.blocked_buckets
+    if not run.status.blocked_bucket_count:
+        return status
+    known = _merged(status.blocked_buckets, found)
+    count = max(len(known), run.status.blocked_bucket_count)
+    return replace(status, blocked_buckets=known[:MOST_BLOCKED], blocked_bucket_count=count)
+
+
+def after_look(status: LakeTableStatus, seen: Observation, held: Mapping[str, str]) -> LakeTableStatus:
+    """The status with the buckets that a look has found or confirmed, without those that it has not.
+
+    Args:
+        status: of the table.
+        seen: what was seen.
+        held: what the look was told of; see `held_by`.
+    """
+    confirmed = {bucket.bucket: bucket.fingerprint for bucket in seen.blocked}
+    kept = [
+        block
+        for block in status.blocked_buckets
+        if held.get(block.bucket) != block.fingerprint or confirmed.get(block.bucket) == block.fingerprint
+    ]
+    known = {block.bucket for block in kept}
+    new = [BucketBlock.of(bucket) for bucket in seen.blocked if _is_new(bucket, known)]
+    blocks = (*kept, *new)[:MOST_BLOCKED]
+    is_complete = len(kept) + len(new) < MOST_BLOCKED
+    count = len(blocks) if is_complete else max(status.blocked_bucket_count, len(seen.blocked), len(blocks))
+    return replace(status, blocked_buckets=blocks, blocked_bucket_count=count)
+
+
+def say_blocked(conditions: ConditionSetter, status: LakeTableStatus) -> None:
+    """Sets the condition that names the buckets, their files and columns."""
+    blocks = status.blocked_buckets
+    if not blocks:
+        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "no bucket is known that cannot be compacted")
+        return
+    reasons = {block.reason for block in blocks}
+    corrupt = BlockReason.CORRUPT_FILES
+    reason = corrupt if corrupt in reasons else BlockReason.UNSUPPORTED_FILES
+    named = "; ".join(f"{block.bucket}: {shortened(block.message, _LONGEST)}" for block in blocks[:_NAMED])
+    count = count_of(status.blocked_bucket_count, "bucket")
+    conditions.true(BUCKETS_BLOCKED, reason, f"{count} cannot be compacted: {named}. {_REMEDY}")
+
+
+def _merged(known: Iterable[BucketBlock], found: Iterable[BucketBlock]) -> tuple[BucketBlock, ...]:
+    """What is known, with what was found in its place or behind it."""
+    blocks = {block.bucket: block for block in known}
+    blocks.update((block.bucket, block) for block in found)
+    return tuple(blocks.values())
+
+
+def _is_new(bucket: BlockedBucket, known: Iterable[str]) -> bool:
+    return bucket.bucket not in known and len(bucket.bucket) <= BUCKET_LENGTH

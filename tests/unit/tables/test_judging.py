@@ -1,0 +1,243 @@
+"""What is said of the buckets of a frame is what planning says of each, and for how long that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.clock import epoch_millis
+from lithify.errors import CorruptTable
+from lithify.planning.levels import build_levels
+from lithify.planning.plan import Unit, plan_bucket
+from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Strategy
+from lithify.planning.triggers import last_full_compaction
+from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
+from lithify.tables.paimon.binary_row import encode_row, order_key
+from lithify.tables.paimon.judging import Judge
+from lithify.tables.paimon.key_columns import order_keys
+from lithify.tables.paimon.schema import Column
+from lithify.tables.paimon.types import parse_type
+from support.cases import case
+from unit.planning.trees import (
+    HOUR_MILLIS,
+    MIDNIGHT,
+    MIDNIGHT_MILLIS,
+    SMALL_FILE,
+    file,
+    random_files,
+    random_ladder,
+    random_policy,
+    repeatable,
+    stack,
+)
+from unit.tables.live_files import live_files
+
+DOUBLE = Column(0, "price", parse_type("DOUBLE NOT NULL"))
+ID = Column(1, "id", parse_type("INT NOT NULL"))
+ZONES = (UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata"))
+
+
+def path_of(partition: bytes, number: int) -> BucketId:
+    return BucketId(partition, number, f"{partition.decode()}/bucket-{number}")
+
+
+def judge(policy: CompactionPolicy, now: datetime, key: Sequence[Column] = (ID,)) -> Judge:
+    return Judge(policy, now, pl.Series.to_list, path_of, key)
+
+
+def random_table(rng: Random, policy: CompactionPolicy) -> list[Bucket]:
+    return [
+        Bucket(path_of(f"dt={number % 3}".encode(), number), random_bucket(rng, policy), 0)
+        for number in range(rng.randint(1, 9))
+    ]
+
+
+def random_bucket(rng: Random, policy: CompactionPolicy) -> tuple[DataFile, ...]:
+    files = random_ladder(rng, policy) if rng.random() < 0.5 else random_files(rng)
+    ages = (0, 1, HOUR_MILLIS, 30 * HOUR_MILLIS)
+    return tuple(replace(each, created_millis=each.created_millis - rng.choice(ages)) for each in files)
+
+
+def random_timed_policy(rng: Random) -> CompactionPolicy:
+    """A policy under which time matters more often than under others."""
+    policy = random_policy(rng)
+    interval = rng.choice((None, 0, HOUR_MILLIS, 30 * HOUR_MILLIS))
+    return replace(policy, early_full=replace(policy.early_full, interval_millis=interval))
+
+
+@pytest.mark.thorough
+@repeatable
+@given(st.randoms(use_true_random=False))
+def test_each_bucket_is_judged_as_planning_does(rng: Random) -> None:
+    policy = random_timed_policy(rng)
+    now = (MIDNIGHT + timedelta(minutes=rng.randrange(1440))).replace(tzinfo=rng.choice(ZONES))
+    buckets = random_table(rng, policy)
+
+    figures = judge(policy, now).figures(live_files(buckets))
+
+    assert len(figures) == len(buckets)
+    for found in figures.rows(named=True):
+        bucket = next(each for each in buckets if each.id.path == found["path"])
+        assert {name: found[name] for name in planned(bucket, policy, now)} == planned(bucket, policy, now)
+        assert (found["problem"], found["fingerprint"]) == (None, None)
+
+
+def planned(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> dict[str, Any]:
+    """The figures that follow from plans of the bucket's objects."""
+    minor = plan_bucket(bucket, policy, Strategy.MINOR, now)
+    full = plan_bucket(bucket, policy, Strategy.FULL, now)
+    levels = build_levels(bucket.files, policy.num_levels)
+    is_due = isinstance(minor, Unit) and bool(minor.inputs)
+    interval, last = policy.early_full.interval_millis, last_full_compaction(levels, now)
+    is_waiting = not isinstance(minor, Unit) and interval is not None and last is not None
+    return {
+        "trigger": minor.verdict.trigger.value if isinstance(minor, Unit) and is_due else None,
+        "full_bytes": full.rewritten_size if isinstance(full, Unit) and full.inputs else None,
+        "next_trigger": (last or 0) + (interval or 0) + 1 if is_waiting and len(levels.runs) > 1 else None,
+        "sorted_runs": len(levels.runs),
+        "bytes": bucket.size,
+        "files": len(bucket.files),
+    }
+
+
+@pytest.mark.thorough
+@repeatable
+@given(st.randoms(use_true_random=False))
+def test_figures_hold_until_they_say(rng: Random) -> None:
+    """Judged later, a bucket has the same figures, unless the time has come at which it was to be judged."""
+    policy = random_timed_policy(rng)
+    now = (MIDNIGHT + timedelta(minutes=rng.randrange(1440))).replace(tzinfo=rng.choice(ZONES))
+    later = now + timedelta(minutes=rng.choice((0, 1, 59, 60, 600, 3000)))
+    files = live_files(random_table(rng, policy))
+    before, after = (judge(policy, moment).figures(files) for moment in (now, later))
+
+    holds = (pl.col("valid_until") > epoch_millis(later)) | pl.col("valid_until").is_null()
+    same = before.filter(holds).drop("valid_until")
+    assert same.equals(after.join(same, on="path", how="semi", maintain_order="left").drop("valid_until"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "runs", "hours", "changes"),
+    [
+        case(CompactionPolicy(), ((0, 1), (5, 9)), 0, None, id="time does not matter"),
+        case(
+            CompactionPolicy(early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
+            ((0, 1), (5, 9)),
+            0,
+            MIDNIGHT_MILLIS + HOUR_MILLIS + 1,
+            id="an interval",
+        ),
+        case(
+            CompactionPolicy(
+                early_full=EarlyFull(interval_millis=HOUR_MILLIS), run_trigger=2, size_ratio=2000
+            ),
+            ((0, 1), (5, 9)),
+            0,
+            MIDNIGHT_MILLIS + HOUR_MILLIS + 1,
+            id="an interval of a bucket that is due for another reason",
+        ),
+        case(
+            CompactionPolicy(early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
+            ((0, 1), (5, 9)),
+            2,
+            None,
+            id="an interval that is over",
+        ),
+        case(
+            CompactionPolicy(off_peak=OffPeak(3, 6, 50), run_trigger=2),
+            ((0, 1), (5, 9)),
+            1,
+            MIDNIGHT_MILLIS + 3 * HOUR_MILLIS,
+            id="off-peak hours",
+        ),
+        case(
+            CompactionPolicy(off_peak=OffPeak(3, 6, 50)),
+            ((0, 1), (5, 9)),
+            1,
+            None,
+            id="off-peak, but few runs",
+        ),
+        case(
+            CompactionPolicy(off_peak=OffPeak(3, 6, 50), force_level0=True),
+            ((0, 1), (5, 9)),
+            4,
+            MIDNIGHT_MILLIS + 6 * HOUR_MILLIS,
+            id="off-peak, and level 0 is forced whatever the number of runs",
+        ),
+    ],
+)
+def test_when_a_bucket_has_to_be_judged_again(
+    policy: CompactionPolicy, runs: tuple[tuple[int, int], ...], hours: int, changes: int | None
+) -> None:
+    bucket = Bucket(path_of(b"dt=a", 0), stack(*runs), 0)
+    figures = judge(policy, MIDNIGHT + timedelta(hours=hours)).figures(live_files([bucket]))
+    assert list(figures["valid_until"]) == [changes]
+
+
+class TestBlocked:
+    GOOD = Bucket(path_of(b"dt=a", 0), stack((0, 1), (0, 2), (5, 900)), 0)
+    POLICY = CompactionPolicy(small_file_size=SMALL_FILE)
+
+    def blocked(self, *files: DataFile, key: Sequence[Column] = (ID,), keys_are_rows: bool = False) -> Any:
+        """What is said of a bucket with these files, beside one that is as always."""
+        bad = Bucket(path_of(b"dt=b", 1), files, 0)
+        types = [column.type for column in key]
+        judging = replace(
+            judge(self.POLICY, MIDNIGHT, key),
+            order_keys=partial(order_keys, types=types, one=partial(order_key, types=types))
+            if keys_are_rows
+            else pl.Series.to_list,
+        )
+        good = [] if keys_are_rows else [self.GOOD]
+        *others, found = judging.figures(live_files([*good, bad])).sort("path").rows(named=True)
+        assert all(other["full_bytes"] == 3 + 900 for other in others)
+        assert found["fingerprint"] == fingerprint_of((each.name, each.level) for each in files)
+        assert (found["files"], found["bytes"]) == (len(files), sum(each.size for each in files))
+        assert (found["trigger"], found["full_bytes"], found["next_trigger"]) == (None, None, None)
+        return found
+
+    def test_files_of_a_level_that_overlap(self) -> None:
+        files = [file("m-0", (0, 9), level=3), file("m-1", (9, 19), level=3), file("new", (0, 1))]
+        found = self.blocked(*files)
+        with pytest.raises(CorruptTable) as raised:
+            build_levels(files, 6)
+        assert (found["problem"], found["is_corrupt"]) == (str(raised.value), True)
+
+    @pytest.mark.parametrize(
+        ("low", "high", "key", "problem", "is_corrupt"),
+        [
+            case([1.0], [float("nan")], [DOUBLE], "its key column price is NaN", False, id="NaN"),
+            case([1.0], [None], [DOUBLE], "its key column price is null", True, id="null"),
+            case([1.0, 1], [2.0, None], [DOUBLE, ID], "its key column id is null", True, id="second column"),
+        ],
+    )
+    def test_key_bounds_without_a_place_in_the_order(
+        self, low: list[Any], high: list[Any], key: list[Column], problem: str, is_corrupt: bool
+    ) -> None:
+        types = [column.type for column in key]
+        bounds = [OrderKey(encode_row(values, types)) for values in (low, high)]
+        files = [
+            replace(file("good"), min_key=bounds[0], max_key=bounds[0]),
+            replace(file("bad"), min_key=bounds[0], max_key=bounds[1]),
+        ]
+        found = self.blocked(*files, key=key, keys_are_rows=True)
+        assert found["problem"].startswith("data file bad: ")
+        assert found["problem"].endswith(problem)
+        assert found["is_corrupt"] == is_corrupt
+
+    def test_key_bounds_that_are_no_rows(self) -> None:
+        garbage = OrderKey(b"\x00\x00\x00\x01\x00")
+        files = [replace(file("bad"), min_key=garbage), file("other")]
+        found = self.blocked(*files, key=[ID], keys_are_rows=True)
+        assert found["is_corrupt"]
+        assert found["problem"].startswith("data file bad: ")
