@@ -78,8 +78,8 @@ def open_table(address: TableAddress) -> PaimonTable:
     """
     _check_overrides(address.overrides)
     loaded = load_table(address.warehouse, address.name, address.catalog_options)
+    schema = known_schema(loaded, loaded.table_schema, address.overrides)
     table = loaded.copy_without_time_travel(dict(address.overrides))
-    schema = known_schema(table, table.table_schema, address.overrides)
     _check_layout(address.name, table)
     options = read_options(schema.options, address.rule)
     storage = Storage(table.file_io)
