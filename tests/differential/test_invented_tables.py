@@ -172,6 +172,17 @@ def test_real_files_of_before_and_after_are_read_and_compacted_by_java(
     )
 
 
+def test_no_seed_is_used_twice_in_a_table(oracle: Oracle, tmp_path: Path) -> None:
+    shape = Shape(files=200, buckets=8, partitions=2)
+    table = make_invented(oracle, tmp_path, shape)
+
+    with pytest.raises(FileExistsError):
+        invent(table, shape)
+    invent(table, replace(shape, seed=1))
+
+    assert len(oracle.files(table)) == 400
+
+
 def test_shapes_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="do not divide"):
         Shape(files=1000, buckets=10, partitions=3)

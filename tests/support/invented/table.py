@@ -82,6 +82,9 @@ def invent(
     The base list has the manifests that were there and those of all older files, rolled as merges leave
     them; the delta has the files of the newest commit. A manifest has at least a thousand entries, however
     small it may be.
+
+    Raises:
+        FileExistsError: the table has files of that seed already.
     """
     catalog = CatalogFactory.create({"warehouse": str(table.warehouse)})
     lists = ManifestListManager(catalog.get_table(str(table.name)))
@@ -142,7 +145,8 @@ class _Manifests:
     def _flush(self, name: str, content: bytes) -> None:
         path = self.folder / "manifest" / name
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
+        with path.open("xb") as file:
+            file.write(content)
 
 
 def _name(shape: Shape, use: str) -> str:
