@@ -169,6 +169,27 @@ def test_tries_go_on_until_the_timeout(tmp_path: Path, monkeypatch: pytest.Monke
     assert (outcome.snapshot, outcome.tries, outcome.conflicts) == (11, 10, {})
 
 
+def test_nothing_is_built_on_a_snapshot_of_ours_that_arrived_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Built upon, it would bring back what was rolled back in the meantime."""
+    small = SmallTable(tmp_path).create()
+    for _ in range(3):
+        small.append("a")
+    assert commit(open_table(small.address), monkeypatch).snapshot == 4
+    path = small.folder / "snapshot" / "snapshot-4"
+    late = path.read_text()
+    small.roll_back_to(2)
+    small.append("b")
+    path.write_text(late)
+    table = open_table(small.address)
+
+    outcome = commit(table, monkeypatch)
+
+    assert (outcome.snapshot, outcome.committed) == (None, ())
+    assert small.numbers == [1, 2, 3, 4]
+
+
 def test_nothing_is_left_of_a_merge_that_is_fenced_off(
     small: SmallTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

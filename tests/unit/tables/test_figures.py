@@ -13,13 +13,10 @@ from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
 from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
 from lithify.tables.paimon.figures import Filter, Work, blocked_buckets, delete_percent, work_in
 from lithify.tables.paimon.judging import Judge
-from lithify.tables.paimon.schema import Column
-from lithify.tables.paimon.types import parse_type
 from support.cases import case
 from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files
 
-KEY = (Column(0, "id", parse_type("INT NOT NULL")),)
 POLICY = CompactionPolicy(run_trigger=3, size_amplification_percent=10_000, small_file_size=SMALL_FILE)
 STEEP = ((0, 1), (0, 10), (0, 100), (5, 10_000))
 """Four runs, each far larger than all before it: only their number is too high."""
@@ -43,7 +40,7 @@ def figures(
             partition, number, f"{partitions[partition]}/bucket-0"
         )
 
-    return Judge(policy, now, pl.Series.to_list, path_of, KEY).figures(live_files(buckets))
+    return Judge(policy, now, pl.Series.to_list, path_of, "db.t").figures(live_files(buckets))
 
 
 def spec_of(partition: bytes) -> dict[str, str]:
@@ -181,15 +178,15 @@ class TestFilter:
 class TestBlocked:
     def test_the_list_is_bounded_but_for_those_that_are_held(self) -> None:
         overlapping = stack((4, 10), (4, 10))
-        buckets = [bucket(f"dt=a/bucket-{number}", overlapping) for number in range(40)]
-        held = {f"dt=a/bucket-{number}": str(number) for number in (0, 7, 39)}
+        buckets = [bucket(f"dt=a/bucket-{number}", overlapping) for number in range(300)]
+        held = {f"dt=a/bucket-{number}": str(number) for number in (0, 98, 99)}
 
         found = blocked_buckets(figures(buckets), held)
 
         names = [each.bucket for each in found]
         assert names == sorted(names)
-        assert len(names) == 16 + 2, "one of those that are held is among the first, too"
-        assert [each.fingerprint for each in found if each.bucket.endswith(("-7", "-39"))] == ["39", "7"]
+        assert len(names) == 256 + 2, "one of those that are held is among the first, too"
+        assert [each.fingerprint for each in found if each.bucket.endswith(("-98", "-99"))] == ["98", "99"]
         (first, *_) = found
         assert (first.is_corrupt, first.fingerprint) == (True, fingerprint_of([("L4-0", 4), ("L4-1", 4)]))
         assert "L4-" in first.problem

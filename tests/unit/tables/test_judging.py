@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,8 +26,7 @@ from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerpri
 from lithify.tables.paimon.binary_row import encode_row, order_key
 from lithify.tables.paimon.judging import Judge
 from lithify.tables.paimon.key_columns import order_keys
-from lithify.tables.paimon.schema import Column
-from lithify.tables.paimon.types import parse_type
+from lithify.tables.paimon.types import ColumnType, parse_type
 from support.cases import case
 from unit.planning.trees import (
     HOUR_MILLIS,
@@ -42,8 +42,7 @@ from unit.planning.trees import (
 )
 from unit.tables.live_files import live_files
 
-DOUBLE = Column(0, "price", parse_type("DOUBLE NOT NULL"))
-ID = Column(1, "id", parse_type("INT NOT NULL"))
+DOUBLE, INT = parse_type("DOUBLE NOT NULL"), parse_type("INT NOT NULL")
 ZONES = (UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata"))
 
 
@@ -51,8 +50,8 @@ def path_of(partition: bytes, number: int) -> BucketId:
     return BucketId(partition, number, f"{partition.decode()}/bucket-{number}")
 
 
-def judge(policy: CompactionPolicy, now: datetime, key: Sequence[Column] = (ID,)) -> Judge:
-    return Judge(policy, now, pl.Series.to_list, path_of, key)
+def judge(policy: CompactionPolicy, now: datetime) -> Judge:
+    return Judge(policy, now, pl.Series.to_list, path_of, "db.t")
 
 
 def random_table(rng: Random, policy: CompactionPolicy) -> list[Bucket]:
@@ -188,17 +187,18 @@ class TestBlocked:
     GOOD = Bucket(path_of(b"dt=a", 0), stack((0, 1), (0, 2), (5, 900)), 0)
     POLICY = CompactionPolicy(small_file_size=SMALL_FILE)
 
-    def blocked(self, *files: DataFile, key: Sequence[Column] = (ID,), keys_are_rows: bool = False) -> Any:
-        """What is said of a bucket with these files, beside one that is as always."""
+    def blocked(self, *files: DataFile, columns: Mapping[str, ColumnType] | None = None) -> Any:
+        """What is said of a bucket with these files, beside one that is as always.
+
+        The key bounds are rows of these columns if there are some, else order keys.
+        """
         bad = Bucket(path_of(b"dt=b", 1), files, 0)
-        types = [column.type for column in key]
-        judging = replace(
-            judge(self.POLICY, MIDNIGHT, key),
-            order_keys=partial(order_keys, types=types, one=partial(order_key, types=types))
-            if keys_are_rows
-            else pl.Series.to_list,
-        )
-        good = [] if keys_are_rows else [self.GOOD]
+        judging = judge(self.POLICY, MIDNIGHT)
+        if columns:
+            types = tuple(columns.values())
+            one = partial(order_key, types=types, names=tuple(columns))
+            judging = replace(judging, order_keys=partial(order_keys, types=types, one=one))
+        good = [] if columns else [self.GOOD]
         *others, found = judging.figures(live_files([*good, bad])).sort("path").rows(named=True)
         assert all(other["full_bytes"] == 3 + 900 for other in others)
         assert found["fingerprint"] == fingerprint_of((each.name, each.level) for each in files)
@@ -214,30 +214,34 @@ class TestBlocked:
         assert (found["problem"], found["is_corrupt"]) == (str(raised.value), True)
 
     @pytest.mark.parametrize(
-        ("low", "high", "key", "problem", "is_corrupt"),
+        ("low", "high", "columns", "named", "is_corrupt"),
         [
-            case([1.0], [float("nan")], [DOUBLE], "its key column price is NaN", False, id="NaN"),
-            case([1.0], [None], [DOUBLE], "its key column price is null", True, id="null"),
-            case([1.0, 1], [2.0, None], [DOUBLE, ID], "its key column id is null", True, id="second column"),
+            case([1.0], [math.nan], {"price": DOUBLE}, "column price", False, id="NaN"),
+            case([1.0], [None], {"price": DOUBLE}, "column price", True, id="null"),
+            case([1.0, 1], [2.0, None], {"price": DOUBLE, "id": INT}, "column id", True, id="second column"),
         ],
     )
     def test_key_bounds_without_a_place_in_the_order(
-        self, low: list[Any], high: list[Any], key: list[Column], problem: str, is_corrupt: bool
+        self,
+        low: list[Any],
+        high: list[Any],
+        columns: dict[str, ColumnType],
+        named: str,
+        is_corrupt: bool,
     ) -> None:
-        types = [column.type for column in key]
+        types = list(columns.values())
         bounds = [OrderKey(encode_row(values, types)) for values in (low, high)]
         files = [
             replace(file("good"), min_key=bounds[0], max_key=bounds[0]),
             replace(file("bad"), min_key=bounds[0], max_key=bounds[1]),
         ]
-        found = self.blocked(*files, key=key, keys_are_rows=True)
-        assert found["problem"].startswith("data file bad: ")
-        assert found["problem"].endswith(problem)
+        found = self.blocked(*files, columns=columns)
+        assert found["problem"].startswith("bad: ")
+        assert named in found["problem"]
         assert found["is_corrupt"] == is_corrupt
 
     def test_key_bounds_that_are_no_rows(self) -> None:
         garbage = OrderKey(b"\x00\x00\x00\x01\x00")
-        files = [replace(file("bad"), min_key=garbage), file("other")]
-        found = self.blocked(*files, key=[ID], keys_are_rows=True)
+        found = self.blocked(replace(file("bad"), min_key=garbage), file("other"), columns={"id": INT})
         assert found["is_corrupt"]
-        assert found["problem"].startswith("data file bad: ")
+        assert found["problem"].startswith("bad: ")

@@ -162,6 +162,9 @@ class Committer:
         """The changes that the base admits, and the buckets of the others with the reason."""
         if base is None:
             return [], {change.bucket: "the table has no snapshot any more" for change in changes}
+        if self._table.lineage.is_stray(base):
+            late = f"snapshot {base.id} arrived after its run gave it up; the next run removes it"
+            return [], {change.bucket: late for change in changes}
         changed = schema_conflict(self._table.schema, self._table.newest_schema())
         if changed is not None:
             return [], {change.bucket: changed for change in changes}

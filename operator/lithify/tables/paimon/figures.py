@@ -19,7 +19,9 @@ from lithify.tables.observation import Finding
 from lithify.tables.paimon.judging import ratio_changes
 
 _MOST_PARTITIONS = 256
-_MOST_BLOCKED = 16
+_MOST_BLOCKED = 256
+"""More than the status of a LakeTable lists, so that it can tell how many it leaves out."""
+_KNOWN = "as found by a run"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Spec = Mapping[str, str]
@@ -32,8 +34,7 @@ class Filter:
     Attributes:
         partitions: those with the values of one of these; empty for all.
         idle_millis: for full compactions, partitions written to more recently do not count.
-        held: buckets that a run has failed on, by path, each with the fingerprint of the files that it had
-            then; while it has these it does not count.
+        held: fingerprints of buckets by path: those that still have these files are blocked, and not due.
     """
 
     partitions: tuple[Spec, ...] = ()
@@ -114,7 +115,7 @@ def blocked_buckets(figures: pl.DataFrame, held: Mapping[str, str]) -> tuple[Blo
     blocked = figures.filter(pl.col("problem").is_not_null()).sort("path").head(_MOST_BLOCKED)
     columns = blocked.select("path", "is_corrupt", "problem", "fingerprint")
     found = {path: BlockedBucket(path, *fields) for path, *fields in columns.iter_rows()}
-    stand = {path: BlockedBucket(path, False, "", fingerprint) for path, fingerprint in held.items()}
+    stand = {path: BlockedBucket(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
     return tuple(bucket for _, bucket in sorted({**stand, **found}.items()))
 
 

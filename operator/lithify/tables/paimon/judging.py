@@ -7,30 +7,28 @@ and stands in no other's way. Pure: the same files, options and time always give
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from lithify import __version__
 from lithify.clock import epoch_millis
-from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.errors import CorruptTable
 from lithify.planning.plan import Unit, plan_bucket
 from lithify.planning.policy import CompactionPolicy, OffPeak, Strategy
 from lithify.planning.triggers import Trigger, last_full_compaction
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
-from lithify.tables.paimon.binary_row import decode_row
+from lithify.tables.paimon.blocked import BUCKET_ERRORS, problem_of
 from lithify.tables.paimon.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.entry_columns import data_files
 from lithify.tables.paimon.resting import interval_fires, resting_reasons
-from lithify.tables.paimon.schema import Column
 
 _DAY = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNREADABLE = (struct.error, IndexError)
-"""What comes of decoding bytes that are no row."""
+_UNCOUNTED = 0
+"""Stands for the number of buckets of a partition, which planning does not ask for."""
 _COUNTED = frozenset({Trigger.SORTED_RUNS, Trigger.FORCED_LEVEL0})
 """Triggers whose detail begins with what the bucket has."""
 
@@ -80,19 +78,19 @@ class Judge:
         now: an aware time in the table's time zone.
         order_keys: turns key bounds into order keys.
         path_of: the identity of a bucket.
-        key: the columns of the key.
+        table: `database.table`, which messages do not repeat.
     """
 
     policy: CompactionPolicy
     now: datetime
     order_keys: Callable[[pl.Series], Sequence[OrderKey]]
     path_of: Callable[[bytes, int], BucketId]
-    key: Sequence[Column]
+    table: str
 
     @property
     def terms(self) -> str:
         """All that figures follow from beside the files and the time."""
-        return f"{self.policy!r} in {self.now.tzinfo!r}"
+        return f"{__version__}: {self.policy!r} in {self.now.tzinfo!r}"
 
     def figures(self, files: pl.DataFrame) -> pl.DataFrame:
         """The figures of the buckets that some files lie in, one row a bucket.
@@ -150,15 +148,15 @@ class Judge:
 
     def _judge(self, bucket_id: BucketId, files: pl.DataFrame, *, rests_minor: bool) -> _Judgement:
         try:
-            bucket = Bucket(bucket_id, data_files(files, self.order_keys), 0)
-        except (CorruptTable, UnsupportedTable, *_UNREADABLE) as error:
-            is_corrupt = not isinstance(error, UnsupportedTable)
-            return _blocked(files, key_problem(files, self.key) or str(error), is_corrupt=is_corrupt)
-        try:
+            bucket = Bucket(bucket_id, data_files(files, self.order_keys), _UNCOUNTED)
             minor = None if rests_minor else plan_bucket(bucket, self.policy, Strategy.MINOR, self.now)
             full = plan_bucket(bucket, self.policy, Strategy.FULL, self.now)
-        except CorruptTable as error:
-            return _blocked(files, str(error), is_corrupt=True)
+        except BUCKET_ERRORS as error:
+            return _Judgement(
+                problem=problem_of(error, self.table),
+                is_corrupt=isinstance(error, CorruptTable),
+                fingerprint=fingerprint_of(files.select("name", "level").iter_rows()),
+            )
         due = minor if isinstance(minor, Unit) and minor.inputs else None
         return _Judgement(
             trigger=None if due is None else due.verdict.trigger.value,
@@ -203,11 +201,6 @@ class Judge:
         return timed.with_columns(valid_until=first).drop("fires", "interval_ends", "ratio_changes")
 
 
-def _blocked(files: pl.DataFrame, problem: str, *, is_corrupt: bool) -> _Judgement:
-    pairs = files.select("name", "level").iter_rows()
-    return _Judgement(problem=problem, is_corrupt=is_corrupt, fingerprint=fingerprint_of(pairs))
-
-
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:
     """The next full hour at which another size ratio holds, or that of the next day if none ever does."""
     this_hour = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
@@ -215,24 +208,3 @@ def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:
     ratio = off_peak.ratio_at(now.hour)
     changes = (hour for hour in hours if off_peak.ratio_at(hour.astimezone(now.tzinfo).hour) != ratio)
     return next(changes, this_hour + timedelta(hours=_DAY))
-
-
-def key_problem(files: pl.DataFrame, key: Sequence[Column]) -> str | None:
-    """Which key bound of which file has no place in the order of keys; None if all have one."""
-    for name, *bounds in files.select("name", "min_key", "max_key").iter_rows():
-        for bound in bounds:
-            problem = _bound_problem(bound, key)
-            if problem is not None:
-                return f"data file {name}: {problem}"
-    return None
-
-
-def _bound_problem(bound: bytes, key: Sequence[Column]) -> str | None:
-    try:
-        values = decode_row(bound, [column.type for column in key])
-    except _UNREADABLE:
-        return "a bound of its key cannot be read"
-    for column, value in zip(key, values, strict=True):
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            return f"a bound of its key column {column.name} is {'null' if value is None else 'NaN'}"
-    return None

@@ -212,8 +212,7 @@ class TableWatch:
 
 
 def _judge(table: PaimonTable, now: datetime) -> Judge:
-    key = [table.schema.column(name) for name in table.schema.primary_key]
-    return Judge(table.options.policy, now, table.order_keys, table.bucket_id, key)
+    return Judge(table.options.policy, now, table.order_keys, table.bucket_id, table.name)
 
 
 def _open(address: TableAddress) -> _Opened:
