@@ -27,6 +27,8 @@ from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
+from lithify.job.planner import plan_run
+from lithify.planning.policy import Strategy
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.entry_columns import decode_entries
 from lithify.tables.paimon.formats.avro.container import (
@@ -203,12 +205,14 @@ def problem_of(table: Table) -> str | None:
 
 def look_at(table: Table) -> None:
     """Whatever is asked of metadata before a compaction reads data."""
+    clock = SystemClock(UTC)
     opened = open_table(TableAddress(str(table.warehouse), str(table.name)))
     opened.check_supported()
     view = opened.view(Selection())
     if view is not None:
-        opened.check_files(view, [entry for each in view.bucket_ids for entry in view.entries(each).values()])
-    inspect_table(opened, Selection(), SystemClock(UTC))
+        opened.check_view(view)
+        plan_run(opened, view, Strategy.FULL, clock)
+    inspect_table(opened, Selection(), clock)
 
 
 def chosen(rng: Random, table: Table, place: str) -> tuple[Path, Callable[[Random, bytes], bytes]]:
