@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lithify.cli.main import INTERRUPTED
+from lithify.cli.output import SOME_BLOCKED
 from lithify.errors import (
     AttemptFenced,
     CatalogUnavailable,
@@ -114,7 +115,7 @@ def test_class_decides_retries_and_the_exit_code(
 
 def test_exit_codes_are_those_of_the_documentation() -> None:
     documented = {int(code) for code in re.findall(r"^\| (\d+) \|", COMMANDS_PAGE.read_text(), re.MULTILINE)}
-    assert documented == {0, INTERRUPTED, *(kind.exit_code for kind in classes())}
+    assert documented == {0, INTERRUPTED, SOME_BLOCKED, *(kind.exit_code for kind in classes())}
 
 
 def test_every_kind_of_failure_has_an_error() -> None:

@@ -74,7 +74,6 @@ class TestRests:
         assert isinstance(rest, Rest)
         assert rest.bucket == bucket_of(files).id
         assert rest.reason
-        assert rest.levels == build_levels(files, POLICY.num_levels)
 
 
 class TestUnits:
