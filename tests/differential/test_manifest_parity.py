@@ -15,6 +15,7 @@ import pytest
 
 from lithify.tables.paimon.binary_row import decode_row
 from lithify.tables.paimon.entries import ADD, Entry
+from lithify.tables.paimon.entry_columns import entries_of
 from lithify.tables.paimon.manifest_writer import from_pypaimon
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import ManifestOptions
@@ -174,6 +175,7 @@ def described(
     if not is_new:
         return {"name": meta.file_name}
     stats = from_pypaimon(meta.partition_stats)
+    entries = entries_of(manifests.columns_of(meta.file_name))
     return {
         "added": meta.num_added_files,
         "deleted": meta.num_deleted_files,
@@ -189,7 +191,7 @@ def described(
         "max_level": meta.max_level,
         "min_row_id": meta.min_row_id,
         "max_row_id": meta.max_row_id,
-        "entries": [described_entry(folder, each) for each in manifests.entries_of(meta.file_name)],
+        "entries": [described_entry(folder, each) for each in entries],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -489,6 +490,13 @@ def test_a_journal_that_cannot_be_deleted_is_named_in_the_report(
     assert [journal in problem for problem in report.uncleaned] == [True]
 
 
+def leave_a_file_of(table: Table, journal: str) -> None:
+    """A data file of an attempt that nothing refers to: to know that, everything has to be read."""
+    attempt = json.loads((table.folder / "lithify" / "attempts" / journal).read_text())
+    folder = table.folder / attempt["units"][0]["folder"]
+    (folder / f"data-{attempt['prefix']}{0xFF:012x}-9.parquet").write_bytes(b"PAR1")
+
+
 def test_a_tag_that_cannot_be_read_stops_the_clean_up_and_no_compaction(
     oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -497,6 +505,7 @@ def test_a_tag_that_cannot_be_read_stops_the_clean_up_and_no_compaction(
         run_inline(table)
     append(oracle, table)
     rows, kept = oracle.read(table), journals(table)
+    leave_a_file_of(table, *kept)
     broken = table.folder / "tag" / "tag-t"
     broken.parent.mkdir()
     broken.write_text("{")

@@ -14,6 +14,7 @@ from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.entries import ADD, DELETE, Entry, record_of_entry
+from lithify.tables.paimon.entry_columns import entries_of
 from lithify.tables.paimon.manifest_merging import Merged
 from lithify.tables.paimon.options import ManifestOptions
 from unit.tables.manifest_lists import Folder, random_history, random_options, random_partition
@@ -40,8 +41,10 @@ def removed(name: str, level: int = 0) -> Entry:
     return replace(added(name, level), kind=DELETE)
 
 
-def entries_of(folder: Folder, metas: Sequence[ManifestFileMeta]) -> list[Entry]:
-    return [each for meta in metas for each in folder.manifests().entries_of(meta.file_name)]
+def entries_in(folder: Folder, metas: Sequence[ManifestFileMeta]) -> list[Entry]:
+    manifests = folder.manifests()
+    frames = (manifests.columns_of(meta.file_name, statistics=True) for meta in metas)
+    return [each for frame in frames for each in entries_of(frame)]
 
 
 def live(entries: Sequence[Entry]) -> set[tuple[object, ...]]:
@@ -60,7 +63,7 @@ def test_random_merges_change_no_answer(folder: Folder) -> None:
         metas = folder.write(f"random-{seed}", random_history(rng, whole=seed % 2 == 0))
         result = folder.merger(random_options(rng, metas)).merge(metas, f"random-{seed}-merged")
 
-        before, after = entries_of(folder, metas), entries_of(folder, result.manifests)
+        before, after = entries_in(folder, metas), entries_in(folder, result.manifests)
         assert live(after) == live(before)
         assert {each.identity for each in after} <= {each.identity for each in before}
         assert all(path_of(folder, name).exists() for name in result.written)
@@ -72,7 +75,7 @@ def test_full_merge_leaves_additions_only(folder: Folder) -> None:
     history = [[added("a"), added("b")], [removed("a")], [removed("b"), added("c")], [removed("older")]]
     metas = folder.write("full", history)
     result = folder.merger(FULL).merge(metas, "full-merged")
-    assert entries_of(folder, result.manifests) == [added("c")]
+    assert entries_in(folder, result.manifests) == [added("c")]
 
 
 def test_full_merge_of_what_is_all_gone_leaves_no_manifest(folder: Folder) -> None:
@@ -83,13 +86,13 @@ def test_full_merge_of_what_is_all_gone_leaves_no_manifest(folder: Folder) -> No
 def test_minor_merge_keeps_what_was_added_before_the_group(folder: Folder) -> None:
     metas = folder.write("group", [[added("a"), removed("older")], [removed("a"), added("b", 5)]])
     result = folder.merger(MINOR).merge(metas, "group-merged")
-    assert entries_of(folder, result.manifests) == [removed("older"), added("b", 5)]
+    assert entries_in(folder, result.manifests) == [removed("older"), added("b", 5)]
 
 
 def test_upgraded_file_is_another_than_it_was(folder: Folder) -> None:
     metas = folder.write("upgrade", [[added("a")], [removed("a"), added("a", 5)]])
     result = folder.merger(MINOR).merge(metas, "upgrade-merged")
-    assert entries_of(folder, result.manifests) == [added("a", 5)]
+    assert entries_in(folder, result.manifests) == [added("a", 5)]
 
 
 def test_entries_are_written_as_they_were(folder: Folder) -> None:
@@ -112,7 +115,7 @@ def test_entries_are_written_as_they_were(folder: Folder) -> None:
     full = Entry(ADD, PLACE, 2, 4, file)
     metas = folder.write("fields", [[full], [added("b")]])
     result = folder.merger(MINOR).merge(metas, "fields-merged")
-    assert entries_of(folder, result.manifests) == [full, added("b")]
+    assert entries_in(folder, result.manifests) == [full, added("b")]
 
 
 def test_nothing_is_read_where_nothing_is_due(folder: Folder) -> None:

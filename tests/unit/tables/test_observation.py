@@ -21,6 +21,7 @@ from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import Observation
 from lithify.tables.paimon import live
 from lithify.tables.paimon.catalog import open_table
+from lithify.tables.paimon.entry_columns import entries_of
 from lithify.tables.paimon.figures import Filter
 from lithify.tables.paimon.kept import KeptTables
 from lithify.tables.paimon.observation import Look, TableWatch
@@ -291,7 +292,7 @@ def lift(table: SmallTable, path: str) -> None:
     opened = open_table(table.address)
     folder = table.folder / "manifest"
     for file in [each for each in folder.glob("manifest-*") if not each.name.startswith("manifest-list-")]:
-        entries = opened.manifests.entries_of(file.name)
+        entries = entries_of(opened.manifests.columns_of(file.name, statistics=True))
         lifted = [
             replace(entry, file=entry.file.upgraded(4))
             if opened.bucket_id(entry.partition, entry.bucket).path == path

@@ -126,9 +126,9 @@ class Manifests:
                 check_version(record["_VERSION"], _INDEX_VERSION)
             return frozenset(record["_INDEX_TYPE"] for record in records)
 
-    def entries_of(self, name: str) -> list[Entry]:
-        """All entries of one manifest file."""
-        return entries_of(self._decode(name, self.content(name), statistics=True))
+    def columns_of(self, name: str, *, statistics: bool = False) -> pl.DataFrame:
+        """All entries of one manifest file as columns; see `entry_columns`."""
+        return self._decode(name, self.content(name), statistics=statistics)
 
     def write(self, entries: Sequence[Entry], prefix: str, first: int = 0) -> list[ManifestFileMeta]:
         """Writes entries as manifest files named `manifest-<prefix>-<n>`, counted from `first`.

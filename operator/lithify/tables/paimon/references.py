@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ def unreferenced(table: PaimonTable, names: Iterable[str]) -> set[str]:
     for lists in _manifest_lists(table):
         for name in lists - seen:
             seen.add(name)
-            left -= _reachable(table, name, seen)
+            left -= _reachable(table, name, seen, left)
             left -= seen
             if not left:
                 return left
@@ -82,10 +82,10 @@ def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
         yield _lists_of(newest)
     read: set[_Holder] = set()
     for _ in range(_LOOKS):
-        unread = set(_holders(table)) - read
+        unread = [holder for holder in _holders(table) if holder not in read]
         if not unread:
             return
-        read |= unread
+        read.update(unread)
         for holder in unread:
             text = table.storage.read_text(holder.path)
             if text is not None:
@@ -124,13 +124,14 @@ def _lists_of(snapshot: Snapshot) -> set[str]:
     return {name for name in lists if name}
 
 
-def _reachable(table: PaimonTable, list_name: str, seen: set[str]) -> set[str]:
-    """Names of data files in the manifests of a list, but for manifests that were seen before."""
+def _reachable(table: PaimonTable, list_name: str, seen: set[str], wanted: Collection[str]) -> set[str]:
+    """Which of the wanted data files manifests of a list name, but for manifests that were seen before."""
     names: set[str] = set()
     with suppress(MissingFile):
         for manifest in table.manifests.names_in_list(list_name):
             if manifest not in seen:
                 seen.add(manifest)
                 with suppress(MissingFile):
-                    names |= {entry.file.name for entry in table.manifests.entries_of(manifest)}
+                    files = table.manifests.columns_of(manifest)["name"]
+                    names.update(files.filter(files.is_in(list(wanted))))
     return names
