@@ -15,7 +15,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import count
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
@@ -120,7 +119,8 @@ class Committer:
         """
         live = self._table.follow([change.bucket for change in changes])
         started = self._clock.now()
-        for number in count():
+        number = 0
+        while True:
             base = self._table.snapshots.latest()
             try:
                 outcome = self._commit_on(base, changes, live, number)
@@ -134,7 +134,7 @@ class Committer:
             if number >= self._options.max_retries and waited >= self._options.timeout:
                 raise CommitOutrun(self._table.name, number + 1, waited)
             self._sender.wait(number)
-        raise AssertionError  # the loop has no other end
+            number += 1
 
     def _commit_on(
         self, base: Snapshot | None, changes: Sequence[BucketChange], live: LiveBuckets, number: int
