@@ -54,7 +54,7 @@ def compactions(stage: Stage, care: Care) -> list[str]:
 
 
 def runs_of(stage: Stage, care: Care, number: int) -> list[str]:
-    """The same as soon as there are so many, all of which have ended."""
+    """The Compactions, as soon as there are `number` of them and all have ended."""
     assert stage.story.wait(lambda: len(compactions(stage, care)) >= number, 240), stage.told(care)
     names = compactions(stage, care)
     for name in names:

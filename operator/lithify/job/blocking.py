@@ -27,7 +27,7 @@ class Block:
     Attributes:
         bucket: which.
         error: what was met.
-        told: the same for people, and for whoever decides about the next run.
+        told: the same for people, and for the decision about the next run.
     """
 
     bucket: BucketId

@@ -275,7 +275,7 @@ class ResultSummary:
 
 
 MOST_BLOCKED_OF_A_RUN = 16
-"""So many blocked buckets a run reports: a driver's last words are short."""
+"""Number of blocked buckets that a run reports: its termination message is short."""
 
 
 @part()

@@ -128,7 +128,7 @@ class RunSummary:
 
 
 MOST_BLOCKED = 64
-"""So many blocked buckets are remembered; the others are tried again, after a back-off."""
+"""Number of blocked buckets that are remembered; others are tried again, after a back-off."""
 
 
 class BlockReason(StrEnum):
@@ -155,7 +155,7 @@ class BucketBlock:
 
     @classmethod
     def of(cls, bucket: BlockedBucket, length: int = MESSAGE_LENGTH) -> BucketBlock:
-        """A blocked bucket as status has it, with at most so many characters about its problem."""
+        """A blocked bucket as status has it, with a bounded number of characters about its problem."""
         corrupt, unsupported = BlockReason.CORRUPT_FILES, BlockReason.UNSUPPORTED_FILES
         return cls(
             bucket=bucket.bucket,

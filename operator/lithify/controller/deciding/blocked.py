@@ -30,7 +30,7 @@ NONE_BLOCKED = "NoneBlocked"
 
 _LONGEST = 200
 _NAMED = 3
-"""So many buckets a message names; status lists the others."""
+"""Number of buckets that a message names; status lists the others."""
 _REMEDY = (
     "They are left out until their files change; see status.blockedBuckets. After a file was restored, ask "
     "for a compaction with the annotation lithify.dev/requested-at"

@@ -191,7 +191,7 @@ class Committer:
             reach("manifests-written")
             self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
             self._check_files(changes, draft)
-            self._check_fence()  # at last: whoever condemns us from here on finds our snapshot
+            self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
         except BaseException:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))

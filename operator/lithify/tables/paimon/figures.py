@@ -106,7 +106,7 @@ def work_in(
 
 
 def blocked_buckets(figures: pl.DataFrame, held: Mapping[str, str]) -> tuple[BlockedBucket, ...]:
-    """The buckets that cannot be planned, the first so many by path, and those that are held.
+    """The first `_MOST_BLOCKED` buckets by path that cannot be planned, and those that are held.
 
     Args:
         figures: of all buckets of the table.

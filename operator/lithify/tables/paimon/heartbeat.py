@@ -1,7 +1,7 @@
-"""Gives signs of life of an attempt, for as long as somebody works on it.
+"""Renews the sign of life of an attempt while its driver works on it.
 
-Called by the job's driver whenever it hears of its tasks, and by `commit` in every try. Writes the `journal`,
-but only every now and then, so it may be called as often as one likes.
+Called by the job's driver whenever it hears of its tasks, and by `commit` in every try. It writes at most once
+in `RENEWED_EVERY`, so it may be called often.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lithify.tables.paimon.journal import RENEWED_EVERY, Attempt, Journal
 
 
 class Heartbeat:
-    """Of one attempt."""
+    """The sign of life of one attempt."""
 
     def __init__(self, journal: Journal, attempt: Attempt, clock: Clock) -> None:
         self._journal = journal

@@ -30,7 +30,7 @@ from lithify.tables.paimon.formats.avro.container import (
 
 _MOST_BYTES = 64 << 20
 _MOST_RATIO = 64
-"""A file may come to so many bytes, or to so many times its own; common manifests come to ten times.
+"""The most that a file may decompress to: this many bytes, or this many times its own size if that is more.
 
 As columns they take up to 18 times as much again.
 """

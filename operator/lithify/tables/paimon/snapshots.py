@@ -209,8 +209,8 @@ class Snapshots:
     def steps(self, base: Snapshot, newest: Snapshot) -> list[Snapshot] | None:
         """The snapshots after `base` up to `newest`, oldest first.
 
-        None if that cannot be said: `base` was rolled back or expired, a snapshot between is gone, or there
-        are so many that reading everything costs less.
+        None if `base` was rolled back or expired, if a snapshot between is gone, or if there are more than
+        `_MOST_STEPS`, so that reading everything is cheaper.
         """
         if is_same(base, newest):
             return []

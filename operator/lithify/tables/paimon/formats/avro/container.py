@@ -192,7 +192,7 @@ class _Packed(Protocol):
         ...
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        """So many bytes of it at most."""
+        """Returns at most `max_length` decompressed bytes."""
         ...
 
 
