@@ -1,7 +1,7 @@
 """Renews the sign of life of an attempt while its driver works on it.
 
-Called by the job's driver whenever it hears of its tasks, and by `commit` in every try. It writes at most once
-in `RENEWED_EVERY`, so it may be called often.
+Called by the job's driver whenever it hears of its tasks, and by `commit` in every try. It writes at most
+once in `RENEWED_EVERY`, so it may be called often.
 """
 
 from __future__ import annotations
