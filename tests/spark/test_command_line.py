@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from lithify.cli.output import SOME_BLOCKED
 from lithify.clock import SystemClock
 from lithify.job.driver import compact
 from lithify.job.runner import Progress
@@ -138,15 +139,18 @@ def test_task_that_never_succeeds_is_an_error_and_changes_nothing(oracle: Oracle
     assert stray_files(oracle, table) == set()
 
 
-def test_missing_data_file_is_one_sentence_and_not_retried(table: Table) -> None:
+def test_missing_data_file_is_told_of_its_bucket_and_not_retried(table: Table) -> None:
     lost = next(table.folder.glob("bucket-1/data-*"))
     lost.unlink()
 
-    done = lithify("compact", table, "--strategy", "full", "--master", MASTER)
+    done = lithify("compact", table, "--strategy", "full", "--master", MASTER, "--json")
 
-    assert done.returncode == 1
-    (sentence,) = done.stderr.strip().splitlines()
-    assert lost.name in sentence
+    assert done.returncode == SOME_BLOCKED
+    report = json.loads(done.stdout)
+    (blocked,) = report["blocked"]
+    assert blocked["bucket"] == "bucket-1"
+    assert lost.name in blocked["problem"]
+    assert report["task_retries"] == 0
 
 
 class Weighed:

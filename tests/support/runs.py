@@ -27,7 +27,8 @@ from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.job.steps import Commits
 from lithify.planning.policy import Rule, Strategy
 from lithify.rewriting.budget import Budget
-from lithify.tables.paimon.catalog import TableAddress
+from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.table import Selection
 from oracle.client import Table
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -178,6 +179,9 @@ def main(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     sizing = Sizing(budget=Budget(given.budget))
     if given.headroom is not None:
+        # An executor merges and decodes no manifests. Here one process does both: the threads and the address
+        # space that Polars takes to decode them are not the merge's.
+        open_table(request(Table(given.warehouse, given.table)).table).view(Selection())
         limit = resident("VmSize") + given.headroom
         setrlimit(RLIMIT_AS, (limit, limit))
     before = resident("VmRSS")
