@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from lithify.tables.paimon.catalog import open_table
+from lithify.tables.paimon.found_runs import find_run
 from oracle.client import Oracle, Table
 from support.crashes import assert_a_kill_is_harmless
-from support.runs import Held, run_inline, start
+from support.runs import Held, request, run_inline, start
 from support.tables import append, copy_of, expire, journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
@@ -69,3 +71,25 @@ def test_manifests_that_a_tag_names_stay(oracle: Oracle, table: Table) -> None:
     assert oracle.read(table, tag="before") == tagged
     assert oracle.read(table) == rows
     assert stray_files(oracle, table) == set()
+
+
+def test_a_snapshot_of_java_that_has_our_properties_is_not_ours(oracle: Oracle, table: Table) -> None:
+    """Java hands all properties on when it merges manifests: by them alone it would be a stray of ours."""
+    run_inline(table, run="first")
+    append(oracle, table)
+    run_inline(table, run="second")
+    oracle.compact_manifests(table)
+    *_, ours, merged = oracle.snapshots(table)
+    assert ours["properties"] == merged["properties"]
+    assert merged["commitKind"] == "COMPACT"
+    rows = oracle.read(table)
+
+    report = run_inline(table, run="third")
+
+    assert report.status == "NothingToDo"
+    assert oracle.snapshots(table)[-1]["id"] == merged["id"]
+    assert oracle.read(table) == rows
+    opened = open_table(request(table).table)
+    found = find_run(opened, "second")
+    assert found is not None
+    assert (found.snapshot, found.input_files > 0) == (ours["id"], True)

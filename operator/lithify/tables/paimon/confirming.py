@@ -15,6 +15,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.clock import Clock
 from lithify.errors import MissingFile
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, CommittedJournal
+from lithify.tables.paimon.snapshots import own_properties
 from lithify.tables.paimon.sweeping import LINGERING, knows_all_places, left_alone, sweep
 from lithify.tables.paimon.table import PaimonTable
 
@@ -77,4 +78,4 @@ def _is_built_on(table: PaimonTable, committed: CommittedJournal) -> bool:
 
 def is_of(snapshot: Snapshot, prefix: str) -> bool:
     """Whether the attempt of a prefix has committed a snapshot."""
-    return (snapshot.properties or {}).get(ATTEMPT_PROPERTY) == prefix
+    return own_properties(snapshot).get(ATTEMPT_PROPERTY) == prefix

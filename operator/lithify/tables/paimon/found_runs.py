@@ -17,7 +17,7 @@ from lithify.tables.model import BucketId
 from lithify.tables.observation import RunFound
 from lithify.tables.paimon.entries import ADD
 from lithify.tables.paimon.journal import SAFE_AGE
-from lithify.tables.paimon.snapshots import RUN_PROPERTY, is_last_step
+from lithify.tables.paimon.snapshots import RUN_PROPERTY, is_last_step, own_properties
 from lithify.tables.paimon.table import PaimonTable
 
 _READERS = 8
@@ -66,7 +66,7 @@ def _snapshots_of(
     found: list[Snapshot] = []
     last: Snapshot | None = None
     for last in _backwards(table):
-        if (last.properties or {}).get(RUN_PROPERTY) == run:
+        if own_properties(last).get(RUN_PROPERTY) == run:
             found.append(last)
         if _is_before(last, found, since):
             break

@@ -23,7 +23,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.errors import MissingFile
 from lithify.tables.paimon.entries import ADD
 from lithify.tables.paimon.manifests import Manifests
-from lithify.tables.paimon.snapshots import BASE_PROPERTY, Snapshots, Written, base_mark
+from lithify.tables.paimon.snapshots import BASE_PROPERTY, Snapshots, Written, base_mark, own_properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Lineage:
 
         Servers see to that themselves.
         """
-        mark = (snapshot.properties or {}).get(BASE_PROPERTY)
+        mark = own_properties(snapshot).get(BASE_PROPERTY)
         if mark is None or self._snapshots.has_server or self._has_base(snapshot, mark):
             return False
         hint = self._snapshots.hint()  # before the numbers, so that they have what it names

@@ -32,7 +32,7 @@ from lithify.tables.paimon.entries import ADD
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, SAFE_AGE, Attempt, sign_of
 from lithify.tables.paimon.local_files import TEMPORARY
 from lithify.tables.paimon.references import is_held_elsewhere
-from lithify.tables.paimon.snapshots import Written
+from lithify.tables.paimon.snapshots import Written, own_properties
 from lithify.tables.paimon.sweeping import LINGERING, knows_all_places, left_alone, sweep
 from lithify.tables.paimon.table import PaimonTable
 
@@ -100,7 +100,7 @@ def _take_back_strays(table: PaimonTable, taken_back: set[str]) -> int:
     one that a tag or a branch has may be part of what the history is about to be.
     """
     for stray in table.lineage.strays():
-        prefix = (stray.properties or {}).get(ATTEMPT_PROPERTY)
+        prefix = own_properties(stray).get(ATTEMPT_PROPERTY)
         if not is_held_elsewhere(table, stray) and table.lineage.take_back(stray) is Written.TAKEN_BACK:
             taken_back.add(str(prefix))
     return 0

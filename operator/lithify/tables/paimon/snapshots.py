@@ -13,7 +13,7 @@ server the newest snapshot is asked for; older ones are files, as they are for a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -37,6 +37,7 @@ from lithify.errors import (
 from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.conditional_put import ConditionalPut
+from lithify.tables.paimon.journal import ATTEMPT_PROPERTY
 from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.storage import Storage
 
@@ -56,9 +57,21 @@ _SNAPSHOT = re.compile(rf"{_STEM}[0-9]{{1,19}}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
 
+def own_properties(snapshot: Snapshot) -> Mapping[str, str]:
+    """The properties of a snapshot that an attempt of ours has committed; empty for any other.
+
+    Java hands all properties of a snapshot on when it merges manifests or, from 2.0 on, rolls back by a commit.
+    In what an attempt has committed itself, the name of the delta has the prefix of the attempt.
+    """
+    properties: Mapping[str, str] = snapshot.properties or {}
+    prefix = properties.get(ATTEMPT_PROPERTY)
+    is_ours = prefix is not None and snapshot.delta_manifest_list.startswith(f"manifest-list-{prefix}")
+    return properties if is_ours else {}
+
+
 def is_last_step(snapshot: Snapshot) -> bool:
     """Whether the run that committed a snapshot was through with its plan."""
-    return TO_COME_PROPERTY not in (snapshot.properties or {})
+    return TO_COME_PROPERTY not in own_properties(snapshot)
 
 
 class Written(Enum):
@@ -223,7 +236,7 @@ class Snapshots:
     def committed_by_run(self, run: str) -> Snapshot | None:
         """The newest snapshot that a run of this id committed, if it is still there."""
         found = chain([self.latest()], (self.get(number) for number in reversed(self.numbers())))
-        return next((s for s in found if s and (s.properties or {}).get(RUN_PROPERTY) == run), None)
+        return next((s for s in found if s and own_properties(s).get(RUN_PROPERTY) == run), None)
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
         """Writes the snapshot that follows `base` and reads back what is in its place.
