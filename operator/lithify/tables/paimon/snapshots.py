@@ -60,8 +60,8 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 def own_properties(snapshot: Snapshot) -> Mapping[str, str]:
     """The properties of a snapshot that an attempt of ours has committed; empty for any other.
 
-    Java hands all properties of a snapshot on when it merges manifests, from 2.0 on also when it rolls back by
-    a commit. In what an attempt has committed itself, the name of the delta has the prefix of the attempt.
+    Java hands all properties of a snapshot on when it merges manifests, and Paimon 2.0 also when it rolls
+    back by a commit. The delta of what an attempt has committed is named after the attempt's prefix.
     """
     properties: Mapping[str, str] = snapshot.properties or {}
     prefix = properties.get(ATTEMPT_PROPERTY)
