@@ -129,11 +129,13 @@ def _clean_up(table: PaimonTable, path: str, clock: Clock, taken_back: Container
 def _is_settled(table: PaimonTable, condemned: Attempt, now: datetime) -> bool:
     """Whether no snapshot of it can be under way any more, and nobody be about to build on one.
 
-    Servers refuse what is late, and nobody puts a snapshot over another one there.
+    Servers refuse what is late, and nobody puts a snapshot over another one there. An attempt that was silent
+    for the safe age has sent nothing for half of it.
     """
     return (
         table.snapshots.has_server
         or condemned.condemned_for(now) > LINGERING
+        or table.journal.silence(condemned, now) > SAFE_AGE
         or fate_of(table, condemned) is Fate.COMMITTED
     )
 
