@@ -36,7 +36,7 @@ def make(version: str) -> None:
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Without checksum files of the local file system, and without the name of whoever made it."""
+    """Without checksum files of the local file system, and without the name of its author."""
     if member.name.endswith(".crc"):
         return None
     member.uid = member.gid = 0

@@ -58,7 +58,7 @@ def real_files() -> list[tuple[str, bytes]]:
 
 
 def main(seed: int, count: int, mebibytes: int) -> None:
-    """Damages and reads so many files."""
+    """Damages and reads the given number of files."""
     files = real_files()
     setrlimit(RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
     outcomes: Counter[str] = Counter()

@@ -260,7 +260,7 @@ def test_a_journal_is_kept_for_an_hour_where_nobody_builds_on_it(
 def test_young_journals_of_committed_attempts_cost_a_request_each(
     oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The listing tells what there is to know of them; the request asks for the next snapshot."""
+    """Their names in the listing say enough; the one request asks for the next snapshot."""
     run_inline(table)
     (kept,) = (table.folder / "lithify" / "attempts").iterdir()
     for number in range(50):

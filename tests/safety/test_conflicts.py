@@ -182,7 +182,7 @@ def test_a_snapshot_that_a_java_writer_renames_over_ours(
     assert oracle.read(table) == rows
 
 
-def test_files_of_a_snapshot_that_was_renamed_over_wait_for_whoever_builds_on_it(
+def test_files_of_a_snapshot_that_was_renamed_over_wait_for_others_that_build_on_it(
     oracle: Oracle, table: Table, twin: Table, tmp_path: Path
 ) -> None:
     """Somebody has read our snapshot before the rename, and commits on top of it after our run is over."""

@@ -38,7 +38,7 @@ from support.tables import (
 pytestmark = pytest.mark.oracle
 
 LATER = (0, 2, 48, 50)
-"""Hours: at once, after whoever still wrote or read has stopped, and when attempts are too old to commit."""
+"""Hours: at once, after other writers and readers have stopped, and when attempts are too old to commit."""
 
 
 def newest(oracle: Oracle, table: Table) -> int:

@@ -1,4 +1,4 @@
-"""What is wrong with one bucket is told of it and leaves the plan of the others as it would be."""
+"""A problem of one bucket is reported for that bucket; the plan of the others stays the same."""
 
 from __future__ import annotations
 

@@ -228,15 +228,18 @@ def test_interrupted_after_the_snapshot_was_sent_nothing_that_it_names_is_delete
     assert len(again.manifests.live(newest_of(again))) > 0
 
 
-def test_whoever_is_condemned_during_the_look_at_its_new_files_does_not_commit(
+def test_an_attempt_condemned_while_its_new_files_are_looked_at_does_not_commit(
     small: SmallTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That look takes a request a file. Whoever condemns may look up references and delete right after."""
+    """That look takes a request for each file; a run that condemns may delete files right after it."""
     small.append("a")
     table = open_table(small.address)
     attempt = begin(table)
     change = compaction(table, attempt)
-    condemn = lambda: table.journal.condemn(attempt, SystemClock().now())  # noqa: E731
+
+    def condemn() -> object:
+        return table.journal.condemn(attempt, SystemClock().now())
+
     step_after(monkeypatch, (PaimonTable, "folder"), condemn)
 
     with pytest.raises(AttemptFenced):

@@ -96,7 +96,7 @@ class TestLooks:
         seen=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("123")),
     )
     def test_looks_come_to_rest(self, known: dict[str, str], seen: dict[str, str]) -> None:
-        """A look that is told of what the one before has left changes nothing."""
+        """A look that receives the blocks of the look before changes nothing."""
         observed = replace(QUIET, blocked=tuple(bucket(path, mark) for path, mark in sorted(seen.items())))
         status = status_with(*(bucket(path, mark) for path, mark in known.items()))
         once = after_look(status, observed, held_by(status))
