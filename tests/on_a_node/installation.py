@@ -74,9 +74,20 @@ class Installation:
     def until_led(self) -> None:
         """Returns when a pod that is there leads, and has seen all objects."""
         deadline = monotonic() + PATIENCE
-        while (leader := self.leader()) is None or '"synced"' not in self.kubectl("logs", leader):
+        while not self._is_led():
             assert monotonic() < deadline, (self._lease(), self.log())
             sleep(_POLL_SECONDS)
+
+    def _is_led(self) -> bool:
+        """Whether a pod leads and has seen all objects.
+
+        A pod may lead before its kubelet has told the API server that it runs, and has no log until then.
+        """
+        leader = self.leader()
+        try:
+            return leader is not None and '"synced"' in self.kubectl("logs", leader)
+        except KubectlFailed:
+            return False
 
     def locks(self) -> list[Object]:
         """The Leases of tables, as they would be applied again."""
