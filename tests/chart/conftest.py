@@ -20,11 +20,26 @@ from cluster.kubectl import Kubectl
 
 TABLES = "lake"
 WIDE, NARROW = "lithify-wide", "lithify-narrow"
+EVERYBODY = {"operator": {"ownIdentity": [{"namespace": "*", "warehouse": "/"}]}}
+"""Tables in local folders need the operator's own rights."""
+
+
+def account_of(release: str, name: str) -> str:
+    """The operator's account of a release, as the API server calls it."""
+    return f"system:serviceaccount:{release}:{name}"
+
+
 VALUES: Mapping[str, Mapping[str, Any]] = {
     # All namespaces, by a ClusterRole.
-    WIDE: {"drivers": {"namespaces": [TABLES]}},
+    WIDE: {
+        **EVERYBODY,
+        "drivers": {"namespaces": [TABLES]},
+        "reservedLabels": {"alsoBy": [account_of(NARROW, "narrow-operator")]},
+    },
     # One namespace, by Roles; what is of the whole cluster is the other release's.
     NARROW: {
+        **EVERYBODY,
+        "reservedLabels": {"alsoBy": [account_of(WIDE, "lithify-operator")]},
         "watchNamespaces": [TABLES],
         "fullnameOverride": "narrow",
         "rbac": {"secrets": "Named", "secretNames": ["credentials"], "aggregatedRoles": False},

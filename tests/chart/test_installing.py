@@ -13,14 +13,22 @@ import yaml
 
 from chart.accounts import kubeconfig_of
 from chart.cases import CASES
-from chart.conftest import TABLES, WIDE, Installed
+from chart.conftest import TABLES, WIDE, Installed, account_of
 from chart.rendering import CHART, Object, render
 from cluster.kubectl import Kubectl
 from lithify.resources.crd import DEFINITIONS
 from lithify.resources.names import API_VERSION, FINALIZER_DRIVER, LABEL_COMPACTION
 from support.runs import LITHIFY
 
-OF_THE_CLUSTER = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
+OF_THE_CLUSTER = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
+OPERATOR = account_of(WIDE, "lithify-operator")
+"""Who may make pods with the labels of drivers."""
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +93,8 @@ def driver(kubectl: Kubectl, name: str) -> str:
         "ownerReferences": [{**owner, "uid": uid}],
     }
     container = {"name": "lithify", "image": "lithify:test"}
-    kubectl.apply(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
-    )
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    kubectl("create", "-f", "-", f"--as={OPERATOR}", stdin=json.dumps(made))
     return kubectl("get", "pod", f"{name}-driver", "-o", "jsonpath={.metadata.uid}")
 
 
@@ -130,9 +137,13 @@ def test_definitions_applied_by_hand_can_be_taken_over(installed: Installed) -> 
 
 
 LEAVING: dict[str, dict[str, Any]] = {
-    "leaving-the-cluster": {"drivers": {"namespaces": ["leaving-the-cluster-tables"]}},
+    "leaving-the-cluster": {
+        "drivers": {"namespaces": ["leaving-the-cluster-tables"]},
+        "reservedLabels": {"alsoBy": [OPERATOR]},
+    },
     "leaving-a-namespace": {
         "watchNamespaces": ["leaving-a-namespace-tables"],
+        "reservedLabels": {"alsoBy": [OPERATOR]},
         "rbac": {"aggregatedRoles": False},
         "crds": {"install": False},
     },

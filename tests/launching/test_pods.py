@@ -20,6 +20,7 @@ from lithify.controller.cluster.client import ClusterClient, connect, load_confi
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
 from lithify.controller.launching.kubernetes import KubernetesLauncher
 from lithify.controller.launching.pod import PodSettings
+from lithify.controller.launching.spark_conf import executor_prefix
 from lithify.errors import ClusterRefused
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
@@ -253,6 +254,46 @@ class TestLife:
         assert (ordered.key, started.uid) in await launcher.all()
         await launcher.release(ordered.key, started.uid, remove=False)
         await until(launcher, ordered.key, lambda state: state is None)
+
+
+@pytest.mark.asyncio
+class TestIsolation:
+    async def test_a_policy_comes_before_the_pod_and_goes_with_the_run(
+        self, api: ClusterClient, ordered: DriverOrder, kubelet: Kubelet, kubectl: Kubectl
+    ) -> None:
+        launcher = KubernetesLauncher(api, replace(SETTINGS, isolated=True), SystemClock())
+        started = await launcher.start(ordered)
+        await launcher.start(ordered)
+        driver, (policy,) = kubectl.get("pod", DRIVER), kubectl.get("networkpolicies")["items"]
+        assert policy["metadata"]["creationTimestamp"] <= driver["metadata"]["creationTimestamp"]
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= driver["metadata"]["labels"].items()
+
+        stranger = {**policy, "metadata": {"name": "theirs", "namespace": ordered.key.namespace}}
+        kubectl.apply(stranger)
+        kubelet.takes()
+        kubelet.ends(137, "", reason="OOMKilled")
+        await launcher.release(ordered.key, started.uid, remove=False)
+        assert kubectl("get", "networkpolicies", "-o", "name").split() == [
+            "networkpolicy.networking.k8s.io/theirs"
+        ]
+
+    async def test_a_policy_of_the_name_that_is_not_ours_stays(
+        self, api: ClusterClient, ordered: DriverOrder, kubelet: Kubelet, kubectl: Kubectl
+    ) -> None:
+        launcher = KubernetesLauncher(api, replace(SETTINGS, isolated=True), SystemClock())
+        name = executor_prefix(ordered)
+        kubectl.apply(
+            {
+                "apiVersion": "networking.k8s.io/v1",
+                "kind": "NetworkPolicy",
+                "metadata": {"name": name},
+                "spec": {"podSelector": {"matchLabels": {"app": "theirs"}}},
+            }
+        )
+        started = await launcher.start(ordered)
+        await launcher.stop(ordered.key, started.uid)
+        await launcher.release(ordered.key, started.uid, remove=True)
+        assert kubectl.get("networkpolicy", name)["spec"]["podSelector"]["matchLabels"] == {"app": "theirs"}
 
 
 @pytest.mark.asyncio

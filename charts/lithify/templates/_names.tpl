@@ -60,13 +60,3 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "lithify.driverNamespaces" -}}
 {{- .Values.drivers.namespaces | default .Values.watchNamespaces | uniq | toJson -}}
 {{- end -}}
-
-{{/* What selects the pods of drivers and executors; the operator gives them these labels. */}}
-{{- define "lithify.sparkPods" -}}
-matchLabels:
-  app.kubernetes.io/managed-by: lithify
-matchExpressions:
-  - key: app.kubernetes.io/component
-    operator: In
-    values: [driver, executor]
-{{- end -}}

@@ -22,6 +22,12 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
+{{- if .Values.networkPolicy.enabled }}
+# one for each run, by its name
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, create, delete]
+{{- end }}
 {{- if eq .Values.rbac.secrets "Any" }}
 - apiGroups: [""]
   resources: [secrets]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from lithify.cli.serving import (
     SPARE_PLACES,
     cluster_options,
     identity,
+    isolation_option,
     observer_pool,
     own_namespace,
     process_settings,
@@ -51,8 +53,28 @@ class ClusterEvents:
         await watch(self.configuration, self.namespaces, tell, stop)
 
 
+class _Rules(click.ParamType[Any]):
+    """Rules of a NetworkPolicy, as JSON."""
+
+    name = "JSON"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The list of rules."""
+        try:
+            rules = json.loads(value)
+        except ValueError as error:
+            self.fail(f"it is not JSON ({error})", param, ctx)
+        if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+            self.fail('it is not a list of rules, such as [{"to": [...], "ports": [...]}]', param, ctx)
+        return rules
+
+
 @click.command()
 @cluster_options
+@isolation_option
+@click.option(
+    "--run-egress", type=_Rules(), help="What pods of a run may reach: egress rules of its NetworkPolicy."
+)
 @click.option("--lease-seconds", default=15.0, show_default=True, type=click.FloatRange(1, 600))
 @click.option("--identity", "name", help="Tells it from other operators. Default: made up.")
 @click.option(
@@ -126,5 +148,10 @@ def _launcher(options: dict[str, Any], state: Path) -> Callable[[Api, Secrets], 
     clock = SystemClock()
     if options["launcher"] == "process":
         return lambda _, secrets: ProcessLauncher(process_settings(state), secrets.options, clock)
-    pods = PodSettings(image=options["image"], host_access=options["allow_host_access"])
+    pods = PodSettings(
+        image=options["image"],
+        host_access=options["allow_host_access"],
+        isolated=options["isolate_runs"],
+        egress=options["run_egress"],
+    )
     return lambda api, _: KubernetesLauncher(api, pods, clock)

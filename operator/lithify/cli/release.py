@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from lithify.cli.serving import LEASE_LOST, cluster_options, identity, own_namespace
+from lithify.cli.serving import LEASE_LOST, cluster_options, identity, isolation_option, own_namespace
 from lithify.clock import SystemClock
 from lithify.controller.api import Api
 from lithify.controller.cluster.client import connect, load_configuration
@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 @click.command()
 @cluster_options
+@isolation_option
 @click.option("--stop-deployment", help="The operator's Deployment, which is scaled to nothing first.")
 @click.option(
     "--grace-seconds",
@@ -59,7 +60,7 @@ async def _release(options: dict[str, Any]) -> int:
 
 async def _depart(api: Api, election: Election, lease: ObjectKey, options: dict[str, Any]) -> int:
     """Does it for as long as no operator can interfere."""
-    launcher = KubernetesLauncher(api, PodSettings(), SystemClock())
+    launcher = KubernetesLauncher(api, PodSettings(isolated=options["isolate_runs"]), SystemClock())
     departure = Departure(launcher, TableLocks(api, lease.namespace), options["namespaces"])
     keeping = asyncio.create_task(election.keep())
     departing = asyncio.create_task(departure.run(options["grace_seconds"]))

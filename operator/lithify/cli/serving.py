@@ -49,6 +49,14 @@ def cluster_options(command: Command) -> Command:
     return command
 
 
+def isolation_option(command: Command) -> Command:
+    """The option by which runs have NetworkPolicies, which are also to be deleted in the end."""
+    option = click.option(
+        "--isolate-runs", is_flag=True, help="A NetworkPolicy for each run: its own pods reach Spark's ports."
+    )
+    return option(command)
+
+
 def identity() -> str:
     """Tells this process from other operators."""
     return f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"

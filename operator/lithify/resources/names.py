@@ -57,6 +57,7 @@ POD = Kind("Pod", "pods", group="", version="v1")
 SECRET = Kind("Secret", "secrets", group="", version="v1")
 EVENT = Kind("Event", "events", group="", version="v1")
 LEASE = Kind("Lease", "leases", group="coordination.k8s.io", version="v1")
+NETWORK_POLICY = Kind("NetworkPolicy", "networkpolicies", group="networking.k8s.io", version="v1")
 DEPLOYMENT = Kind("Deployment", "deployments", group="apps", version="v1")
 
 

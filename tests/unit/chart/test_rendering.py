@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,11 +16,11 @@ from chart.schemas import problems
 from lithify.cli.operator import operator
 from lithify.cli.release import release
 from lithify.controller.launching.pod import DRIVER_ROLE, EXECUTOR_ROLE, LABEL_MANAGER, LABEL_ROLE, MANAGER
-from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT
 from lithify.resources.crd import CHART_FOLDER, DEFINITIONS
 from lithify.resources.policy import SparkTemplate
 
 Render = Callable[[str], Rendered]
+ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 each_case = pytest.mark.parametrize("case", CASES)
 
 
@@ -79,7 +80,7 @@ def test_objects_are_what_the_prometheus_operator_knows(rendered: Render) -> Non
 @each_case
 def test_every_namespaced_object_says_its_namespace(case: str, rendered: Render) -> None:
     """Or `helm template | kubectl apply` would put it somewhere else."""
-    of_the_cluster = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
+    of_the_cluster = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", *ADMISSION}
     homeless = [
         found["metadata"]["name"]
         for found in rendered(case).objects
@@ -198,13 +199,60 @@ def test_drivers_have_the_account_that_policies_name(rendered: Render) -> None:
     assert accounts == [(name, SparkTemplate().service_account_name) for name in ("lake", "shop")]
 
 
-def test_network_policies_select_the_pods_that_the_operator_makes(rendered: Render) -> None:
-    spark = rendered("everything").one("NetworkPolicy", "compaction-spark")["spec"]
-    ours = {"matchLabels": {LABEL_MANAGER: MANAGER}}
-    roles = {"key": LABEL_ROLE, "operator": "In", "values": [DRIVER_ROLE, EXECUTOR_ROLE]}
-    assert spark["podSelector"] == {**ours, "matchExpressions": [roles]}
-    ports = [{"port": port, "protocol": "TCP"} for port in (DRIVER_PORT, BLOCK_PORT)]
-    assert spark["ingress"] == [{"from": [{"podSelector": spark["podSelector"]}], "ports": ports}]
+@pytest.mark.parametrize("case", ["defaults", "namespaces", "everything", "bare"])
+def test_runs_are_isolated_wherever_they_are(case: str, rendered: Render) -> None:
+    """By the operator and the hook alike: what one makes, the other deletes in the end."""
+    is_wanted = CASES[case].get("networkPolicy", {}).get("enabled", True)
+    for template in pods(rendered(case)):
+        assert ("--isolate-runs" in template["spec"]["containers"][0]["args"]) is is_wanted
+
+
+def test_runs_may_reach_what_the_values_say(rendered: Render) -> None:
+    (given,) = (one for one in arguments(rendered("everything")) if one.startswith("--run-egress="))
+    rules = json.loads(given.partition("=")[2])
+    own = rendered("everything").one("NetworkPolicy", "compaction-operator")["spec"]["egress"]
+    assert rules == own
+    assert {"to": [{"ipBlock": {"cidr": "10.20.0.0/16"}}], "ports": [{"port": 9000}]} in rules
+    assert not [one for one in arguments(rendered("defaults")) if one.startswith("--run-egress")]
+
+
+IDENTITY = {"operator": {"ownIdentity": [{"namespace": "lake", "warehouse": "s3://lake/"}]}}
+
+
+@pytest.mark.parametrize(
+    ("values", "is_open"),
+    [
+        pytest.param({}, False, id="nobody needs it"),
+        pytest.param(IDENTITY, True, id="the operator has an identity to use"),
+        pytest.param(
+            {**IDENTITY, "networkPolicy": {"egress": {"metadataService": False}}}, False, id="not even then"
+        ),
+        pytest.param({"networkPolicy": {"egress": {"metadataService": True}}}, True, id="whoever asks"),
+    ],
+)
+def test_the_metadata_service_is_out_of_reach_unless_needed(values: dict[str, Any], *, is_open: bool) -> None:
+    policy = render(values).one("NetworkPolicy", "lithify-operator")["spec"]
+    assert ("Egress" not in policy["policyTypes"]) is is_open
+    blocks = [
+        place["ipBlock"]
+        for rule in policy.get("egress", [])
+        for place in rule.get("to", [])
+        if "ipBlock" in place
+    ]
+    assert is_open or [block["except"][0] for block in blocks] == ["169.254.0.0/16", "fe80::/10"]
+
+
+def test_labels_are_reserved_where_tables_are(rendered: Render) -> None:
+    _, binding = rendered("namespaces").of(*ADMISSION)
+    (place,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+    assert place["values"] == ["lake", "shop"]
+    policy, everywhere = rendered("defaults").of(*ADMISSION)
+    assert "matchResources" not in everywhere["spec"]
+    selector = policy["spec"]["matchConstraints"]["objectSelector"]
+    assert selector["matchLabels"] == {LABEL_MANAGER: MANAGER}
+    assert selector["matchExpressions"] == [
+        {"key": LABEL_ROLE, "operator": "In", "values": [DRIVER_ROLE, EXECUTOR_ROLE]}
+    ]
 
 
 @each_case
@@ -249,6 +297,8 @@ def test_the_network_policy_is_for_the_hook_as_well(case: str, rendered: Render)
 
 REFUSED: dict[str, dict[str, Any]] = {
     "a value that nobody knows": {"replicas": 3},
+    "a role that is not built in": {"rbac": {"catalogWriters": ["view"]}},
+    "an identity for no namespace": {"operator": {"ownIdentity": [{"warehouse": "s3://lake/"}]}},
     "a nested one": {"image": {"repo": "a"}},
     "a tag with a blank": {"image": {"tag": "a b"}},
     "a digest that is none": {"image": {"digest": "sha256:abc"}},

@@ -11,7 +11,7 @@ import yaml
 
 from chart.cases import CASES
 from chart.rendering import NAMESPACE, Object, Rendered, render
-from lithify.resources.names import DEPLOYMENT, GROUP, LEASE, OWN_KINDS, SECRET
+from lithify.resources.names import DEPLOYMENT, GROUP, LEASE, NETWORK_POLICY, OWN_KINDS, SECRET
 
 Render = Callable[[str], Rendered]
 Grant = tuple[str, str, str]
@@ -52,7 +52,7 @@ def test_nothing_is_granted_wholesale(case: str, rendered: Render) -> None:
     assert not any("*" in part for grant in granted for part in grant)
     assert {verb for _, resource, verb in granted if resource == SECRET.plural} <= {"get"}
     assert not {verb for _, _, verb in granted} & {"impersonate", "escalate", "bind"}
-    groups = {"", GROUP, LEASE.group, DEPLOYMENT.group}
+    groups = {"", GROUP, LEASE.group, DEPLOYMENT.group, NETWORK_POLICY.group}
     assert {group for group, _, _ in granted} <= groups
 
 
@@ -107,24 +107,40 @@ def test_bindings_bind_what_there_is(case: str, rendered: Render) -> None:
         assert {(one["namespace"], one["name"]) for one in binding["subjects"]} <= accounts
 
 
-def test_people_get_our_kinds_by_the_roles_that_they_have(rendered: Render) -> None:
-    found = rendered("defaults")
-    everything = {kind.plural for kind in OWN_KINDS}
-    verbs: dict[str, set[str]] = {}
-    for name in ("view", "edit", "admin"):
+EVERYTHING, TABLES = {kind.plural for kind in OWN_KINDS}, {"laketables", "compactions"}
+
+
+@pytest.mark.parametrize(
+    ("writers", "edit", "admin"),
+    [
+        pytest.param(["admin"], TABLES, EVERYTHING, id="as the chart has it"),
+        pytest.param([], TABLES, TABLES, id="nobody by a built-in role"),
+        pytest.param(["edit", "admin"], EVERYTHING, EVERYTHING, id="all who edit"),
+    ],
+)
+def test_people_get_our_kinds_by_the_roles_that_they_have(
+    writers: list[str], edit: set[str], admin: set[str]
+) -> None:
+    found = render({"rbac": {"catalogWriters": writers}})
+    for name, writable in {"view": set(), "edit": edit, "admin": admin}.items():
         (role,) = named(found, f"lithify-{name}")
         assert role["metadata"]["labels"][f"rbac.authorization.k8s.io/aggregate-to-{name}"] == "true"
-        assert {resource for _, resource, _ in grants([role])} == everything
-        verbs[name] = {verb for _, _, verb in grants([role])}
-    assert verbs["view"] == READ
-    assert verbs["view"] < verbs["edit"] < verbs["admin"]
+        assert {resource for _, resource, verb in grants([role]) if verb in READ} == EVERYTHING
+        assert {resource for _, resource, verb in grants([role]) if verb not in READ} == writable
 
 
-def test_owners_of_tables_cannot_say_what_pods_are_like(rendered: Render) -> None:
+@pytest.mark.parametrize(
+    ("role", "writable"), [("lithify-table-owner", TABLES), ("lithify-catalog-owner", EVERYTHING)]
+)
+def test_owners_write_what_is_theirs(role: str, writable: set[str], rendered: Render) -> None:
+    granted = grants(named(rendered("defaults"), role))
+    assert {resource for _, resource, verb in granted if verb in READ} == EVERYTHING
+    assert {resource for _, resource, verb in granted if verb not in READ} == writable
+
+
+def test_owners_of_tables_have_what_the_page_explains(rendered: Render) -> None:
     granted = grants(named(rendered("defaults"), "lithify-table-owner"))
     assert granted == explained("lithify-table-owner")
-    writable = {resource for _, resource, verb in granted if verb not in READ}
-    assert writable == {"laketables", "compactions"}
 
 
 def test_the_hook_may_do_one_thing_more_than_the_operator(rendered: Render) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from lithify.clock import Clock
 from lithify.controller.api import Api, Object
 from lithify.controller.driver import DriverOrder, DriverState
+from lithify.controller.launching.network_policy import belongs_together, network_policy, policy_name
 from lithify.controller.launching.pod import (
     DRIVER_LABELS,
     driver_pod,
@@ -24,7 +26,7 @@ from lithify.controller.launching.pod import (
 from lithify.controller.launching.pod import PodSettings as PodSettings
 from lithify.controller.launching.pod_state import state_of
 from lithify.errors import ClusterConflict, ClusterExists, ClusterRefused, ClusterUnavailable, InvalidOption
-from lithify.resources.names import FINALIZER_DRIVER, POD, ObjectKey
+from lithify.resources.names import FINALIZER_DRIVER, NETWORK_POLICY, POD, ObjectKey
 
 _TRIES = 5
 
@@ -47,6 +49,8 @@ class KubernetesLauncher:
             pod = driver_pod(order, self._settings)
         except InvalidOption as error:
             raise ClusterRefused(f"start of {order.key}", str(error)) from error
+        if self._settings.isolated:
+            await self._isolate(pod)
         for _ in range(_TRIES):
             try:
                 return self._state(await self._api.create(POD, order.key.namespace, pod))
@@ -76,6 +80,7 @@ class KubernetesLauncher:
             if pod is None or pod["metadata"]["uid"] != driver_uid:
                 return
             await self._delete_executors(pod)
+            await self._open(pod)
             try:
                 await self._unhold(pod)
             except ClusterConflict:
@@ -96,6 +101,22 @@ class KubernetesLauncher:
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
         """Tells nothing: pods have events, which the operator hears like those of its own objects."""
+
+    async def _isolate(self, pod: Object) -> None:
+        """Makes the run's NetworkPolicy, before there is a pod that it has to protect."""
+        policy = network_policy(pod, self._settings.egress)
+        with suppress(ClusterExists):
+            await self._api.create(NETWORK_POLICY, pod["metadata"]["namespace"], policy)
+
+    async def _open(self, pod: Object) -> None:
+        """Deletes the run's NetworkPolicy; an operator that makes none may have no right to ask for one."""
+        name = policy_name(pod)
+        if not self._settings.isolated or not name:
+            return
+        key = ObjectKey(pod["metadata"]["namespace"], name)
+        policy = await self._api.get(NETWORK_POLICY, key)
+        if policy is not None and belongs_together(policy, pod):
+            await self._api.delete(NETWORK_POLICY, key, uid=policy["metadata"]["uid"])
 
     async def _delete_executors(self, driver: Object) -> None:
         selector = executors_of(driver)

@@ -6,7 +6,7 @@ second driver. Credentials are mounted from their Secret by the kubelet and appe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -82,6 +82,8 @@ class PodSettings:
         master: how drivers reach the API server, as Spark wants it.
         grace_seconds: how long a driver that was asked to end may take.
         host_access: whether pod templates may reach out of their pods.
+        isolated: whether each run gets a NetworkPolicy.
+        egress: what pods of a run may reach, as rules of that policy; None if it is not limited.
     """
 
     image: str | None = None
@@ -89,6 +91,8 @@ class PodSettings:
     master: str = "k8s://https://kubernetes.default.svc"
     grace_seconds: int = 60
     host_access: bool = False
+    isolated: bool = False
+    egress: Sequence[Mapping[str, Any]] | None = None
 
 
 def pod_key(compaction: ObjectKey) -> ObjectKey:

@@ -22,7 +22,7 @@ from lithify.controller.telemetry import series
 from lithify.controller.telemetry.series import SECTIONS, TABLE_SERIES, Series, Shape
 from lithify.errors import Failure
 from lithify.resources.compaction import SUCCEEDED, CompactionStatus, Reason, ResultSummary, Strategy
-from lithify.resources.names import EVENT, LEASE, OWN_KINDS, POD, SECRET, Kind, ObjectKey
+from lithify.resources.names import EVENT, LEASE, NETWORK_POLICY, OWN_KINDS, POD, SECRET, Kind, ObjectKey
 from lithify.resources.objects import READY, condition_of
 from lithify.resources.table import LakeTableStatus, ObservationSummary
 
@@ -30,7 +30,7 @@ OTHER = "Other"
 """Stands for label values that nobody expected, so that there are never many."""
 _REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _MOST_REASONS = 64
-_KINDS = frozenset(kind.name for kind in (*OWN_KINDS, POD, SECRET, EVENT, LEASE))
+_KINDS = frozenset(kind.name for kind in (*OWN_KINDS, POD, SECRET, EVENT, LEASE, NETWORK_POLICY))
 _READS = frozenset({"GET", "LIST", "WATCH"})
 _VERBS = _READS | {"POST", "PUT", "PATCH", "DELETE"}
 _RESULTS = frozenset({"changed", "unchanged", "failed", "timed-out"})

@@ -1,0 +1,76 @@
+"""The NetworkPolicy of a run: only its own pods reach Spark's ports in each other.
+
+Pure; used by `kubernetes`, which makes one before the driver's pod and deletes it after that. Spark lets in
+whoever knows the secret of the run, and hands them tasks with the credentials of the table's storage. One
+policy a run keeps runs of a namespace apart, too, and needs nobody to know the namespaces beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT
+from lithify.resources.names import GROUP, NETWORK_POLICY
+
+_LABELS = ("app.kubernetes.io/managed-by", "spark-app-selector")
+"""Labels of a driver's pod that its executors have, too; the second one differs from attempt to attempt."""
+
+Plain = dict[str, Any]
+
+
+def network_policy(pod: Mapping[str, Any], egress: Sequence[Mapping[str, Any]] | None) -> Plain:
+    """The policy of the run of a driver's pod; it belongs to whom the pod belongs to.
+
+    Args:
+        pod: the manifest of the driver's pod.
+        egress: what the pods of the run may reach beside each other, as rules of a NetworkPolicy; None if
+            that is not limited.
+    """
+    metadata = pod["metadata"]
+    each_other = {"podSelector": {"matchLabels": _shared_labels(pod)}}
+    ports = [{"port": port, "protocol": "TCP"} for port in (DRIVER_PORT, BLOCK_PORT)]
+    spec: Plain = {
+        "podSelector": each_other["podSelector"],
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [each_other], "ports": ports}],
+    }
+    if egress is not None:
+        spec["policyTypes"] = ["Ingress", "Egress"]
+        spec["egress"] = [{"to": [each_other], "ports": ports}, *egress]
+    return {
+        "apiVersion": NETWORK_POLICY.api_version,
+        "kind": NETWORK_POLICY.name,
+        "metadata": {
+            "name": policy_name(pod),
+            "namespace": metadata["namespace"],
+            "labels": _own_labels(pod),
+            "ownerReferences": [dict(owner) for owner in metadata["ownerReferences"]],
+        },
+        "spec": spec,
+    }
+
+
+def policy_name(pod: Mapping[str, Any]) -> str:
+    """What the policy of a driver's pod is called: after the attempt; empty if the pod does not tell."""
+    return str((pod["metadata"].get("labels") or {}).get(_LABELS[1], ""))
+
+
+def belongs_together(policy: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """Whether a policy was made for the run of a driver's pod."""
+    theirs, ours = (
+        {owner.get("uid") for owner in found["metadata"].get("ownerReferences") or []}
+        for found in (policy, pod)
+    )
+    return bool(theirs & ours)
+
+
+def _own_labels(pod: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of a pod that say which run it is of; a template may have added any others."""
+    labels = pod["metadata"]["labels"]
+    return {name: value for name, value in labels.items() if name in _LABELS or name.startswith(f"{GROUP}/")}
+
+
+def _shared_labels(pod: Mapping[str, Any]) -> dict[str, str]:
+    labels = pod["metadata"]["labels"]
+    return {name: labels[name] for name in _LABELS}
