@@ -18,6 +18,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
         "rbac": {"secrets": "Named", "secretNames": ["lake-credentials"], "aggregatedRoles": False},
         "crds": {"install": False},
         "release": {"enabled": False},
+        "reservedLabels": {"enabled": False},
     },
     "everything": {
         "fullnameOverride": "compaction",

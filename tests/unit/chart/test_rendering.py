@@ -243,7 +243,7 @@ def test_the_metadata_service_is_out_of_reach_unless_needed(values: dict[str, An
 
 
 def test_labels_are_reserved_where_tables_are(rendered: Render) -> None:
-    _, binding = rendered("namespaces").of(*ADMISSION)
+    _, binding = render({"watchNamespaces": ["lake", "shop"]}).of(*ADMISSION)
     (place,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
     assert place["values"] == ["lake", "shop"]
     policy, everywhere = rendered("defaults").of(*ADMISSION)

@@ -81,7 +81,8 @@ def test_secrets_are_read_by_name(rbac: dict[str, Any], expected: list[Any]) -> 
 
 def test_a_list_of_namespaces_needs_nothing_of_the_cluster(rendered: Render) -> None:
     found = rendered("namespaces")
-    assert not found.of("ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
+    admission = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    assert not found.of("ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", *admission)
     places = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in found.of("Role")}
     assert places == {
         (NAMESPACE, "lithify-operator-leases"),
