@@ -12,6 +12,7 @@ LithifyError
 ├── StorageError              the file system refused, is full, or did not answer
 │   ├── StorageUnavailable      an object store did not answer, or failed
 │   ├── CatalogUnavailable      a catalog's server or database did not answer, or failed
+│   │   └── CatalogSilent         several tables in a row got no answer from it, so it was not asked again
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
 ├── CommitConflict            other writers took the inputs of every bucket of the run
 ├── CommitOutrun              other commits were faster, try after try, until the deadline
@@ -156,6 +157,20 @@ class StorageUnavailable(StorageError):
 
 class CatalogUnavailable(StorageError):
     """The server or database of a catalog did not answer, or failed; `path` is its address."""
+
+
+class CatalogSilent(CatalogUnavailable):
+    """The catalog gave no answer about several tables in a row, so this question was not asked.
+
+    Attributes:
+        again_seconds: after so many it may be asked again.
+    """
+
+    def __init__(self, path: str, problem: str, again_seconds: float) -> None:
+        super().__init__(
+            path, f"it gives no answer, and is asked only now and then until it does ({problem})"
+        )
+        self.again_seconds = again_seconds
 
 
 class CommitUnknown(StorageError):

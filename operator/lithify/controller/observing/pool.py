@@ -1,15 +1,17 @@
 """A bounded number of worker processes that look at tables, each of which can be killed at any moment.
 
 Made by the operator at its start, asked by `reconciling`. A hanging file system, a crash in a library or a
-table too large for memory costs one worker and one answer, nothing else. Workers are started when they are
-needed, get tables that they have seen before where that costs nobody time, and end when they are idle for
-long, have grown, or have answered often. Imports nothing of the table formats.
+table too large for memory costs one worker and one answer, nothing else; whose turn it is, and which catalog
+is not asked for now, `turns` decides. Workers are started when they are needed, get tables that they have
+seen before where that costs nobody time, and end when they are idle for long, have grown, or have answered
+often. Imports nothing of the table formats.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +19,7 @@ from typing import Any, Self
 
 from lithify.controller.observing.process import WorkerProcess
 from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.turns import Ending, Source, Turns
 from lithify.controller.observing.wire import (
     FindRun,
     ListTables,
@@ -25,7 +28,14 @@ from lithify.controller.observing.wire import (
     WorkerSettings,
     framed,
 )
-from lithify.errors import LithifyError, ProcessLost, TimedOut
+from lithify.errors import (
+    CatalogSilent,
+    CatalogUnavailable,
+    LithifyError,
+    ProcessLost,
+    StorageUnavailable,
+    TimedOut,
+)
 from lithify.tables.observation import Observation, RunFound
 
 _MOMENT = 0.01
@@ -68,7 +78,6 @@ class _Waiting:
     """A question that waits for a place."""
 
     key: str
-    catalog: str
     place: asyncio.Future[_Place]
 
 
@@ -78,9 +87,8 @@ class ObserverPool:
     def __init__(self, settings: PoolSettings) -> None:
         self._settings = settings
         self._free = [_Place() for _ in range(settings.workers)]
-        self._waiting: list[_Waiting] = []
-        self._active: Counter[str] = Counter()
-        self._suspects: set[str] = set()
+        self._turns: Turns[_Waiting] = Turns(settings.workers)
+        self._silences: dict[Source, str] = {}
         self._workers: set[WorkerProcess] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -97,6 +105,7 @@ class ObserverPool:
         Raises:
             TimedOut: it took longer.
             ProcessLost: the worker ended before it answered.
+            CatalogSilent: its catalog does not answer, so it was not asked.
             LithifyError: what is wrong with the table or its catalog.
         """
         what = f"looking at {request.target.identifier}"
@@ -119,10 +128,7 @@ class ObserverPool:
     async def close(self) -> None:
         """Kills all workers; questions that are asked or wait fail with a `ProcessLost`."""
         self._is_closed = True
-        for waiting in self._waiting:
-            if not waiting.place.done():
-                waiting.place.set_exception(_closed())
-        self._waiting.clear()
+        _refuse(self._turns.clear(), _closed())
         for worker in self._workers:
             worker.kill()
         for place in self._free:
@@ -142,23 +148,45 @@ class ObserverPool:
             message = framed(question)
         except Exception as error:
             raise LithifyError(f"{what}: the question cannot be sent ({type(error).__name__})") from error
-        catalog = f"{question.target.warehouse} {question.target.catalog_options.get('uri', '')}"
-        place = await self._take(key, catalog)
+        source = _source_of(question.target)
+        place = await self._take(key, source)
+        reply: Reply | None = None
+        failure: BaseException | None = None
         try:
             reply = await self._reply(place, message, what, timeout)
-            self._suspects.discard(catalog)
-        except TimedOut:
-            self._suspects.add(catalog)
-            raise
-        except LithifyError:
+            failure = reply.error
+        except LithifyError as error:
+            failure = error
             raise
         except Exception as error:
+            failure = error
             raise LithifyError(f"{what} failed unexpectedly ({type(error).__name__}: {error})") from error
+        except BaseException as error:
+            failure = error
+            raise
         finally:
-            self._give_back(place, key, catalog)
+            self._learn(source, question.target.identifier, failure)
+            self._give_back(place, key)
         if reply.error is not None:
             raise reply.error
         return reply.value
+
+    def _learn(self, source: Source, table: str, failure: BaseException | None) -> None:
+        """Notes how a question ended; those that wait for a catalog that is silent are refused."""
+        ending = _ending_of(failure)
+        if ending is Ending.SILENT:
+            self._silences[source] = str(failure)
+        refused = self._turns.ended(source, table, ending)
+        if refused:
+            _refuse(refused, self._silence(source))
+        if ending is Ending.ANSWERED:
+            self._silences.pop(source, None)
+
+    def _silence(self, source: Source) -> CatalogSilent:
+        """Why a catalog is not asked."""
+        return CatalogSilent(
+            source.address, self._silences.get(source, "no answer"), self._turns.pause_seconds(source)
+        )
 
     async def _reply(self, place: _Place, message: bytes, what: str, timeout: float) -> Reply:
         worker = place.worker
@@ -176,19 +204,21 @@ class ObserverPool:
             self._forget(place)
             raise
 
-    async def _take(self, key: str, catalog: str) -> _Place:
+    async def _take(self, key: str, source: Source) -> _Place:
         """Waits for a place. One in which the table was seen is preferred, then one with a worker."""
         self._check_open()
-        waiting = _Waiting(key, catalog, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
+        if not self._turns.admits(source):
+            raise self._silence(source)
+        waiting = _Waiting(key, asyncio.get_running_loop().create_future())
+        self._turns.add(source, waiting)
         self._hand_out()
         try:
             return await waiting.place
         except asyncio.CancelledError:
-            if waiting in self._waiting:
-                self._waiting.remove(waiting)
-            elif not waiting.place.cancelled() and waiting.place.exception() is None:
-                self._give_back(waiting.place.result(), "", catalog)
+            is_served = not self._turns.remove(source, waiting)
+            if is_served and not waiting.place.cancelled() and waiting.place.exception() is None:
+                self._turns.ended(source, "", Ending.WITHDRAWN)
+                self._give_back(waiting.place.result(), "")
             raise
 
     def _check_open(self) -> None:
@@ -196,24 +226,20 @@ class ObserverPool:
             raise _closed()
 
     def _hand_out(self) -> None:
-        """Gives free places to who waits longest, but of a catalog that timed out to one at a time."""
-        for waiting in list(self._waiting):
-            is_held_back = waiting.catalog in self._suspects and self._active[waiting.catalog] > 0
-            if not self._free or is_held_back or waiting.place.done():
+        """Gives free places to those whose turn it is."""
+        while (turn := self._turns.next()) is not None:
+            source, waiting = turn
+            if waiting.place.done():
+                self._turns.ended(source, "", Ending.WITHDRAWN)
                 continue
             place = max(self._free, key=lambda place: (waiting.key in place.seen, place.worker is not None))
             self._free.remove(place)
             if place.retiring is not None:
                 place.retiring.cancel()
                 place.retiring = None
-            self._waiting.remove(waiting)
-            self._active[waiting.catalog] += 1
             waiting.place.set_result(place)
 
-    def _give_back(self, place: _Place, key: str, catalog: str) -> None:
-        self._active[catalog] -= 1
-        if not self._active[catalog]:
-            del self._active[catalog]
+    def _give_back(self, place: _Place, key: str) -> None:
         worker, settings = place.worker, self._settings
         if worker is not None:
             if worker.answered >= settings.answers or worker.resident_bytes > settings.resident_bytes:
@@ -248,6 +274,31 @@ class ObserverPool:
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
         place.worker, place.seen, place.retiring = None, OrderedDict(), None
+
+
+def _source_of(target: TableTarget) -> Source:
+    address = str(target.catalog_options.get("uri") or target.warehouse)
+    endpoint = next(
+        (value for name, value in target.catalog_options.items() if name.endswith("endpoint")), ""
+    )
+    return Source(target.catalog, " ".join(part for part in (address, endpoint) if part))
+
+
+def _ending_of(failure: BaseException | None) -> Ending:
+    """What the end of a question says of its catalog: most errors are answers, too."""
+    if isinstance(failure, TimedOut | CatalogUnavailable | StorageUnavailable):
+        return Ending.SILENT
+    if isinstance(failure, ProcessLost):
+        return Ending.LOST
+    if failure is None or isinstance(failure, LithifyError):
+        return Ending.ANSWERED
+    return Ending.WITHDRAWN
+
+
+def _refuse(waiting: Iterable[_Waiting], error: LithifyError) -> None:
+    for one in waiting:
+        if not one.place.done():
+            one.place.set_exception(error)
 
 
 def _closed() -> ProcessLost:

@@ -23,6 +23,7 @@ class TableTarget:
         catalog_options: by pypaimon's names, credentials included: never to be logged.
         overrides: table options by which triggers are judged.
         time_zone: of the table's writers, None for UTC.
+        catalog: which Catalog it is of, as `namespace/name`: catalogs take turns.
     """
 
     warehouse: str
@@ -30,6 +31,7 @@ class TableTarget:
     catalog_options: Mapping[str, str] = field(repr=False)
     overrides: Mapping[str, str] = field(default_factory=dict)
     time_zone: str | None = None
+    catalog: str = ""
 
 
 @dataclass(frozen=True, slots=True)

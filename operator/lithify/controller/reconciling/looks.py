@@ -1,8 +1,9 @@
 """Looking at tables: when, how many at a time, and what the last look at each one found.
 
 Asked by `tables`, which never waits for a look: it asks for one and is told, through the queue, when there is
-something new, or else when the next look is due. A table that does not answer costs its own place among the
-looks and nobody else's.
+something new, or else when the next look is due. Of each catalog a few looks are asked for at a time, so that
+whoever shares out the turns sees all catalogs that wait. Tables of a catalog that is silent are not asked
+about one by one: a few of them find out whether it is back, and then all are looked at.
 """
 
 from __future__ import annotations
@@ -11,24 +12,27 @@ import asyncio
 import heapq
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from itertools import count
 from time import monotonic
 from zlib import crc32
 
 from lithify.controller.observing.request import ObservationRequest, TableObserver
-from lithify.errors import LithifyError, TimedOut
+from lithify.errors import CatalogSilent, Failure, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.observation import Observation
 
 _log = logging.getLogger(__name__)
 JITTER = 0.1
 """Looks are spread by this share of their interval: tables made together are not looked at together."""
+_FEW = 10
+"""So many tables of a silent catalog ask in each of its pauses whether it is back."""
 
 Told = Callable[[str, float], None]
-"""Is told of each look: how it ended (changed, unchanged, failed, timed-out), and its seconds."""
+"""Is told of each look: how it ended (changed, unchanged, failed, timed-out, not-asked), and its seconds."""
 
 
 @dataclass(slots=True)
@@ -85,6 +89,18 @@ class Rhythm:
     retry: float
 
 
+_Asked = tuple[float, int, ObjectKey, ObservationRequest, Rhythm]
+
+
+@dataclass(slots=True)
+class _Line:
+    """The looks at tables of one catalog: those that wait, how many are under way, and who was refused."""
+
+    waiting: list[_Asked] = field(default_factory=list)
+    underway: int = 0
+    refused: set[ObjectKey] = field(default_factory=set)
+
+
 @dataclass(slots=True)
 class Looks:
     """All looks.
@@ -94,7 +110,7 @@ class Looks:
         tell: is told of a table of which there is something new.
         later: is told of all others, and in how many seconds they are to be asked for again.
         measure: is told of each look.
-        places: how many looks run at a time.
+        places: how many looks at tables of one catalog are asked for at a time.
         ticks: seconds that only ever grow.
     """
 
@@ -105,7 +121,8 @@ class Looks:
     places: int = 2
     ticks: Callable[[], float] = monotonic
     _seen: dict[ObjectKey, Seen] = field(default_factory=dict)
-    _waiting: list[tuple[float, int, ObjectKey, ObservationRequest, Rhythm]] = field(default_factory=list)
+    _lines: dict[str, _Line] = field(default_factory=dict)
+    _tasks: dict[ObjectKey, asyncio.Task[None]] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -124,8 +141,11 @@ class Looks:
             seen.whole = -math.inf
 
     def forget(self, key: ObjectKey) -> None:
-        """The LakeTable is gone."""
+        """The LakeTable is gone; nobody waits for a look at it any more."""
         self._seen.pop(key, None)
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
 
     def ask(
         self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm, *, since: datetime | None = None
@@ -147,15 +167,20 @@ class Looks:
         seen.awaited = seen.wanted or judges or seen.request != request
         seen.judged = since or seen.judged
         seen.underway, seen.wanted, seen.request = True, False, request
-        heapq.heappush(self._waiting, (self.ticks(), next(self._numbers), key, asked, rhythm))
+        line = self._lines.setdefault(request.target.catalog, _Line())
+        heapq.heappush(line.waiting, (self.ticks(), next(self._numbers), key, asked, rhythm))
         self._changed.set()
         return math.inf
 
     async def work(self) -> None:
-        """Looks at tables for ever, so many at a time."""
+        """Looks at tables for ever, so many of each catalog at a time."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self.places):
-                group.create_task(self._work())
+            while True:
+                self._changed.clear()
+                for key, request, rhythm in self._next():
+                    task = self._tasks[key] = group.create_task(self._look(key, request, rhythm))
+                    task.add_done_callback(partial(self._ended, key, request))
+                await self._changed.wait()
 
     @property
     def oldest_seconds(self) -> float:
@@ -168,8 +193,16 @@ class Looks:
     def _wait(self, key: ObjectKey, seen: Seen, request: ObservationRequest, rhythm: Rhythm) -> float:
         if seen.looked is None or seen.wanted or seen.request != request:
             return 0.0
-        every = rhythm.retry if seen.error is not None else rhythm.every
+        every = rhythm.every if seen.error is None else self._retry(seen.error, request, rhythm)
         return seen.looked + every * _spread(key) - self.ticks()
+
+    def _retry(self, error: LithifyError, request: ObservationRequest, rhythm: Rhythm) -> float:
+        """When to look again at a table that could not be looked at."""
+        if not isinstance(error, CatalogSilent):
+            return rhythm.retry
+        line = self._lines.get(request.target.catalog)
+        crowd = len(line.refused) / _FEW if line is not None else 1.0
+        return min(max(1.0, error.again_seconds) * max(1.0, crowd), max(rhythm.retry, error.again_seconds))
 
     def _question(
         self, seen: Seen, request: ObservationRequest, rhythm: Rhythm, *, judges: bool
@@ -186,14 +219,21 @@ class Looks:
             reconsider=judges,
         )
 
-    async def _work(self) -> None:
-        while True:
-            while not self._waiting:
-                self._changed.clear()
-                await self._changed.wait()
-            _, _, key, request, rhythm = heapq.heappop(self._waiting)
-            if key in self._seen:
-                await self._look(key, request, rhythm)
+    def _next(self) -> Iterator[tuple[ObjectKey, ObservationRequest, Rhythm]]:
+        """The looks that are asked for now."""
+        for line in self._lines.values():
+            while line.waiting and line.underway < self.places:
+                _, _, key, request, rhythm = heapq.heappop(line.waiting)
+                if key in self._seen:
+                    line.underway += 1
+                    yield key, request, rhythm
+
+    def _ended(self, key: ObjectKey, request: ObservationRequest, task: asyncio.Task[None]) -> None:
+        """A look is over, or was given up, perhaps before it had begun."""
+        self._lines[request.target.catalog].underway -= 1
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
+        self._changed.set()
 
     async def _look(self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm) -> None:
         started = self.ticks()
@@ -207,6 +247,7 @@ class Looks:
             _log.exception("looking at a table failed unexpectedly", extra={"table": str(key)})
             error = LithifyError(f"unexpected {type(failure).__name__} while looking at the table")
         self.measure(_ending(found, error), self.ticks() - started)
+        self._count(key, self._lines[request.target.catalog], error)
         seen = self._seen.get(key)
         if seen is None:
             return
@@ -224,6 +265,17 @@ class Looks:
         else:
             self.later(key, rhythm.every * _spread(key))
 
+    def _count(self, key: ObjectKey, line: _Line, error: LithifyError | None) -> None:
+        """Notes who was refused; the first answer of the catalog has them all looked at."""
+        if isinstance(error, CatalogSilent):
+            line.refused.add(key)
+        elif error is None or error.failure is Failure.USER:
+            refused, line.refused = line.refused, set()
+            for other in refused - {key}:
+                if other in self._seen:
+                    self._seen[other].wanted = True
+                    self.tell(other)
+
 
 def _spread(key: ObjectKey) -> float:
     """What a table's interval is multiplied by, the same each time."""
@@ -234,6 +286,8 @@ def _spread(key: ObjectKey) -> float:
 def _ending(found: Observation | None, error: LithifyError | None) -> str:
     if isinstance(error, TimedOut):
         return "timed-out"
+    if isinstance(error, CatalogSilent):
+        return "not-asked"
     if error is not None:
         return "failed"
     return "unchanged" if found is None else "changed"

@@ -26,6 +26,7 @@ def target_of(
         catalog_options=options,
         overrides=table_overrides(policy or CompactionPolicySpec(), table),
         time_zone=table.spec.time_zone,
+        catalog=f"{table.metadata.namespace}/{table.spec.catalog_ref.name}",
     )
 
 

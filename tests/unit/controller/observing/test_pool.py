@@ -15,8 +15,9 @@ import pytest
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.process import WorkerProcess
 from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.turns import FIRST_PAUSE
 from lithify.controller.observing.wire import HEADER, Reply, WorkerSettings
-from lithify.errors import Failure, LithifyError, NotFound, ProcessLost, TimedOut
+from lithify.errors import CatalogSilent, Failure, LithifyError, NotFound, ProcessLost, TimedOut
 
 pytestmark = pytest.mark.asyncio
 
@@ -103,6 +104,14 @@ def ask(pool: ObserverPool, table: str, warehouse: str = "w") -> asyncio.Task[An
     return asyncio.create_task(pool.observe(request, SECONDS))
 
 
+async def proven(shop: Shop, pool: ObserverPool, *warehouses: str) -> None:
+    """Has catalogs answer once, so that they get more than one place."""
+    is_fast, shop.is_fast = shop.is_fast, True
+    for warehouse in warehouses or ("w",):
+        await ask(pool, "proof", warehouse)
+    shop.is_fast = is_fast
+
+
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(5):
         while not condition():
@@ -123,6 +132,7 @@ class TestPlaces:
     async def test_a_table_goes_to_the_worker_that_saw_it(self, shop: Shop) -> None:
         shop.is_fast = False
         async with pool_of() as pool:
+            await proven(shop, pool)
             tasks = [ask(pool, name) for name in "ab"]
             await until(lambda: len(shop.busy) == 2)
             shop.is_fast = True
@@ -135,6 +145,7 @@ class TestPlaces:
 
     async def test_a_busy_worker_is_not_waited_for_when_another_is_idle(self, shop: Shop) -> None:
         async with pool_of() as pool:
+            await proven(shop, pool)
             assert await ask(pool, "a") == 0
             shop.is_fast = False
             first = ask(pool, "a")
@@ -146,6 +157,7 @@ class TestPlaces:
     async def test_no_more_workers_than_places_and_first_come_first_served(self, shop: Shop) -> None:
         shop.is_fast = False
         async with pool_of() as pool:
+            await proven(shop, pool)
             tasks = [ask(pool, name) for name in "abcd"]
             await until(lambda: len(shop.busy) == 2)
             await settle()
@@ -197,15 +209,11 @@ class TestPlaces:
 
 
 class TestBrokenCatalogs:
-    async def test_after_a_time_out_a_catalog_gets_one_worker_at_a_time(self, shop: Shop) -> None:
+    async def test_a_catalog_that_does_not_answer_leaves_places_to_others(self, shop: Shop) -> None:
         shop.is_fast = False
         async with pool_of() as pool:
-            first = ask(pool, "a", "broken")
-            await until(lambda: shop.busy)
-            time_out(shop.busy[0])
-            with pytest.raises(TimedOut):
-                await first
-            hanging = [ask(pool, name, "broken") for name in "bcd"]
+            await proven(shop, pool, "sound")
+            hanging = [ask(pool, name, "broken") for name in "abcd"]
             await until(lambda: shop.busy)
             await settle()
             assert len(shop.busy) == 1
@@ -215,24 +223,42 @@ class TestBrokenCatalogs:
             for task in hanging:
                 task.cancel()
 
-    async def test_and_all_again_once_it_answers(self, shop: Shop) -> None:
+    async def test_one_table_that_hangs_is_not_its_catalogs_fault(self, shop: Shop) -> None:
         shop.is_fast = False
         async with pool_of() as pool:
-            first = ask(pool, "a", "broken")
+            hanging = ask(pool, "a", "broken")
+            others = [ask(pool, name, "broken") for name in "bcd"]
             await until(lambda: shop.busy)
             time_out(shop.busy[0])
             with pytest.raises(TimedOut):
-                await first
-            tasks = [ask(pool, name, "broken") for name in "bcd"]
+                await hanging
             await until(lambda: shop.busy)
             answer = shop.busy[0].answer
             assert answer is not None
             answer.set_result(Reply(error=NotFound("table", "b")))
             await until(lambda: len(shop.busy) == 2)
-            for task in tasks:
+            for task in others:
                 task.cancel()
             with pytest.raises(NotFound):
-                await tasks[0]
+                await others[0]
+
+    async def test_two_in_a_row_spare_the_others_the_wait(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            tasks = [ask(pool, name, "broken") for name in "abcd"]
+            for task in tasks[:2]:
+                await until(lambda: shop.busy)
+                time_out(shop.busy[0])
+                with pytest.raises(TimedOut):
+                    await task
+            for task in (*tasks[2:], ask(pool, "e", "broken")):
+                with pytest.raises(CatalogSilent) as raised:
+                    await task
+                assert 0 < raised.value.again_seconds <= FIRST_PAUSE
+                assert raised.value.failure is Failure.INFRASTRUCTURE
+            assert not shop.busy
+            shop.is_fast = True
+            await ask(pool, "x", "sound")
 
 
 def time_out(worker: Paper) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.reconciling.looks import JITTER, Looks, Rhythm
-from lithify.errors import CatalogUnavailable, LithifyError, TimedOut
+from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.observation import Observation
 from support.observations import observation
@@ -265,4 +265,79 @@ async def test_a_trigger_that_time_alone_has_fired_is_judged_once() -> None:
     assert stage.answers.asked[-1].reconsider
     assert stage.looks.ask(KEY, REQUEST, RHYTHM, since=noon) > 0, "the same moment is not judged again"
     assert len(stage.answers.asked) == 2
+    stage.end()
+
+
+def request_of(catalog: str, table: str) -> ObservationRequest:
+    return ObservationRequest(TableTarget("/w", table, {}, catalog=catalog), table)
+
+
+def key_of(request: ObservationRequest) -> ObjectKey:
+    return ObjectKey(request.target.catalog.partition("/")[0], request.cache_key)
+
+
+@pytest.mark.asyncio
+async def test_a_catalog_with_many_tables_hides_no_other_one() -> None:
+    """However many wait, who shares out the turns hears of each catalog."""
+    never = asyncio.Event()
+    dead = [request_of("team/dead", f"dead-{number}") for number in range(40)]
+    sound = request_of("shop/sound", "orders")
+    stage = Stage(Answers(lambda request: never if request in dead else observation()))
+    for request in dead:
+        stage.looks.ask(key_of(request), request, RHYTHM)
+    await asyncio.sleep(0)
+    stage.looks.ask(key_of(sound), sound, RHYTHM)
+    async with asyncio.timeout(2):
+        assert await stage.told.get() == key_of(sound)
+    assert len(stage.answers.asked) == stage.looks.places + 1
+    stage.end()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("began", [True, False], ids=["under way", "not begun"])
+async def test_a_look_at_a_table_that_is_deleted_is_given_up(*, began: bool) -> None:
+    never = asyncio.Event()
+    requests = [request_of("team/lake", f"t-{number}") for number in range(3)]
+    stage = Stage(Answers(lambda _: never))
+    stage.looks.places = 1
+    first = key_of(requests[0])
+    stage.looks.ask(first, requests[0], RHYTHM)
+    for _ in range(3 if began else 1):
+        await asyncio.sleep(0)
+    assert bool(stage.answers.asked) is began
+    stage.looks.forget(first)
+    stage.answers.answer = lambda _: observation()
+    for request in requests[1:]:
+        stage.looks.ask(key_of(request), request, RHYTHM)
+    async with asyncio.timeout(2):
+        assert {await stage.told.get(), await stage.told.get()} == {key_of(one) for one in requests[1:]}
+    assert not never.is_set()
+    stage.end()
+
+
+@pytest.mark.asyncio
+async def test_tables_of_a_silent_catalog_ask_seldom_and_are_all_looked_at_once_it_answers() -> None:
+    silent = CatalogSilent("s3://lake", "no answer", 5.0)
+    requests = [request_of("team/lake", f"t-{number:02}") for number in range(40)]
+    stage = Stage(Answers(lambda _: silent))
+    for request in requests:
+        stage.looks.ask(key_of(request), request, RHYTHM)
+    async with asyncio.timeout(2):
+        for _ in requests:
+            await stage.told.get()
+    assert set(stage.endings) == {"not-asked"}
+    waits = [stage.looks.ask(key_of(request), request, RHYTHM) for request in requests]
+    assert min(waits) >= 4 * 5.0 * (1 - JITTER), "ten of them in each pause"
+    assert max(waits) <= RHYTHM.retry * (1 + JITTER)
+
+    stage.answers.answer = lambda _: observation()
+    stage.ticks.now += min(waits)
+    first = requests[waits.index(min(waits))]
+    assert stage.looks.ask(key_of(first), first, RHYTHM) == math.inf
+    async with asyncio.timeout(2):
+        told = {await stage.told.get() for _ in requests}
+    assert told == {key_of(request) for request in requests}
+    for request in requests:
+        if request is not first:
+            assert stage.looks.ask(key_of(request), request, RHYTHM) == math.inf
     stage.end()
