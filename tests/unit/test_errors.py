@@ -15,6 +15,7 @@ from lithify.cli.main import INTERRUPTED
 from lithify.cli.output import SOME_BLOCKED
 from lithify.errors import (
     AttemptFenced,
+    CatalogSilent,
     CatalogUnavailable,
     ClusterConflict,
     ClusterError,
@@ -62,6 +63,12 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
     (StorageError("/t/f", "no space"), Failure.INFRASTRUCTURE, 1, {"path": "/t/f", "problem": "no space"}),
     (StorageUnavailable("s3://b/f", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "s3://b/f"}),
     (CatalogUnavailable("http://c", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "http://c"}),
+    (
+        CatalogSilent("s3://c", "gone", 5.0),
+        Failure.INFRASTRUCTURE,
+        1,
+        {"path": "s3://c", "again_seconds": 5.0},
+    ),
     (CommitUnknown("/t/s-7", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "/t/s-7", "problem": "gone"}),
     (
         CommitConflict("db.t", ("dt=1/bucket-0", "bucket-1"), 3),

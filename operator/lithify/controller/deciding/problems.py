@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from lithify.errors import (
     AttemptFenced,
+    CatalogSilent,
     CatalogUnavailable,
     ClusterConflict,
     ClusterError,
@@ -58,6 +59,7 @@ class TableReason(StrEnum):
     UNSUPPORTED_TABLE = "UnsupportedTable"
     CORRUPT_TABLE = "CorruptTable"
 
+    CATALOG_SILENT = "CatalogSilent"
     CATALOG_UNREACHABLE = "CatalogUnreachable"
     STORAGE_UNAVAILABLE = "StorageUnavailable"
     OBSERVATION_TIMED_OUT = "ObservationTimedOut"
@@ -98,6 +100,7 @@ _BLAME_THE_CATALOG = frozenset(
         TableReason.INVALID_OPTION,
         TableReason.ACCESS_DENIED,
         TableReason.WAREHOUSE_NOT_FOUND,
+        TableReason.CATALOG_SILENT,
         TableReason.CATALOG_UNREACHABLE,
         TableReason.STORAGE_UNAVAILABLE,
         TableReason.OBSERVATION_TIMED_OUT,
@@ -119,6 +122,7 @@ REASONS: dict[type[LithifyError], TableReason] = {
     StorageError: TableReason.STORAGE_UNAVAILABLE,
     StorageUnavailable: TableReason.STORAGE_UNAVAILABLE,
     CatalogUnavailable: TableReason.CATALOG_UNREACHABLE,
+    CatalogSilent: TableReason.CATALOG_SILENT,
     CommitUnknown: TableReason.STORAGE_UNAVAILABLE,
     CommitConflict: TableReason.OBSERVATION_FAILED,
     CommitOutrun: TableReason.OBSERVATION_FAILED,

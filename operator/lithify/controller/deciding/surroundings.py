@@ -57,14 +57,19 @@ def _risks(policy: CompactionPolicy) -> list[str]:
 def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None:
     """Why a catalog cannot be reached, from the last looks at its tables and at its list of them.
 
-    A look that went well, or that failed for reasons of the table, shows that the catalog answers. If none
-    does, the first problem in the order of the closed list stands for all, so that the answer is stable.
+    A look that went well, or that failed for reasons of the table, shows that the catalog answers, unless it is
+    so silent that it is not even asked: then that look is an old one. If none does, the first problem in the
+    order of the closed list stands for all, so that the answer is stable.
     """
-    blamed = set()
+    blamed, answers = set(), False
     for problem in looks:
         if problem is None or not problem.reason.blames_catalog:
-            return None
-        blamed.add(problem)
+            answers = True
+        else:
+            blamed.add(problem)
+    is_silent = any(problem.reason is TableReason.CATALOG_SILENT for problem in blamed)
+    if answers and not is_silent:
+        return None
     return min(blamed, key=lambda problem: (_ORDER.index(problem.reason), problem.message), default=None)
 
 

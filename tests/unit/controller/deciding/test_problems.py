@@ -8,6 +8,7 @@ import pytest
 
 from lithify.controller.deciding.problems import REASONS, TableProblem, TableReason, problem_of
 from lithify.errors import (
+    CatalogSilent,
     CatalogUnavailable,
     ClusterRefused,
     ClusterUnavailable,
@@ -54,6 +55,7 @@ def test_every_class_of_errors_is_mapped() -> None:
         case(CorruptTable("/m", "cut off"), TableReason.CORRUPT_TABLE, id="corrupt"),
         case(MissingFile("/d"), TableReason.CORRUPT_TABLE, id="missing file"),
         case(StorageError("/t", "reset"), TableReason.STORAGE_UNAVAILABLE, id="storage"),
+        case(CatalogSilent("s3://c", "no answer", 5.0), TableReason.CATALOG_SILENT, id="catalog silent"),
         case(CatalogUnavailable("http://c", "503"), TableReason.CATALOG_UNREACHABLE, id="catalog down"),
         case(CommitUnknown("/s", "gone"), TableReason.STORAGE_UNAVAILABLE, id="unknown write"),
         case(TimedOut("a look", 30), TableReason.OBSERVATION_TIMED_OUT, id="time-out"),
@@ -95,6 +97,7 @@ def test_only_what_may_pass_needs_no_person() -> None:
     assert {reason for reason in TableReason if not reason.needs_person} == {
         TableReason.READY,
         TableReason.NEVER_OBSERVED,
+        TableReason.CATALOG_SILENT,
         TableReason.CATALOG_UNREACHABLE,
         TableReason.STORAGE_UNAVAILABLE,
         TableReason.OBSERVATION_TIMED_OUT,

@@ -17,6 +17,7 @@ from support.cases import case
 from unit.controller.deciding.situations import DROPPED, NOON, UNREACHABLE
 
 DENIED = TableProblem(TableReason.ACCESS_DENIED, "the key has expired")
+SILENT = TableProblem(TableReason.CATALOG_SILENT, "s3://lake: it gives no answer")
 REFUSED = TableProblem(TableReason.UNSUPPORTED_OPTION, "merge-engine")
 
 
@@ -96,6 +97,8 @@ class TestCatalogs:
             case([UNREACHABLE, DENIED], DENIED, id="what a person must mend goes first"),
             case([DENIED, UNREACHABLE], DENIED, id="whatever the order"),
             case([REFUSED, UNREACHABLE], None, id="a table that is refused was answered for"),
+            case([None, UNREACHABLE], None, id="a table that was looked at"),
+            case([None, SILENT, UNREACHABLE], SILENT, id="which was before it fell silent"),
             case([], None, id="nobody asked"),
         ],
     )
