@@ -1,0 +1,97 @@
+"""A catalog that answers nothing costs its own tables their looks, and nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+from end_to_end.objects import QUIET, catalog, lake_table, policy
+from end_to_end.server import CATALOGS, TABLES, Object, condition
+from end_to_end.stage import Stage
+from support.small_tables import SmallTable
+
+DEAD = 40
+INTERVAL = 5
+"""Seconds between two looks at the healthy table, whose changes are to be seen within twice of it."""
+TIMEOUT = 8
+
+
+@contextmanager
+def silent_server() -> Iterator[tuple[str, Event]]:
+    """The address of a server that takes requests and says that there is nothing, once it is allowed to."""
+    speaks = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            speaks.wait()
+            body = b'{"message": "there is nothing", "code": 404}'
+            self.send_response(404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients have given up
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", speaks
+    finally:
+        speaks.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def snapshot_of(found: Object) -> str:
+    return str(found.get("status", {}).get("observation", {}).get("snapshotId"))
+
+
+def ready(found: Object) -> str:
+    return str(condition(found, "Ready").get("reason"))
+
+
+def test_forty_tables_of_a_dead_catalog_delay_nobody(stage: Stage) -> None:
+    healthy = SmallTable(stage.folder / "warehouse").create()
+    healthy.append()
+    dead, well = stage.name("dead"), stage.name("well")
+    with silent_server() as (uri, speaks):
+        options = {"token.provider": "bear", "token": "sesame"}
+        stage.kubectl.apply(
+            policy(well, checkIntervalSeconds=INTERVAL, triggers=QUIET),
+            catalog(dead, "w", metastore="Rest", uri=uri, options=options, timeoutSeconds=TIMEOUT),
+            *(lake_table(f"{dead}-{number:02}", catalog=dead, policy=well) for number in range(DEAD)),
+        )
+        stage.story.until(TABLES, f"{dead}-{DEAD - 1:02}", lambda _: True)
+        stage.kubectl.apply(
+            catalog(well, healthy.warehouse), lake_table(well, catalog=well, policy=well, identifier="db.t")
+        )
+        stage.story.until(TABLES, well, lambda found: snapshot_of(found) == "1")
+        for number in range(2, 6):
+            healthy.append()
+            # A second more for the write itself.
+            seconds = 2 * INTERVAL + 1
+            stage.story.until(TABLES, well, lambda found: snapshot_of(found) == str(number), seconds=seconds)  # noqa: B023
+
+        for number in range(DEAD):
+            stage.story.until(
+                TABLES,
+                f"{dead}-{number:02}",
+                lambda found: ready(found) in {"CatalogSilent", "ObservationTimedOut", "CatalogUnreachable"},
+            )
+        silent = stage.story.until(CATALOGS, dead, lambda found: ready(found) == "CatalogSilent")
+        assert condition(silent, "Ready")["status"] == "False"
+
+        speaks.set()
+        for number in range(DEAD):
+            stage.story.until(
+                TABLES, f"{dead}-{number:02}", lambda found: ready(found) == "WarehouseNotFound"
+            )
+        stage.story.until(CATALOGS, dead, lambda found: ready(found) == "WarehouseNotFound")
