@@ -67,7 +67,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
         CatalogSilent("s3://c", "gone", 5.0),
         Failure.INFRASTRUCTURE,
         1,
-        {"path": "s3://c", "again_seconds": 5.0},
+        {"path": "s3://c"},
     ),
     (CommitUnknown("/t/s-7", "gone"), Failure.INFRASTRUCTURE, 1, {"path": "/t/s-7", "problem": "gone"}),
     (
