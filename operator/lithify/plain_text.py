@@ -1,7 +1,7 @@
 """Text from outside as it may be shown: nothing in it steers a terminal, hides or reorders other text. Pure.
 
-Called before a text reaches a status, an Event, a log or a terminal. Tables, catalogs, stores and tenants choose
-names and error texts, and `kubectl` prints conditions and Events as they are.
+Called before a text reaches a status, an Event, a log or a terminal. Tables, catalogs, stores and tenants
+choose names and error texts, and `kubectl` prints conditions and Events as they are.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _BASIC_PLANE = 0xFFFF
 
 
 def plain_line(text: str, limit: int) -> str:
-    """The text on one line of at most `limit` characters; doing it again changes nothing.
+    r"""The text on one line of at most `limit` characters; doing it again changes nothing.
 
-    Line breaks and tabs, with the blanks around them, become one space; every other control, bidirectional or invisible character and
-    every lone surrogate becomes its escape, such as `\\x1b`, so that different names still look different.
+    Line breaks and tabs, with the blanks around them, become one space; every other control, bidirectional or
+    invisible character and every lone surrogate becomes its escape, such as `\x1b`, so that different names
+    still look different.
     """
     line = _escaped(_WHITESPACE.sub(_joined, text[:limit]))
     return cut(line, limit) if len(text) <= limit else line[: max(0, limit - 1)] + ELLIPSIS[:limit]
@@ -58,7 +59,9 @@ def _escaped(text: str) -> str:
 
 
 def _escape(letter: str) -> str:
-    return letter.encode("ascii", "backslashreplace").decode() if ord(letter) > 0x7F else f"\\x{ord(letter):02x}"
+    return (
+        letter.encode("ascii", "backslashreplace").decode() if ord(letter) > 0x7F else f"\\x{ord(letter):02x}"
+    )
 
 
 def _json_escape(letter: str) -> str:

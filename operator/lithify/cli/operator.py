@@ -34,7 +34,7 @@ from lithify.controller.launching.process import ProcessLauncher
 from lithify.controller.launching.spark_conf import conf_problem
 from lithify.controller.operator import Edges, Operator, Settings
 from lithify.controller.reconciling.secrets import Secrets
-from lithify.controller.telemetry.logs import hide, set_up_logs
+from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
 
@@ -100,7 +100,7 @@ async def _operate(options: dict[str, Any]) -> int:
             observer=observer,
             clock=SystemClock(),
             metrics=metrics,
-            hide=hide,
+            credentials=credentials,
             conf_problem=partial(conf_problem, host_access=options["allow_host_access"]),
         )
         operator = Operator(_settings(options), edges)

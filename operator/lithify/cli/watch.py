@@ -24,7 +24,7 @@ from lithify.controller.deciding.admission import Caps
 from lithify.controller.launching.process import ProcessLauncher
 from lithify.controller.launching.spark_conf import conf_problem
 from lithify.controller.operator import Edges, Operator, Settings
-from lithify.controller.telemetry.logs import hide, set_up_logs
+from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.resources.validating import validated
 
@@ -60,7 +60,7 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
                 observer=observer,
                 clock=clock,
                 metrics=Metrics(new_registry(), __version__),
-                hide=hide,
+                credentials=credentials,
                 conf_problem=conf_problem,
             )
             settings = Settings(

@@ -54,6 +54,7 @@ class Catalogs:
         catalog = world.store.catalogs.get(key)
         if catalog is None:
             self._listings.pop(key, None)
+            world.secrets.forget(key)
             return None
         again = self._list(catalog)
         listing = self._listings.get(key)
@@ -100,7 +101,7 @@ class Catalogs:
         found: tuple[str, ...] = ()
         problem: TableProblem | None = None
         try:
-            options = await self.world.secrets.of_catalog(key.namespace, spec)
+            options = await self.world.secrets.of_catalog(catalog)
             target = TableTarget(spec.warehouse, "", options)
             found = await self.world.observer.list_tables(target, float(spec.timeout_seconds))
         except LithifyError as error:

@@ -23,7 +23,7 @@ from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
 from lithify.controller.reconciling.world import World
 from lithify.controller.running.retention import retention
-from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, NotFound
+from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
@@ -124,10 +124,10 @@ class Tables:
             return TableProblem.catalog_missing(table), None
         seen = world.looks.seen(key)
         if isinstance(seen.error, NotAllowed):
-            world.secrets.forget(key.namespace, catalog.spec.secret_ref)
+            world.secrets.refused(catalog.metadata.key)
         try:
-            options = await world.secrets.of_catalog(key.namespace, catalog.spec)
-        except (NotFound, ClusterRefused) as error:
+            options = await world.secrets.of_catalog(catalog)
+        except (UserError, ClusterRefused) as error:
             return problem_of(error), rhythm_of(table, policy, catalog.spec).retry
         target = target_of(table, policy, options, catalog.spec.warehouse)
         rhythm = rhythm_of(table, policy, catalog.spec)

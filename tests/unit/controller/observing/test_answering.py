@@ -20,7 +20,7 @@ from lithify.tables.paimon.observation import TableWatch
 from support.cases import case
 from support.small_tables import SmallTable
 
-SECRETS = {"s3.secret-key": "open sesame"}
+SECRETS = {"s3.secret-key": "open sesame 77"}
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ class TestErrors:
         self, answers: Answers, target: TableTarget, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: object) -> None:
-            raise ZeroDivisionError("signed with open sesame")
+            raise ZeroDivisionError("signed with open sesame 77")
 
         with monkeypatch.context() as patch:
             patch.setattr(TableWatch, "observe", fail)

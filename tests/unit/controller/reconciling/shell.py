@@ -28,6 +28,7 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.world import World as Surroundings
 from lithify.controller.running.facts import UNKNOWN, Unknown
+from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.errors import (
     CatalogUnavailable,
@@ -297,7 +298,7 @@ class ShellOperator:
             launcher=self.drivers,
             observer=observer,
             looks=Looks(observer, lambda _: None, lambda *_: None, metrics.observed),
-            secrets=Secrets(api, lambda _: None),
+            secrets=Secrets(api, CatalogCredentials()),
             locks=TableLocks(api, TEAM),
             room=self._room,
             recorder=Recorder(api, clock, "operator"),
