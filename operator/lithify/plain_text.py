@@ -41,7 +41,10 @@ def plain_lines(text: str) -> str:
 
 
 def json_escaped(text: str) -> str:
-    """JSON whose strings hold none of these characters, and which says the same."""
+    """JSON whose strings hold none of these characters, and which says the same.
+
+    Line breaks stay: in JSON they stand between strings only.
+    """
     return _REFUSED.sub(lambda found: _json_escape(found.group()), text)
 
 
@@ -66,6 +69,8 @@ def _escape(letter: str) -> str:
 
 def _json_escape(letter: str) -> str:
     code = ord(letter)
+    if letter == "\n":
+        return letter
     if code <= _BASIC_PLANE:
         return f"\\u{code:04x}"
     pair = letter.encode("utf-16-be").hex()

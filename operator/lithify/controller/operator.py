@@ -20,6 +20,7 @@ from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.deciding.history import problem_with
+from lithify.controller.deciding.limits import Limits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
@@ -69,6 +70,7 @@ class Settings:
         caps: how much runs at once.
         workers: objects that are reconciled at a time.
         places: tables that are looked at at a time.
+        limits: what tenants may ask for at most.
         resync_seconds: how often everything is listed anew.
     """
 
@@ -79,6 +81,7 @@ class Settings:
     caps: Caps = field(default_factory=Caps)
     workers: int = 16
     places: int = 2
+    limits: Limits = field(default_factory=Limits)
     resync_seconds: float = 600.0
 
 
@@ -152,6 +155,7 @@ class Operator:
             metrics=edges.metrics,
             clock=edges.clock,
             conf_problem=edges.conf_problem,
+            limits=settings.limits,
         )
         self._compactions = Compactions(self._world)
         self._intake = Intake(store, self.queue)

@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock, find_zone
+from lithify.controller.observing.listing import wanted_tables
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
@@ -48,7 +49,7 @@ class Answers:
         if isinstance(question, FindRun):
             return self._watch.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):
-            return self._watch.list_tables(address)
+            return wanted_tables(self._watch.list_tables(address), question.wanted)
         raise TypeError(f"not a question: {type(question).__name__}")
 
 

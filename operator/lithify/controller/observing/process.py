@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from lithify.controller.observing.wire import (
     HEADER,
+    MOST_REPLY,
     TOO_MUCH_MEMORY,
     Reply,
     WorkerSettings,
@@ -133,6 +134,9 @@ class WorkerProcess:
         questions.write(message)
         await questions.drain()
         size = int.from_bytes(await replies.readexactly(HEADER))
+        if size > MOST_REPLY:
+            self.kill()
+            raise EOFError
         reply: Reply = pickle.loads(await replies.readexactly(size))  # noqa: S301  # from a process of ours
         return reply
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.request import ALL_TABLES, ObservationRequest, TableFilter, TableTarget
 from lithify.errors import LithifyError
 
 HEADER = 8
 """Bytes of the length in front of a message."""
+
+MOST_REPLY = 16 << 20
+"""Bytes of the longest reply that is read; 10,000 names of tables take a third of it."""
 
 TOO_MUCH_MEMORY = 86
 """What a worker ends with when it needs more memory than it may have."""
@@ -50,9 +53,10 @@ class FindRun:
 
 @dataclass(frozen=True, slots=True)
 class ListTables:
-    """Asks for all tables of a catalog."""
+    """Asks for the wanted tables of a catalog."""
 
     target: TableTarget
+    wanted: TableFilter = ALL_TABLES
 
 
 Question = ObservationRequest | FindRun | ListTables

@@ -128,9 +128,9 @@ class Tables:
         try:
             options = await world.secrets.of_catalog(catalog)
         except (UserError, ClusterRefused) as error:
-            return problem_of(error), rhythm_of(table, policy, catalog.spec).retry
+            return problem_of(error), rhythm_of(table, policy, catalog.spec, world.limits).retry
         target = target_of(table, policy, options, catalog.spec.warehouse)
-        rhythm = rhythm_of(table, policy, catalog.spec)
+        rhythm = rhythm_of(table, policy, catalog.spec, world.limits)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= world.now() else None
         return None, world.looks.ask(key, request_of(table, policy, target), rhythm, since=since)

@@ -17,7 +17,7 @@ from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.driver import DriverOrder, DriverState
-from lithify.controller.observing.request import TableTarget
+from lithify.controller.observing.request import ALL_TABLES, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.looks import Looks
@@ -244,7 +244,9 @@ class Observer:
             raise CatalogUnavailable("lake", "no answer")
         return FOUND if run in self.world.commits else None
 
-    async def list_tables(self, target: TableTarget, timeout: float) -> tuple[str, ...]:
+    async def list_tables(
+        self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
+    ) -> TableList:
         raise AssertionError
 
 
