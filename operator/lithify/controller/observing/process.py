@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from contextlib import suppress
 
+from lithify.controller.observing.replies import read_reply
 from lithify.controller.observing.wire import (
     HEADER,
     MOST_REPLY,
@@ -101,7 +101,7 @@ class WorkerProcess:
         except TimeoutError as error:
             self.kill()
             raise TimedOut(what, seconds) from error
-        except (EOFError, OSError, pickle.UnpicklingError) as error:
+        except (EOFError, OSError, ValueError) as error:
             raise ProcessLost(what, await self._how_it_ended()) from error
         except BaseException:
             self.kill()
@@ -137,8 +137,7 @@ class WorkerProcess:
         if size > MOST_REPLY:
             self.kill()
             raise EOFError
-        reply: Reply = pickle.loads(await replies.readexactly(size))  # noqa: S301  # from a process of ours
-        return reply
+        return read_reply(await replies.readexactly(size))
 
     async def _how_it_ended(self) -> str:
         with suppress(TimeoutError):
