@@ -12,6 +12,7 @@ from typing import Any
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, problem_of
@@ -23,6 +24,7 @@ from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
 from lithify.controller.reconciling.world import World
 from lithify.controller.running.retention import retention
+from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, CompactionSpec
@@ -185,7 +187,7 @@ class Tables:
             status,
             runs=table.status.runs + 1,
             active_compaction=name,
-            handled_request=request[:256] if request else status.handled_request,
+            handled_request=handled_request(request) if request else status.handled_request,
         )
 
     async def _write(self, table: LakeTable, status: LakeTableStatus) -> None:
@@ -222,7 +224,7 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
         strategy=due.strategy,
         partitions=due.partitions,
         approval=approval,
-        cause=due.message[:MESSAGE_LENGTH],
+        cause=shown(due.message, MESSAGE_LENGTH),
     )
     return {
         "apiVersion": COMPACTION.api_version,
@@ -231,7 +233,7 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
             "name": name,
             "namespace": meta.namespace,
             "labels": {LABEL_TABLE: label_value(meta.name)},
-            "annotations": {ANNOTATION_REQUESTED: request[:256]} if request else {},
+            "annotations": {ANNOTATION_REQUESTED: handled_request(request)} if request else {},
             "ownerReferences": [owner],
         },
         "spec": plain(spec),
