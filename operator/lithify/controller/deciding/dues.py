@@ -70,7 +70,7 @@ def find_dues(situation: Situation, now: datetime) -> Dues:
 
 def handled_request(requested: str) -> str:
     """The value of the annotation as status echoes it once it is acted upon."""
-    return plain_line(requested, _HANDLED_LENGTH)
+    return plain_line(requested[:_HANDLED_LENGTH], _HANDLED_LENGTH)
 
 
 def _requested(
