@@ -61,7 +61,7 @@ class LithifyError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., LithifyError], tuple[Any, ...]]:
         # Python would call the class with the message, which is not what most of them are made from.
-        return _restored, (type(self), self.args, self.__dict__)
+        return restored, (type(self), self.args, self.__dict__)
 
 
 class UserError(LithifyError):
@@ -309,11 +309,11 @@ class ClusterRefused(ClusterError):
 
 def with_message(error: Raised, message: str) -> Raised:
     """The same error, its class and fields included, with a message that says more."""
-    return cast("Raised", _restored(type(error), (message,), error.__dict__))
+    return cast("Raised", restored(type(error), (message,), error.__dict__))
 
 
-def _restored(kind: type[LithifyError], args: tuple[Any, ...], fields: dict[str, Any]) -> LithifyError:
-    """An error as it was when it was pickled, its message included."""
+def restored(kind: type[LithifyError], args: tuple[Any, ...], fields: dict[str, Any]) -> LithifyError:
+    """An error as it was in another process, its message included."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(fields)
     return error

@@ -87,7 +87,7 @@ async def test_looks_and_errors_come_home_from_one_worker(table: SmallTable, tmp
         pids = pool.pids
         known = request_for(target, known_uuid=found.table_uuid, known_snapshot=1)
         assert await pool.observe(known, PATIENCE) is None
-        assert await pool.list_tables(target, PATIENCE) == ("db.t",)
+        assert (await pool.list_tables(target, PATIENCE)).names == ("db.t",)
         assert await pool.find_run(target, "run-1", PATIENCE) is None
         (table.folder / "snapshot" / "snapshot-1").rename(table.folder / "aside")
         with pytest.raises(LithifyError) as raised:
@@ -142,8 +142,8 @@ async def test_a_worker_that_needs_too_much_memory_ends_itself(table: SmallTable
 
 async def test_a_worker_that_has_grown_is_replaced(table: SmallTable, tmp_path: Path) -> None:
     async with pool_in(tmp_path, resident_bytes=1) as pool:
-        assert await pool.list_tables(target_of(table), PATIENCE) == ("db.t",)
-        assert await pool.list_tables(target_of(table), PATIENCE) == ("db.t",)
+        assert (await pool.list_tables(target_of(table), PATIENCE)).names == ("db.t",)
+        assert (await pool.list_tables(target_of(table), PATIENCE)).names == ("db.t",)
         assert pool.pids == frozenset()
 
 

@@ -61,7 +61,9 @@ from lithify.job.planner import Sizing, plan_run, tasks_of
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
+from lithify.plain_text import json_escaped
 from lithify.planning.policy import Strategy
+from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 from lithify.resources.compaction import PlanSummary
 from lithify.resources.outcome import Outcome, Progress, write_outcome
 from lithify.rewriting.budget import Budget
@@ -71,8 +73,6 @@ from lithify.tables.paimon.table import Selection
 
 STOPPED = 128 + signal.SIGTERM
 DEFAULT_OUTCOME = "/dev/termination-log"
-_SHORTEST_SECRET = 4
-"""Shorter values would be found everywhere, and protect nothing."""
 
 _PASSING = frozenset({Failure.INFRASTRUCTURE, Failure.SCHEDULING, Failure.OUT_OF_MEMORY})
 """What may be different in the next attempt."""
@@ -140,23 +140,30 @@ class Log:
             "table": instructions.identifier,
         }
         self._clock = SystemClock(ZoneInfo("UTC"))
-        self._secrets: tuple[str, ...] = ()
+        self._own = names_of(instructions.identifier)
+        self._redactor = NOTHING_KNOWN
         self.verbose = verbose
 
     def hide(self, secrets: Mapping[str, str]) -> None:
         """From here on these values are left out."""
-        self._secrets = tuple(value for value in secrets.values() if len(value) >= _SHORTEST_SECRET)
+        self._redactor = Redactor(secrets.values())
 
     def clean(self, text: str) -> str:
         """A text without credentials."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return self._redactor.redact(text, lambda: self._own)
 
     def write(self, message: str, **fields: object) -> None:
         """Writes a line."""
         line = {"time": self._clock.now().isoformat(), "message": message, **self._fixed, **fields}
-        click.echo(self.clean(json.dumps(line, ensure_ascii=False)), err=True)
+        click.echo(json_escaped(json.dumps(self._cleaned(line), ensure_ascii=False)), err=True)
+
+    def _cleaned(self, value: object) -> object:
+        """Plain data whose texts hold no credentials."""
+        if isinstance(value, str):
+            return self.clean(value)
+        if isinstance(value, dict):
+            return {name: self._cleaned(entry) for name, entry in value.items()}
+        return [self._cleaned(entry) for entry in value] if isinstance(value, list) else value
 
     def error(self, error: BaseException) -> None:
         """Writes a line about an error, with where it came from unless it is one of ours."""

@@ -15,9 +15,12 @@ import click
 
 from lithify import __version__
 from lithify.errors import LithifyError
+from lithify.plain_text import plain_line, plain_lines
 
 BAD_USAGE = click.UsageError.exit_code
 INTERRUPTED = 130
+_LONGEST = 16_384
+"""Characters of the sentence about an error."""
 COMMANDS = ("inspect", "plan", "compact", "operator", "watch", "release", "drive", "demo")
 
 
@@ -76,5 +79,5 @@ def _usage_problem(error: click.UsageError) -> str:
 
 def _tell(sentence: str, *, verbose: bool) -> None:
     if verbose:
-        traceback.print_exc()
-    click.echo(f"lithify: {' '.join(sentence.splitlines())}", err=True)
+        click.echo(plain_lines(traceback.format_exc()), err=True)
+    click.echo(plain_line(f"lithify: {sentence}", _LONGEST), err=True)

@@ -30,13 +30,15 @@ from lithify.controller.cluster.client import connect, load_configuration
 from lithify.controller.cluster.election import Terms
 from lithify.controller.cluster.events import watch
 from lithify.controller.deciding.admission import Caps
+from lithify.controller.deciding.limits import Limits
 from lithify.controller.driver import Launcher
 from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
 from lithify.controller.launching.process import ProcessLauncher
 from lithify.controller.launching.spark_conf import conf_problem
+from lithify.controller.observing.request import MOST_TABLES
 from lithify.controller.operator import Edges, Operator, Settings
 from lithify.controller.reconciling.secrets import Secrets
-from lithify.controller.telemetry.logs import hide, set_up_logs
+from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
 
@@ -96,6 +98,27 @@ class _Rules(click.ParamType[Any]):
 @click.option("--max-runs", type=click.IntRange(1), help="Runs at a time, in all. Default: no limit.")
 @click.option("--max-runs-per-namespace", type=click.IntRange(1), help="Runs at a time in one namespace.")
 @click.option(
+    "--max-timeout-seconds",
+    default=120.0,
+    show_default=True,
+    type=click.FloatRange(1, 600),
+    help="The longest that one look may take, whatever timeoutSeconds a Catalog asks for.",
+)
+@click.option(
+    "--min-check-seconds",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(1, 86400),
+    help="The shortest time between two looks at a table, whatever checkIntervalSeconds asks for.",
+)
+@click.option(
+    "--max-discovered-tables",
+    default=MOST_TABLES,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="LakeTables of one Catalog beyond which discovery makes none.",
+)
+@click.option(
     "--listen", default="127.0.0.1:8080", show_default=True, help="Where /metrics and /healthz are."
 )
 @click.option("--table-metrics", is_flag=True, help="Metrics of each single table, too.")
@@ -122,7 +145,7 @@ async def _operate(options: dict[str, Any]) -> int:
             observer=observer,
             clock=SystemClock(),
             metrics=metrics,
-            hide=hide,
+            credentials=credentials,
             conf_problem=partial(conf_problem, host_access=options["allow_host_access"]),
         )
         operator = Operator(_settings(options), edges)
@@ -141,6 +164,11 @@ def _settings(options: dict[str, Any]) -> Settings:
         caps=Caps(options["max_runs"], options["max_runs_per_namespace"]),
         workers=options["workers"],
         places=options["looks"] + SPARE_PLACES,
+        limits=Limits(
+            timeout_seconds=options["max_timeout_seconds"],
+            check_seconds=options["min_check_seconds"],
+            tables=options["max_discovered_tables"],
+        ),
     )
 
 

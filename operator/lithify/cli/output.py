@@ -1,17 +1,23 @@
-"""Where output goes: results to stdout, for people or as JSON; progress and notes to stderr."""
+"""Where output goes: results to stdout, for people or as JSON; progress and notes to stderr.
+
+What is printed names partitions, files and errors of tables that others may have written, so whatever goes to
+a person's terminal is plain text; see `plain_text`.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from typing import Any
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
+from lithify.plain_text import json_escaped, plain_lines
 from lithify.tables.model import BlockedBucket
 
 SOME_BLOCKED = 5
@@ -19,6 +25,18 @@ SOME_BLOCKED = 5
 
 _WIDTH_WITHOUT_TERMINAL = 140
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+class PlainConsole(Console):
+    """A console whose texts hold no control characters but its own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """The segments of a text, a table, or whatever can be shown."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(plain_lines(segment.text), segment.style)
 
 
 def out() -> Console:
@@ -30,18 +48,18 @@ def out() -> Console:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
-    return Console(file=sys.stdout, highlight=False, width=width)
+    return PlainConsole(file=sys.stdout, highlight=False, width=width)
 
 
 def err() -> Console:
     """The console for progress and notes; it writes to whatever `sys.stderr` is at that moment."""
-    return Console(stderr=True, highlight=False)
+    return PlainConsole(stderr=True, highlight=False)
 
 
 def emit(as_json: bool, data: Mapping[str, Any], view: Callable[[], RenderableType]) -> None:
     """Prints a result as JSON or for people."""
     if as_json:
-        click.echo(json.dumps(data, indent=2))
+        click.echo(json_escaped(json.dumps(data, indent=2)))
     else:
         out().print(view())
 

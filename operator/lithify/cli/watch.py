@@ -24,11 +24,13 @@ from lithify.controller.deciding.admission import Caps
 from lithify.controller.launching.process import ProcessLauncher
 from lithify.controller.launching.spark_conf import conf_problem
 from lithify.controller.operator import Edges, Operator, Settings
-from lithify.controller.telemetry.logs import hide, set_up_logs
+from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
+from lithify.plain_text import plain_line
 from lithify.resources.validating import validated
 
 _LOOK_SECONDS = 0.5
+_LONGEST = 4096
 _IDLE_LOOKS = 4
 """So many looks in a row have to find nothing to do before the end: changes may be on their way."""
 
@@ -60,7 +62,7 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
                 observer=observer,
                 clock=clock,
                 metrics=Metrics(new_registry(), __version__),
-                hide=hide,
+                credentials=credentials,
                 conf_problem=conf_problem,
             )
             settings = Settings(
@@ -82,7 +84,7 @@ async def _attend(api: FolderApi, operator: Operator, *, once: bool) -> None:
     while True:
         flaws = frozenset(map(str, api.problems()))
         for flaw in sorted(flaws - told):
-            click.echo(f"lithify: {flaw}", err=True)
+            click.echo(plain_line(f"lithify: {flaw}", _LONGEST), err=True)
         told = flaws
         idle = idle + 1 if operator.is_idle else 0
         if once and idle >= _IDLE_LOOKS:
@@ -93,5 +95,5 @@ async def _attend(api: FolderApi, operator: Operator, *, once: bool) -> None:
 def _verdict(api: FolderApi, operator: Operator) -> int:
     """Says what is not well in the end; the exit code."""
     for failure in operator.failures:
-        click.echo(f"lithify: {failure}", err=True)
+        click.echo(plain_line(f"lithify: {failure}", _LONGEST), err=True)
     return 1 if api.problems() or operator.failures else 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Protocol, TypeVar
 
@@ -19,10 +20,12 @@ from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.deciding.history import problem_with
+from lithify.controller.deciding.limits import Limits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
 from lithify.controller.reconciling.compactions import Compactions
+from lithify.controller.reconciling.concerns import concern_of
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.looks import Looks
 from lithify.controller.reconciling.loop import work
@@ -30,7 +33,7 @@ from lithify.controller.reconciling.policies import Policies
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
 from lithify.controller.reconciling.room import Room
-from lithify.controller.reconciling.secrets import Secrets
+from lithify.controller.reconciling.secrets import Hidden, Secrets
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
 from lithify.controller.reconciling.world import World
@@ -67,6 +70,7 @@ class Settings:
         caps: how much runs at once.
         workers: objects that are reconciled at a time.
         places: tables that are looked at at a time.
+        limits: what tenants may ask for at most.
         resync_seconds: how often everything is listed anew.
     """
 
@@ -77,6 +81,7 @@ class Settings:
     caps: Caps = field(default_factory=Caps)
     workers: int = 16
     places: int = 2
+    limits: Limits = field(default_factory=Limits)
     resync_seconds: float = 600.0
 
 
@@ -91,7 +96,7 @@ class Edges:
         observer: looks at tables.
         clock: tells the time.
         metrics: counts.
-        hide: is told of values that logs must leave out.
+        credentials: receives the credentials that texts must leave out.
         conf_problem: why Spark settings are refused.
     """
 
@@ -101,7 +106,7 @@ class Edges:
     observer: TableObserver
     clock: Clock
     metrics: Metrics
-    hide: Callable[[Iterable[str]], None]
+    credentials: Hidden
     conf_problem: Callable[[SparkTemplate], str | None]
 
 
@@ -128,7 +133,7 @@ class Operator:
         self._heard: float | None = None
         api = Fenced(edges.api, self.election)
         store = Store()
-        secrets = Secrets(api, edges.hide)
+        secrets = Secrets(api, edges.credentials)
         self.looks = Looks(
             edges.observer,
             lambda key: self.queue.add(LAKE_TABLE, key),
@@ -150,6 +155,7 @@ class Operator:
             metrics=edges.metrics,
             clock=edges.clock,
             conf_problem=edges.conf_problem,
+            limits=settings.limits,
         )
         self._compactions = Compactions(self._world)
         self._intake = Intake(store, self.queue)
@@ -235,7 +241,13 @@ class Operator:
                 self._world.launcher.watch(),
                 self._resync(),
                 self.looks.work(),
-                work(self.queue, reconcilers, self._edges.metrics.reconciled, self._settings.workers),
+                work(
+                    self.queue,
+                    reconcilers,
+                    self._edges.metrics.reconciled,
+                    self._settings.workers,
+                    within=partial(concern_of, self._world.store),
+                ),
             )
         finally:
             keep.cancel()

@@ -147,7 +147,8 @@ class CatalogSpec:
     )
     timeout_seconds: int = Field(
         default=30,
-        description="How long one look at a table may take before it is given up.",
+        description="How long one look at a table may take before it is given up. The operator may give "
+        "less; then Ready says so.",
         ge=1,
         le=600,
     )
@@ -170,7 +171,8 @@ class CatalogStatus:
     )
     conditions: tuple[Condition, ...] = Field(
         default=(),
-        description="Ready: the catalog answers.",
+        description="Ready: the catalog answers. AllDiscovered: each table that discovery has found has a "
+        "LakeTable.",
         max_length=8,
         json_schema_extra=CONDITIONS,
     )

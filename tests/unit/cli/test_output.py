@@ -11,6 +11,8 @@ from io import BytesIO, TextIOWrapper
 from select import select
 
 import pytest
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from lithify.cli.compact import ProgressBar
@@ -137,3 +139,17 @@ class TestProgress:
     def test_notes_go_to_stderr(self, capsys: pytest.CaptureFixture[str]) -> None:
         err().print("a note")
         assert capsys.readouterr() == ("", "a note\n")
+
+
+def test_what_tables_say_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "dt=\x1b]0;owned\x07\x1b[2J\u202e1\x9b31m/bucket-0"
+    grid = Table(box=None)
+    grid.add_column(hostile)
+    grid.add_row(Text(hostile), style="red")
+    emit(False, {}, lambda: Group(Text(hostile, "bold"), grid))
+    err().print(Text(hostile))
+    emit(True, {"bucket": hostile}, lambda: Text(""))
+    shown = capsys.readouterr()
+    assert not set("\x1b\x07\u202e\x9b") & set(shown.out + shown.err)
+    assert r"dt=\x1b]0;owned" in shown.out
+    assert json.loads(shown.out[shown.out.index("{") :]) == {"bucket": hostile}

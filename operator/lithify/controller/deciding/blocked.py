@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.wording import count_of
+from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction
 from lithify.resources.objects import shortened
 from lithify.resources.table import (
@@ -96,4 +97,5 @@ def _merged(known: Iterable[BucketBlock], found: Iterable[BucketBlock]) -> tuple
 
 
 def _is_new(bucket: BlockedBucket, known: Iterable[str]) -> bool:
-    return bucket.bucket not in known and len(bucket.bucket) <= BUCKET_LENGTH
+    """Whether status can remember it: under the very name by which a look will confirm it."""
+    return bucket.bucket not in known and plain_line(bucket.bucket, BUCKET_LENGTH) == bucket.bucket

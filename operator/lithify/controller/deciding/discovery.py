@@ -5,59 +5,59 @@ Used by `reconciling` after it has listed a catalog's tables.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from typing import Any
 
 from lithify.controller.deciding.names import label_value, table_object_name
 from lithify.resources.catalog import Catalog, Discovery
 from lithify.resources.names import LABEL_CATALOG, LAKE_TABLE
-from lithify.resources.table import IDENTIFIER, LakeTable
-
-_IDENTIFIER = re.compile(IDENTIFIER)
-_MOST_LENGTH = 512
+from lithify.resources.table import LakeTable
 
 
-def is_wanted(identifier: str, discovery: Discovery) -> bool:
-    """Whether a table (`database.table`) is one that discovery is for; `exclude` wins."""
-    if any(fnmatchcase(identifier, pattern) for pattern in discovery.exclude):
-        return False
-    return any(fnmatchcase(identifier, pattern) for pattern in discovery.include)
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What discovery makes of a list of tables.
+
+    Attributes:
+        bodies: the LakeTables to create, as objects for the API server.
+        left_out: how many wanted tables get none, because the catalog has as many as it may have.
+    """
+
+    bodies: tuple[dict[str, Any], ...] = ()
+    left_out: int = 0
 
 
-def wanted_tables(found: Iterable[str], discovery: Discovery) -> list[str]:
-    """Those of the found tables that discovery is for and a LakeTable can name, sorted, each once."""
-    named = (name for name in set(found) if len(name) <= _MOST_LENGTH and _IDENTIFIER.match(name))
-    return sorted(name for name in named if is_wanted(name, discovery))
-
-
-def discover(found: Sequence[str], catalog: Catalog, existing: Iterable[LakeTable]) -> list[dict[str, Any]]:
-    """The LakeTables to create, as objects for the API server.
+def discover(
+    names: Sequence[str], wanted: int, most: int, catalog: Catalog, existing: Iterable[LakeTable]
+) -> Found:
+    """The LakeTables to create.
 
     They have no owner: deleting or re-creating a Catalog must not take the history of its tables with it.
 
     Args:
-        found: the tables of the catalog, as `database.table`.
+        names: wanted tables of the catalog, as `database.table`, each once.
+        wanted: how many there are; more than `names` if their list was cut.
+        most: how many LakeTables the catalog may have.
         catalog: the Catalog.
         existing: all LakeTables of its namespace, whoever has made them.
     """
     discovery = catalog.spec.discovery
     if discovery is None:
-        return []
+        return Found()
     name = catalog.metadata.name
     taken, known = set(), set()
     for table in existing:
         taken.add(table.metadata.name)
         if table.spec.catalog_ref.name == name:
             known.add(table.spec.identifier)
+    new = [identifier for identifier in names if identifier not in known]
     bodies = []
-    for identifier in wanted_tables(found, discovery):
-        if identifier not in known:
-            object_name = table_object_name(name, identifier, taken)
-            taken.add(object_name)
-            bodies.append(_body(catalog, discovery, identifier, object_name))
-    return bodies
+    for identifier in new[: max(0, most - len(known))]:
+        object_name = table_object_name(name, identifier, taken)
+        taken.add(object_name)
+        bodies.append(_body(catalog, discovery, identifier, object_name))
+    return Found(tuple(bodies), len(new) - len(bodies) + wanted - len(names))
 
 
 def _body(catalog: Catalog, discovery: Discovery, identifier: str, object_name: str) -> dict[str, Any]:

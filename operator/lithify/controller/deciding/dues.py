@@ -13,6 +13,7 @@ from enum import StrEnum
 from lithify.controller.deciding.schedule import FullTime, full_time
 from lithify.controller.deciding.situation import Due, Situation
 from lithify.controller.deciding.wording import count_of, finding_text, moment_text, seconds_text
+from lithify.plain_text import plain_line
 from lithify.resources.compaction import Strategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
@@ -69,7 +70,7 @@ def find_dues(situation: Situation, now: datetime) -> Dues:
 
 def handled_request(requested: str) -> str:
     """The value of the annotation as status echoes it once it is acted upon."""
-    return requested[:_HANDLED_LENGTH]
+    return plain_line(requested[:_HANDLED_LENGTH], _HANDLED_LENGTH)
 
 
 def _requested(

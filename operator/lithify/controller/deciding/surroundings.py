@@ -6,20 +6,38 @@ Called by `reconciling.policies`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
+from lithify.controller.deciding.wording import count_of
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus, QueueAdmission
+
+ALL_DISCOVERED = "AllDiscovered"
 
 _ORDER = tuple(TableReason)
 _DRIVERS_ONLY = (
     "(Kueue admits drivers only: executors count against no quota, so there may be more than it allows, "
     "and admitted drivers may wait for room that never comes; with the admission Group all pods count)"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """What discovery has found.
+
+    Attributes:
+        wanted: how many tables it is for.
+        left_out: how many of them get no LakeTable, because there are too many.
+        unusable: how many others have names that no LakeTable can have.
+    """
+
+    wanted: int
+    left_out: int = 0
+    unusable: int = 0
 
 
 def policy_status(
@@ -57,9 +75,9 @@ def _risks(policy: CompactionPolicy) -> list[str]:
 def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None:
     """Why a catalog cannot be reached, from the last looks at its tables and at its list of them.
 
-    A look that went well, or that failed for reasons of the table, shows that the catalog answers, unless it is
-    so silent that it is not even asked: then that look is an old one. If none does, the first problem in the
-    order of the closed list stands for all, so that the answer is stable.
+    A look that went well, or that failed for reasons of the table, shows that the catalog answers, unless it
+    is so silent that it is not even asked: then that look is an old one. If none does, the first problem in
+    the order of the closed list stands for all, so that the answer is stable.
     """
     blamed, answers = set(), False
     for problem in looks:
@@ -79,7 +97,8 @@ def catalog_status(
     tables: int,
     now: datetime,
     *,
-    discovered: int | None = None,
+    discovered: Discovered | None = None,
+    cut_timeout: float | None = None,
 ) -> CatalogStatus:
     """A catalog's status.
 
@@ -89,19 +108,21 @@ def catalog_status(
             else why not.
         tables: how many LakeTables use it.
         now: the current time.
-        discovered: how many tables discovery wants, None if it is off or has not ended yet.
+        discovered: what discovery has found, None if it is off or has not ended yet.
+        cut_timeout: seconds that a look may take instead of what the catalog asks for, None if it gets that.
     """
     conditions = ConditionSetter(catalog.status.conditions, catalog.metadata.generation, now)
     ended = list(looks)
     problem = catalog_problem(ended)
     if problem is not None:
-        conditions.not_ready(problem)
+        conditions.not_ready(replace(problem, message=f"{problem.message}{_cut(catalog, cut_timeout)}"))
     elif ended:
-        conditions.true(READY, "Ready", "the catalog answers")
+        conditions.true(READY, "Ready", f"the catalog answers{_cut(catalog, cut_timeout)}")
         conditions.false(RECONCILING, "Observed")
         conditions.false(STALLED, "NotStalled")
     else:
         _say_unasked(conditions, is_used=bool(tables) or catalog.spec.discovery is not None)
+    _say_discovered(conditions, catalog, discovered)
     return replace(
         catalog.status,
         observed_generation=catalog.metadata.generation,
@@ -126,7 +147,40 @@ def _say_unasked(conditions: ConditionSetter, *, is_used: bool) -> None:
         conditions.true(RECONCILING, "Progressing", message)
 
 
-def _discovered(catalog: Catalog, discovered: int | None) -> int | None:
+def _cut(catalog: Catalog, seconds: float | None) -> str:
+    """What somebody should know who has asked for a longer time than the operator gives."""
+    if seconds is None:
+        return ""
+    asked = catalog.spec.timeout_seconds
+    return f"; timeoutSeconds is {asked}, but the operator gives a look {seconds:g} s (--max-timeout-seconds)"
+
+
+def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: Discovered | None) -> None:
+    """Whether each table that discovery is for has its LakeTable; what was said stays until it is known."""
+    if catalog.spec.discovery is None:
+        conditions.conditions = without_condition(conditions.conditions, ALL_DISCOVERED)
+    elif discovered is None:
+        return
+    elif discovered.left_out:
+        conditions.false(
+            ALL_DISCOVERED,
+            "LimitReached",
+            f"{count_of(discovered.wanted, 'table')} found, {discovered.left_out} of them get no LakeTable: "
+            "the catalog has as many as it may have (--max-discovered-tables). Narrow discovery.include, or "
+            f"delete LakeTables that nobody needs{_unusable(discovered)}",
+        )
+    else:
+        message = f"all {count_of(discovered.wanted, 'table')} found have a LakeTable{_unusable(discovered)}"
+        conditions.true(ALL_DISCOVERED, "Discovered", message)
+
+
+def _unusable(discovered: Discovered) -> str:
+    if not discovered.unusable:
+        return ""
+    return f"; {count_of(discovered.unusable, 'table')} with names that no LakeTable can have are left out"
+
+
+def _discovered(catalog: Catalog, discovered: Discovered | None) -> int | None:
     if catalog.spec.discovery is None:
         return None
-    return catalog.status.discovered_tables if discovered is None else discovered
+    return catalog.status.discovered_tables if discovered is None else discovered.wanted

@@ -12,8 +12,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock, find_zone
+from lithify.controller.observing.listing import wanted_tables
 from lithify.controller.observing.request import ObservationRequest, TableTarget
-from lithify.controller.observing.secrets import hidden, secrets_in, without_secrets
+from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import InvalidOption, LithifyError
 from lithify.tables.paimon.catalog import TableAddress
@@ -31,15 +32,15 @@ class Answers:
 
     def reply(self, question: Question) -> Reply:
         """The answer, or why there is none."""
-        secrets = secrets_in(question.target.catalog_options)
         try:
             return Reply(value=self._answer(question))
         except LithifyError as error:
-            return Reply(error=without_secrets(error, secrets))
+            return Reply(error=without_secrets(error, question.target))
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001  # the worker goes on, and the question has its answer
-            return Reply(error=LithifyError(hidden(_unexpected(question, error), secrets)))
+            unexpected = LithifyError(_unexpected(question, error))
+            return Reply(error=without_secrets(unexpected, question.target))
 
     def _answer(self, question: Question) -> Any:
         address = _address(question.target)
@@ -48,7 +49,7 @@ class Answers:
         if isinstance(question, FindRun):
             return self._watch.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):
-            return self._watch.list_tables(address)
+            return wanted_tables(self._watch.list_tables(address), question.wanted)
         raise TypeError(f"not a question: {type(question).__name__}")
 
 

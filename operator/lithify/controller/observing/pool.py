@@ -18,7 +18,13 @@ from datetime import datetime
 from typing import Any, Self
 
 from lithify.controller.observing.process import WorkerProcess
-from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.request import (
+    ALL_TABLES,
+    ObservationRequest,
+    TableFilter,
+    TableList,
+    TableTarget,
+)
 from lithify.controller.observing.turns import Ending, Source, Turns
 from lithify.controller.observing.wire import (
     FindRun,
@@ -120,9 +126,12 @@ class ObserverPool:
         found: RunFound | None = await self._ask(FindRun(target, run, since), "", what, timeout)
         return found
 
-    async def list_tables(self, target: TableTarget, timeout: float) -> tuple[str, ...]:
-        """All tables of the catalog, as `database.table`; raises like `observe`."""
-        found: tuple[str, ...] = await self._ask(ListTables(target), "", "listing tables", timeout)
+    async def list_tables(
+        self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
+    ) -> TableList:
+        """The wanted tables of the catalog; raises like `observe`."""
+        what = f"listing the tables of {target.warehouse}"
+        found: TableList = await self._ask(ListTables(target, wanted), "", what, timeout)
         return found
 
     async def close(self) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from contextlib import suppress
 
+from lithify.controller.observing.replies import read_reply
 from lithify.controller.observing.wire import (
     HEADER,
+    MOST_REPLY,
     TOO_MUCH_MEMORY,
     Reply,
     WorkerSettings,
@@ -100,7 +101,7 @@ class WorkerProcess:
         except TimeoutError as error:
             self.kill()
             raise TimedOut(what, seconds) from error
-        except (EOFError, OSError, pickle.UnpicklingError) as error:
+        except (EOFError, OSError, ValueError) as error:
             raise ProcessLost(what, await self._how_it_ended()) from error
         except BaseException:
             self.kill()
@@ -133,8 +134,10 @@ class WorkerProcess:
         questions.write(message)
         await questions.drain()
         size = int.from_bytes(await replies.readexactly(HEADER))
-        reply: Reply = pickle.loads(await replies.readexactly(size))  # noqa: S301  # from a process of ours
-        return reply
+        if size > MOST_REPLY:
+            self.kill()
+            raise EOFError
+        return read_reply(await replies.readexactly(size))
 
     async def _how_it_ended(self) -> str:
         with suppress(TimeoutError):

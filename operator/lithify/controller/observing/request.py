@@ -62,6 +62,44 @@ class ObservationRequest:
     held: Mapping[str, str] = field(default_factory=dict)
 
 
+MOST_TABLES = 10_000
+"""LakeTables that discovery makes for one catalog unless the operator's flags say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilter:
+    """Which tables of a catalog are wanted.
+
+    Attributes:
+        include: patterns of `database.table`.
+        exclude: patterns of those that are not, even if included.
+        most: how many names are sent back.
+    """
+
+    include: tuple[str, ...] = ("*.*",)
+    exclude: tuple[str, ...] = ()
+    most: int = MOST_TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class TableList:
+    """The wanted tables of a catalog.
+
+    Attributes:
+        names: the first of them in alphabetical order, as `database.table`.
+        wanted: how many there are.
+        unusable: how many more there are whose names no LakeTable can have.
+    """
+
+    names: tuple[str, ...] = ()
+    wanted: int = 0
+    unusable: int = 0
+
+
+ALL_TABLES = TableFilter()
+NO_TABLES = TableList()
+
+
 class TableObserver(Protocol):
     """Looks at tables. All raise what `lithify.errors` says of tables, and `TimedOut`."""
 
@@ -80,6 +118,8 @@ class TableObserver(Protocol):
         """
         ...
 
-    async def list_tables(self, target: TableTarget, timeout: float) -> tuple[str, ...]:
-        """All tables of the catalog, as `database.table`; the target's identifier does not matter."""
+    async def list_tables(
+        self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
+    ) -> TableList:
+        """The wanted tables of the catalog; the target's identifier does not matter."""
         ...

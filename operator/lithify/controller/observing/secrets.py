@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from lithify.controller.observing.request import TableTarget
 from lithify.errors import LithifyError
+from lithify.plain_text import cut
+from lithify.redaction import Redactor, names_of
+
+MOST_TEXT = 8192
+"""Characters of each text in an error; status shows less, and logs are for people, too."""
+_MOST_ENTRIES = 1000
+_SHORTEST = 4
+"""What is shorter is no secret, and would be found in every other word."""
 
 _SECRET_OPTION = re.compile(
     r"secret|password|token|credential|signature|access.?key|(?:^|\.)(?:ak|sk|sas)(?:$|\.)", re.I
@@ -15,9 +24,6 @@ _IN_VALUE = (
     re.compile(r"(?:password|pwd|secret|token|sig|signature)=([^&;\s]+)", re.I),
     re.compile(r"//[^/:@\s]*:([^/@\s]+)@"),
 )
-_HIDDEN = "***"
-_SHORTEST = 4
-"""What is shorter is no secret, and would be found in every other word."""
 
 
 def secrets_in(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -29,23 +35,33 @@ def secrets_in(options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True))
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
-    """A text without secrets."""
-    for secret in secrets:
-        text = text.replace(secret, _HIDDEN)
-    return text
+def redactor_of(target: TableTarget) -> Redactor:
+    """Takes a catalog's credentials out of texts. Make it only when there is a text: it takes a while."""
+    ordinary = (target.warehouse, target.catalog_options.get("metastore", ""))
+    return Redactor(secrets_in(target.catalog_options), ordinary)
 
 
-def without_secrets(error: LithifyError, secrets: tuple[str, ...]) -> LithifyError:
-    """The same error, with no secret in its message or fields."""
-    error.args = _clean(error.args, secrets)
-    error.__dict__.update({name: _clean(value, secrets) for name, value in error.__dict__.items()})
+def without_secrets(error: LithifyError, target: TableTarget) -> LithifyError:
+    """The same error, with no credential of the table's catalog in its message or fields.
+
+    Its texts are bounded, too: a library may quote a whole answer of a server.
+    """
+    redactor = redactor_of(target)
+    own = own_texts(target)
+    error.args = _clean(error.args, redactor, own)
+    error.__dict__.update({name: _clean(value, redactor, own) for name, value in error.__dict__.items()})
     return error
 
 
-def _clean(value: Any, secrets: tuple[str, ...]) -> Any:
+def own_texts(target: TableTarget) -> tuple[str, ...]:
+    """What whoever has put the table under care has written: it is shown as it is, see `Redactor.redact`."""
+    return (*names_of(target.identifier), *target.overrides, *target.overrides.values())
+
+
+def _clean(value: Any, redactor: Redactor, own: tuple[str, ...]) -> Any:
     if isinstance(value, str):
-        return hidden(value, secrets)
+        text = redactor.redact(value, lambda: own)
+        return cut(text, MOST_TEXT)
     if isinstance(value, tuple):
-        return tuple(_clean(each, secrets) for each in value)
+        return tuple(_clean(each, redactor, own) for each in value[:_MOST_ENTRIES])
     return value

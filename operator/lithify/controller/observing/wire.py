@@ -1,7 +1,8 @@
 """What goes between the operator and its observing workers: requests, replies, and how they are framed.
 
-Shared by `process`, the operator's end, and `worker`, the other one. Messages are pickles with their length
-in front: both ends are processes of ours, of one release.
+Shared by `process`, the operator's end, and `worker`, the other one. Messages have their length in front.
+Questions are pickles, which a worker may believe: they come from the operator. Replies are not; see
+`replies`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.request import ALL_TABLES, ObservationRequest, TableFilter, TableTarget
 from lithify.errors import LithifyError
 
 HEADER = 8
 """Bytes of the length in front of a message."""
+
+MOST_REPLY = 16 << 20
+"""Bytes of the longest reply that is read; 10,000 names of tables take a third of it."""
 
 TOO_MUCH_MEMORY = 86
 """What a worker ends with when it needs more memory than it may have."""
@@ -50,9 +54,10 @@ class FindRun:
 
 @dataclass(frozen=True, slots=True)
 class ListTables:
-    """Asks for all tables of a catalog."""
+    """Asks for the wanted tables of a catalog."""
 
     target: TableTarget
+    wanted: TableFilter = ALL_TABLES
 
 
 Question = ObservationRequest | FindRun | ListTables
@@ -74,25 +79,19 @@ class Reply:
 
 
 def framed(message: object) -> bytes:
-    """A message as it goes over the wire."""
+    """A question, or the settings, as they go over the wire."""
     data = pickle.dumps(message)
     return len(data).to_bytes(HEADER) + data
 
 
-def send(stream: BinaryIO, message: object) -> None:
-    """Sends a message."""
-    stream.write(framed(message))
-    stream.flush()
-
-
 def receive(stream: BinaryIO) -> Any:
-    """The next message.
+    """The next message from the operator.
 
     Raises:
         EOFError: there is none any more.
     """
     size = int.from_bytes(_read(stream.read, HEADER))
-    return pickle.loads(_read(stream.read, size))  # noqa: S301  # from a process of ours
+    return pickle.loads(_read(stream.read, size))  # noqa: S301  # from the operator
 
 
 def _read(read: Callable[[int], bytes], size: int) -> bytes:

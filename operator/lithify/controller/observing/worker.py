@@ -21,12 +21,12 @@ from typing import BinaryIO
 
 from lithify.clock import SystemClock
 from lithify.controller.observing.wire import (
+    HEADER,
     TOO_MUCH_MEMORY,
     Question,
     Reply,
     WorkerSettings,
     receive,
-    send,
 )
 
 _MEMORY_CHECKED = 0.2
@@ -44,12 +44,17 @@ def main() -> None:
     Thread(target=_listen, args=(questions, asked), daemon=True).start()
     # Not before somebody listens whether the operator is still there: importing takes seconds.
     from lithify.controller.observing.answering import Answers
+    from lithify.controller.observing.replies import write_reply
+
+    def send(reply: Reply) -> None:
+        data = write_reply(replace(reply, resident_bytes=resident_bytes()))
+        replies.write(len(data).to_bytes(HEADER) + data)
+        replies.flush()
 
     answers = Answers(settings, SystemClock())
-    send(replies, Reply(resident_bytes=resident_bytes()))
+    send(Reply())
     while True:
-        reply = answers.reply(asked.get())
-        send(replies, replace(reply, resident_bytes=resident_bytes()))
+        send(answers.reply(asked.get()))
 
 
 def resident_bytes() -> int:

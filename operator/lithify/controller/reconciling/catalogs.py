@@ -11,17 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
-from lithify.controller.deciding.discovery import discover, wanted_tables
+from lithify.controller.deciding.discovery import discover
 from lithify.controller.deciding.problems import TableProblem, problem_of
-from lithify.controller.deciding.surroundings import catalog_status
-from lithify.controller.observing.request import TableTarget
+from lithify.controller.deciding.surroundings import Discovered, catalog_status
+from lithify.controller.observing.request import NO_TABLES, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
 from lithify.errors import ClusterExists, LithifyError
-from lithify.resources.catalog import Catalog
+from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 
 _log = logging.getLogger(__name__)
+_BATCH = 500
+"""LakeTables that are created before other objects have their turn, and before status is written."""
+_NEXT_BATCH = 1.0
+"""Seconds in which the events of a batch arrive."""
 
 
 @dataclass(slots=True)
@@ -30,7 +34,7 @@ class _Listing:
 
     generation: int
     ended: float
-    found: tuple[str, ...] = ()
+    found: TableList = NO_TABLES
     problem: TableProblem | None = None
 
 
@@ -54,19 +58,22 @@ class Catalogs:
         catalog = world.store.catalogs.get(key)
         if catalog is None:
             self._listings.pop(key, None)
+            world.secrets.forget(key)
             return None
         again = self._list(catalog)
         listing = self._listings.get(key)
         discovered = None
         if listing is not None and listing.problem is None and catalog.spec.discovery is not None:
-            discovered = len(wanted_tables(listing.found, catalog.spec.discovery))
-            await self._create(catalog, listing)
+            left_out, is_done = await self._create(catalog, listing)
+            discovered = Discovered(listing.found.wanted, left_out, listing.found.unusable)
+            again = again if is_done else _NEXT_BATCH
         status = catalog_status(
             catalog,
             [*self._looks(key), *([listing.problem] if listing else [])],
             len(world.store.tables.using("catalog", key)),
             world.now(),
             discovered=discovered,
+            cut_timeout=world.limits.cut_timeout(catalog.spec),
         )
         written = await write_status(world.api, CATALOG, catalog, status)
         if written is not None:
@@ -97,12 +104,14 @@ class Catalogs:
     async def _ask(self, catalog: Catalog) -> None:
         """Lists the tables, beside everything else: catalogs may be slow to answer."""
         key, spec = catalog.metadata.key, catalog.spec
-        found: tuple[str, ...] = ()
+        found = NO_TABLES
         problem: TableProblem | None = None
         try:
-            options = await self.world.secrets.of_catalog(key.namespace, spec)
+            options = await self.world.secrets.of_catalog(catalog)
             target = TableTarget(spec.warehouse, "", options, catalog=str(key))
-            found = await self.world.observer.list_tables(target, float(spec.timeout_seconds))
+            found = await self.world.observer.list_tables(
+                target, self.world.limits.timeout_of(spec), self._wanted(spec)
+            )
         except LithifyError as error:
             problem = problem_of(error)
         finally:
@@ -110,12 +119,19 @@ class Catalogs:
         self._listings[key] = _Listing(catalog.metadata.generation, self.ticks(), found, problem)
         self.world.queue.add(CATALOG, key)
 
-    async def _create(self, catalog: Catalog, listing: _Listing) -> None:
-        namespace = catalog.metadata.namespace
+    def _wanted(self, spec: CatalogSpec) -> TableFilter:
+        most, discovery = self.world.limits.tables, spec.discovery
+        return TableFilter(discovery.include, discovery.exclude, most) if discovery else TableFilter(most=0)
+
+    async def _create(self, catalog: Catalog, listing: _Listing) -> tuple[int, bool]:
+        """Creates LakeTables; returns how many tables get none, and whether all others have theirs."""
+        namespace, most = catalog.metadata.namespace, self.world.limits.tables
         existing = [table for table in self.world.store.tables if table.metadata.namespace == namespace]
-        for body in discover(listing.found, catalog, existing):
+        found = discover(listing.found.names, listing.found.wanted, most, catalog, existing)
+        for body in found.bodies[:_BATCH]:
             try:
                 await self.world.api.create(LAKE_TABLE, namespace, body)
             except ClusterExists:
                 continue
             _log.info("discovered a table", extra={"namespace": namespace, "table": body["metadata"]["name"]})
+        return found.left_out, len(found.bodies) <= _BATCH

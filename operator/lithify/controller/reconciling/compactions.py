@@ -24,7 +24,7 @@ from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
-from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, NotFound
+from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.modelling import read
@@ -193,8 +193,8 @@ class Compactions:
             return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
         if catalog.spec.secret_ref is not None:
             try:
-                await self.world.secrets.options(namespace, catalog.spec.secret_ref)
-            except NotFound as error:
+                await self.world.secrets.of_catalog(catalog)
+            except UserError as error:
                 return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
             except ClusterRefused as error:
                 return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
@@ -331,7 +331,7 @@ class Compactions:
             catalog = world.store.catalog_of(table) if table else None
             if table is None or catalog is None:
                 return
-            options = await world.secrets.of_catalog(run.metadata.namespace, catalog.spec)
+            options = await world.secrets.of_catalog(catalog)
             target = target_of(table, None, options, catalog.spec.warehouse)
             found = await world.observer.find_run(
                 target, run.metadata.uid, _SEARCH_TIMEOUT, run.metadata.creation_timestamp

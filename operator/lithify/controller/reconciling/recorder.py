@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from lithify.clock import Clock
 from lithify.controller.api import Api
-from lithify.controller.telemetry.logs import redact
+from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterError
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import EVENT, Kind
@@ -49,7 +49,7 @@ class Recorder:
             },
             "type": severity,
             "reason": reason,
-            "message": redact(message)[:MESSAGE_LENGTH],
+            "message": shown(message, MESSAGE_LENGTH),
             "source": {"component": "lithify"},
             "reportingComponent": "lithify.dev/operator",
             "reportingInstance": self.identity[:128],

@@ -1,23 +1,48 @@
 """Catalog options that are kept in Secrets: fetched when they are needed, kept for a while, never listed.
 
 Used when a table is looked at. The driver gets its own copy from the kubelet; nothing of a Secret goes into
-status, events or logs.
+status, events or logs. Only the keys that a Catalog names are ever kept, and only for that Catalog.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Protocol
 
 from lithify.controller.api import Api
-from lithify.errors import NotFound
-from lithify.resources.catalog import CatalogSpec, SecretReference, catalog_options
+from lithify.errors import InvalidOption, NotFound
+from lithify.redaction import is_telling
+from lithify.resources.catalog import Catalog, SecretReference, catalog_options
 from lithify.resources.names import SECRET, ObjectKey
 
 KEPT_SECONDS = 300.0
 """A changed Secret is noticed after this long, or as soon as the catalog refuses the old credentials."""
+MOST_CHARACTERS = 1 << 16
+"""Of all values together that a catalog takes from its Secret."""
+
+
+class Hidden(Protocol):
+    """Keeps credentials out of texts about their catalog."""
+
+    def replace(self, catalog: ObjectKey, values: Iterable[str], ordinary: Collection[str] = ()) -> None:
+        """From now on these values, and no earlier ones, are the catalog's."""
+        ...
+
+    def forget(self, catalog: ObjectKey) -> None:
+        """The catalog is gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The options that one Catalog's reference named, and when they were fetched."""
+
+    reference: SecretReference
+    fetched: float
+    options: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -26,53 +51,74 @@ class Secrets:
 
     Attributes:
         api: the API server.
-        hide: is told of every value, so that logs can leave it out.
+        hidden: receives each catalog's credentials, so that texts can leave them out.
         ticks: seconds that only ever grow.
     """
 
     api: Api
-    hide: Callable[[Iterable[str]], None]
+    hidden: Hidden
     ticks: Callable[[], float] = monotonic
-    _kept: dict[ObjectKey, tuple[float, Mapping[str, str]]] = field(default_factory=dict)
+    _kept: dict[ObjectKey, _Kept] = field(default_factory=dict)
 
-    async def of_catalog(self, namespace: str, catalog: CatalogSpec) -> dict[str, str]:
+    async def of_catalog(self, catalog: Catalog) -> dict[str, str]:
         """All options of a catalog as pypaimon wants them, those of its Secret included.
 
         Raises:
             NotFound: the Secret, or a key of it, does not exist.
+            InvalidOption: the values are too long.
         """
-        reference = catalog.secret_ref
-        return catalog_options(catalog, await self.options(namespace, reference) if reference else {})
+        key, spec = catalog.metadata.key, catalog.spec
+        secret = await self._of_secret(key, spec.secret_ref) if spec.secret_ref is not None else {}
+        options = catalog_options(spec, secret)
+        telling = {name: value for name, value in spec.options.items() if is_telling(name)}
+        plain = [value for name, value in spec.options.items() if name not in telling]
+        ordinary = [key.namespace, key.name, spec.warehouse, spec.uri or "", *plain]
+        self.hidden.replace(key, [*secret.values(), *telling.values()], ordinary)
+        return options
 
     async def options(self, namespace: str, reference: SecretReference) -> dict[str, str]:
-        """The catalog options that a reference names.
+        """The catalog options that a reference names, fetched now.
 
         Raises:
             NotFound: the Secret, or a key of it, does not exist.
+            InvalidOption: the values are too long.
         """
         key = ObjectKey(namespace, reference.name)
-        values = await self._values(key)
-        missing = sorted(set(reference.options.values()) - values.keys())
-        if missing:
-            self._kept.pop(key, None)
-            raise NotFound("key", f"{', '.join(missing)} in Secret {key}", "spec.secretRef.options names it")
-        return {option: values[name] for option, name in reference.options.items()}
-
-    def forget(self, namespace: str, reference: SecretReference | None) -> None:
-        """Has a Secret fetched anew: its values were refused."""
-        if reference is not None:
-            self._kept.pop(ObjectKey(namespace, reference.name), None)
-
-    async def _values(self, key: ObjectKey) -> Mapping[str, str]:
-        kept = self._kept.get(key)
-        if kept is not None and self.ticks() < kept[0] + KEPT_SECONDS:
-            return kept[1]
         secret = await self.api.get(SECRET, key)
         if secret is None:
             raise NotFound("Secret", str(key), "spec.secretRef of the Catalog names it")
-        encoded: Mapping[str, str] = secret.get("data") or {}
-        values = {name: b64decode(text).decode(errors="replace") for name, text in encoded.items()}
-        values |= secret.get("stringData") or {}
-        self.hide(values.values())
-        self._kept[key] = (self.ticks(), values)
-        return values
+        encoded: Mapping[str, str] = {**(secret.get("data") or {})}
+        plain: Mapping[str, str] = secret.get("stringData") or {}
+        missing = sorted(set(reference.options.values()) - encoded.keys() - plain.keys())
+        if missing:
+            raise NotFound("key", f"{', '.join(missing)} in Secret {key}", "spec.secretRef.options names it")
+        found = {
+            option: plain[name] if name in plain else b64decode(encoded[name]).decode(errors="replace")
+            for option, name in reference.options.items()
+        }
+        length = sum(map(len, found.values()))
+        if length > MOST_CHARACTERS:
+            problem = (
+                f"the values in Secret {key} have {length} characters; at most {MOST_CHARACTERS} are read"
+            )
+            raise InvalidOption("spec.secretRef.options", problem)
+        return found
+
+    def refused(self, catalog: ObjectKey) -> None:
+        """Has a catalog's Secret fetched again: its values were refused."""
+        self._kept.pop(catalog, None)
+
+    def forget(self, catalog: ObjectKey) -> None:
+        """The catalog is gone."""
+        self._kept.pop(catalog, None)
+        self.hidden.forget(catalog)
+
+    async def _of_secret(self, catalog: ObjectKey, reference: SecretReference) -> Mapping[str, str]:
+        kept = self._kept.get(catalog)
+        is_same = kept is not None and kept.reference == reference
+        if kept is not None and is_same and self.ticks() < kept.fetched + KEPT_SECONDS:
+            return kept.options
+        self._kept.pop(catalog, None)
+        options = await self.options(catalog.namespace, reference)
+        self._kept[catalog] = _Kept(reference, self.ticks(), options)
+        return options

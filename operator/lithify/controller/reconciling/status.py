@@ -1,4 +1,4 @@
-"""Writing status: only what changed, only if nobody changed the object meanwhile, and no credentials."""
+"""Writing status: only what changed, only if nobody else changed the object; plain, without credentials."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 from lithify.controller.api import Api, Object
 from lithify.controller.cluster.merge_patch import difference
-from lithify.controller.telemetry.logs import redact
+from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterConflict
+from lithify.plain_text import plain_line
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.compaction import Compaction, CompactionStatus
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
@@ -15,8 +16,9 @@ from lithify.resources.names import Kind
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
 from lithify.resources.table import LakeTable, LakeTableStatus
 
-_TEXTS = frozenset({"message", "due"})
-"""What is written for people. The rest is names and numbers, which must stay what they are."""
+_TEXTS = frozenset({"message", "due", "skippedSamples"})
+"""What is written for people. The rest is names and numbers, which stay what they are, so that they can be
+compared; but they lose what steers terminals, too."""
 
 Resource = TypeVar("Resource", Catalog, LakeTable, CompactionPolicy, Compaction)
 Status = CatalogStatus | LakeTableStatus | CompactionPolicyStatus | CompactionStatus
@@ -44,12 +46,11 @@ async def write_status(api: Api, kind: Kind, known: Resource, status: Status) ->
 
 
 def _shown(value: Any, name: str = "") -> Any:
-    """A status whose texts are redacted: what catalogs and drivers say may quote a credential."""
+    """A status whose texts are redacted and plain: what catalogs and drivers say may quote a credential."""
     if isinstance(value, dict):
         return {inner: _shown(entry, inner) for inner, entry in value.items()}
     if isinstance(value, list):
         return [_shown(entry, name) for entry in value]
-    if name not in _TEXTS or not isinstance(value, str):
+    if not isinstance(value, str):
         return value
-    text = redact(value)
-    return value if text == value else text[:MESSAGE_LENGTH]
+    return shown(value, MESSAGE_LENGTH) if name in _TEXTS else plain_line(value, MESSAGE_LENGTH)

@@ -12,6 +12,7 @@ from typing import Any
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, problem_of
@@ -23,7 +24,8 @@ from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
 from lithify.controller.reconciling.world import World
 from lithify.controller.running.retention import retention
-from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, NotFound
+from lithify.controller.telemetry.logs import shown
+from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
@@ -124,13 +126,13 @@ class Tables:
             return TableProblem.catalog_missing(table), None
         seen = world.looks.seen(key)
         if isinstance(seen.error, NotAllowed):
-            world.secrets.forget(key.namespace, catalog.spec.secret_ref)
+            world.secrets.refused(catalog.metadata.key)
         try:
-            options = await world.secrets.of_catalog(key.namespace, catalog.spec)
-        except (NotFound, ClusterRefused) as error:
-            return problem_of(error), rhythm_of(table, policy, catalog.spec).retry
+            options = await world.secrets.of_catalog(catalog)
+        except (UserError, ClusterRefused) as error:
+            return problem_of(error), rhythm_of(table, policy, catalog.spec, world.limits).retry
         target = target_of(table, policy, options, catalog.spec.warehouse)
-        rhythm = rhythm_of(table, policy, catalog.spec)
+        rhythm = rhythm_of(table, policy, catalog.spec, world.limits)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= world.now() else None
         return None, world.looks.ask(key, request_of(table, policy, target), rhythm, since=since)
@@ -185,7 +187,7 @@ class Tables:
             status,
             runs=table.status.runs + 1,
             active_compaction=name,
-            handled_request=request[:256] if request else status.handled_request,
+            handled_request=handled_request(request) if request else status.handled_request,
         )
 
     async def _write(self, table: LakeTable, status: LakeTableStatus) -> None:
@@ -222,7 +224,7 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
         strategy=due.strategy,
         partitions=due.partitions,
         approval=approval,
-        cause=due.message[:MESSAGE_LENGTH],
+        cause=shown(due.message, MESSAGE_LENGTH),
     )
     return {
         "apiVersion": COMPACTION.api_version,
@@ -231,7 +233,7 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
             "name": name,
             "namespace": meta.namespace,
             "labels": {LABEL_TABLE: label_value(meta.name)},
-            "annotations": {ANNOTATION_REQUESTED: request[:256]} if request else {},
+            "annotations": {ANNOTATION_REQUESTED: handled_request(request)} if request else {},
             "ownerReferences": [owner],
         },
         "spec": plain(spec),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lithify.controller.deciding.blocked import held_by
+from lithify.controller.deciding.limits import Limits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.reconciling.looks import Rhythm
@@ -43,13 +44,15 @@ def request_of(
     )
 
 
-def rhythm_of(table: LakeTable, policy: CompactionPolicySpec | None, catalog: CatalogSpec) -> Rhythm:
-    """How often to ask."""
+def rhythm_of(
+    table: LakeTable, policy: CompactionPolicySpec | None, catalog: CatalogSpec, limits: Limits
+) -> Rhythm:
+    """How often to ask, within what the operator allows."""
     found = policy or CompactionPolicySpec()
-    every = float(table.spec.check_interval_seconds or found.check_interval_seconds)
+    every = max(limits.check_seconds, table.spec.check_interval_seconds or found.check_interval_seconds)
     return Rhythm(
         every=every,
-        whole=float(found.full_check_interval_seconds),
-        timeout=float(catalog.timeout_seconds),
+        whole=max(every, float(found.full_check_interval_seconds)),
+        timeout=limits.timeout_of(catalog),
         retry=min(_RETRIES * every, max(every, 300.0)),
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lithify.clock import Clock
 from lithify.controller.api import Api
 from lithify.controller.cluster.table_lock import TableLocks
+from lithify.controller.deciding.limits import Limits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.looks import Looks
@@ -38,6 +39,7 @@ class World:
         metrics: counts.
         clock: tells the time.
         conf_problem: why the Spark settings of a policy are refused, None if they are not.
+        limits: what tenants may ask for at most.
     """
 
     api: Api
@@ -53,6 +55,7 @@ class World:
     metrics: Metrics
     clock: Clock
     conf_problem: Callable[..., str | None]
+    limits: Limits = field(default_factory=Limits)
 
     def now(self) -> datetime:
         """The time in whole seconds, which is all that objects in Kubernetes hold."""

@@ -1,7 +1,8 @@
 """Logs: lines of JSON for machines or of text for terminals, with what they are about and no credentials.
 
-`set_up_logs` is called once by a command. Work says what it is about with `bound`; whoever reads Secrets
-tells `hide`. All loggers of the process end here, other libraries' too, which are heard from WARNING on.
+`set_up_logs` is called once by a command. Work says what it is about with `bound`, and which catalog it
+concerns with `credentials.concerning`: only that catalog's credentials are known while its lines are written.
+All loggers of the process end here, other libraries' too, which are heard from WARNING on.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import logging
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, TextIO
 
-from lithify.controller.telemetry.redaction import REDACTED, Secrets, is_telling
+from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.errors import Failure, LithifyError
+from lithify.plain_text import json_escaped, plain_line, plain_lines
+from lithify.redaction import REDACTED, is_telling
 
 _QUIET = ("aiohttp", "asyncio", "kopf", "kubernetes", "urllib3")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -29,17 +32,13 @@ _LONGEST = 32_768
 """Characters of one value; a traceback keeps its end, which says what happened."""
 
 _about: ContextVar[Mapping[str, object]] = ContextVar("about", default={})  # noqa: B039  # never changed in place
-_hidden = Secrets()
+credentials = CatalogCredentials()
+"""Of all catalogs that this process knows; whoever reads Secrets says what is in there."""
 
 
-def hide(values: Iterable[str | bytes]) -> None:
-    """Keeps values out of all logs from now on."""
-    _hidden.register(values)
-
-
-def redact(text: str) -> str:
-    """A text for people as it may be shown: without hidden values, nor what looks like credentials."""
-    return _hidden.redact(text)
+def shown(text: str, limit: int) -> str:
+    """A text for people as it may be shown: redacted, on one plain line of at most `limit` characters."""
+    return plain_line(credentials.redact(text), limit)
 
 
 @contextmanager
@@ -66,7 +65,7 @@ def set_up_logs(
         What undoes it.
     """
     handler = _Handler(stream or sys.stderr)
-    handler.setFormatter(JsonFormatter(_hidden) if log_format == "json" else TextFormatter(_hidden))
+    handler.setFormatter(JsonFormatter(credentials) if log_format == "json" else TextFormatter(credentials))
     loggers = [logging.getLogger(name) for name in (None, "lithify", *_QUIET)]
     before = [(logger, logger.level) for logger in loggers]
     root, handlers, hooks = loggers[0], loggers[0].handlers[:], (sys.excepthook, threading.excepthook)
@@ -93,20 +92,20 @@ def set_up_logs(
 class JsonFormatter(logging.Formatter):
     """One object a line: `ts`, `level`, `logger`, `message`, then what it is about."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: CatalogCredentials) -> None:
         super().__init__()
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record, whatever is in it."""
         fields = _fields(record, self._secrets)
-        return _writable(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+        return _writable(json_escaped(json.dumps(fields, ensure_ascii=False, separators=(",", ":"))))
 
 
 class TextFormatter(logging.Formatter):
     """Time, level and message, then the fields as `name=value`; a traceback follows on lines of its own."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: CatalogCredentials) -> None:
         super().__init__()
         self._secrets = secrets
 
@@ -117,7 +116,7 @@ class TextFormatter(logging.Formatter):
         blocks = [str(fields.pop(name)) for name in ("traceback", "stack") if name in fields]
         pairs = [f"{name}={_value(value)}" for name, value in fields.items() if name != "logger"]
         first = " ".join([ts, f"{level:<7}", message.replace("\n", "\n    "), *pairs])
-        return _writable(self._secrets.redact(_printable("\n".join([first, *blocks]))))
+        return _writable(plain_lines("\n".join([first, *blocks])))
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -127,7 +126,7 @@ class _Handler(logging.StreamHandler[TextIO]):
         del record
 
 
-def _fields(record: logging.LogRecord, secrets: Secrets) -> dict[str, Any]:
+def _fields(record: logging.LogRecord, secrets: CatalogCredentials) -> dict[str, Any]:
     """A record as plain data without credentials."""
     moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
     content = {"logger": record.name, "message": _message(record), **_about.get(), **_extra(record)}
@@ -167,8 +166,8 @@ def _error(record: logging.LogRecord) -> dict[str, object]:
     return found
 
 
-def _clean(value: object, name: str, secrets: Secrets, depth: int = 0) -> Any:
-    """A value as plain data, redacted before it is cut, so that no half of a credential is left."""
+def _clean(value: object, name: str, secrets: CatalogCredentials, depth: int = 0) -> Any:
+    """A value as plain data, redacted and cut without leaving half of a credential."""
     if value is None or isinstance(value, bool):
         return value
     if is_telling(name):
@@ -179,10 +178,10 @@ def _clean(value: object, name: str, secrets: Secrets, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
         return [_clean(entry, "", secrets, depth + 1) for entry in list(value)]
     text = _text(value)
-    shown = secrets.redact(text)
-    if shown == text and (type(value) is int or (type(value) is float and isfinite(value))):
+    cleaned = secrets.redact_end(text, _LONGEST)
+    if cleaned == text and (type(value) is int or (type(value) is float and isfinite(value))):
         return value
-    return shown if len(shown) <= _LONGEST else f"…{shown[-_LONGEST:]}"
+    return cleaned
 
 
 def _text(value: object) -> str:
@@ -196,16 +195,6 @@ def _value(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     is_plain = text and not any(letter in text for letter in ' "=\n\t')
     return text if is_plain else json.dumps(text, ensure_ascii=False)
-
-
-def _printable(text: str) -> str:
-    """Without what would steer a terminal."""
-    return "".join(
-        letter
-        if letter in "\n\t" or not (ord(letter) < 32 or 127 <= ord(letter) < 160)
-        else f"\\x{ord(letter):02x}"
-        for letter in text
-    )
 
 
 def _writable(text: str) -> str:

@@ -93,6 +93,14 @@ class TestDue:
                 id="another request was acted upon",
             ),
             case(
+                situation(
+                    QUIET, requested="a\x1b\u202e", status=LakeTableStatus(handled_request=r"a\x1b\u202e")
+                ),
+                None,
+                None,
+                id="this request was acted upon, as status shows it",
+            ),
+            case(
                 situation(QUIET, requested="a", status=LakeTableStatus(handled_request="a")),
                 None,
                 None,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from lithify.controller.deciding.discovery import discover, wanted_tables
-from lithify.resources.catalog import Catalog, Discovery
+from lithify.controller.deciding.discovery import discover
+from lithify.controller.observing.listing import wanted_tables
+from lithify.controller.observing.request import ALL_TABLES, TableFilter
+from lithify.resources.catalog import Catalog
 from lithify.resources.modelling import read
 from lithify.resources.names import LABEL_CATALOG
 from lithify.resources.objects import Reference
@@ -17,6 +20,9 @@ from support.cases import case
 from unit.controller.deciding.situations import table
 
 FOUND = ["sales.orders", "sales.tmp_1", "crm.users", "crm.users", "odd name.t", "sales.orders$files", "plain"]
+
+
+NAMES = ("crm.users", "sales.orders", "sales.tmp_1")
 
 
 def catalog(**discovery: Any) -> Catalog:
@@ -41,13 +47,40 @@ class TestWanted:
         ],
     )
     def test_patterns(self, include: list[str], exclude: list[str], expected: list[str]) -> None:
-        patterns = Discovery(include=tuple(include), exclude=tuple(exclude))
-        assert wanted_tables(FOUND, patterns) == expected
+        found = wanted_tables(FOUND, TableFilter(tuple(include), tuple(exclude)))
+        assert (list(found.names), found.wanted, found.unusable) == (expected, len(expected), 3)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            case("sales.or\x1b[31mders", id="an escape sequence"),
+            case("sales.\u202esredro", id="a reversed name"),
+            case("sales.orders\n", id="a line break at the end"),
+            case("sales.\ud800", id="half of a surrogate pair"),
+            case("sales.orders\u200b", id="an invisible character"),
+            case(f"sales.{'x' * 512}", id="a long one"),
+            case("sales.a.b", id="three parts"),
+            case("../sales.orders", id="a path"),
+            case("", id="nothing"),
+        ],
+    )
+    def test_names_that_no_laketable_can_have_are_counted_and_left_out(self, name: str) -> None:
+        found = wanted_tables([name, "sales.orders"], ALL_TABLES)
+        assert (found.names, found.wanted, found.unusable) == (("sales.orders",), 1, 1)
+
+    def test_no_more_leave_the_worker_than_are_asked_for(self) -> None:
+        many = [f"db.t{number:06}" for number in range(100_000)]
+        found = wanted_tables(many, TableFilter(most=10))
+        assert (found.names, found.wanted) == (tuple(many[:10]), 100_000)
+
+
+def bodies_of(names: Sequence[str], of: Catalog, existing: Iterable[LakeTable]) -> tuple[dict[str, Any], ...]:
+    return discover(names, len(names), 100, of, existing).bodies
 
 
 class TestBodies:
     def test_are_laketables(self) -> None:
-        (body,) = discover(["sales.orders"], catalog(include=["*.*"], policyRef={"name": "nightly"}), [])
+        (body,) = bodies_of(["sales.orders"], catalog(include=["*.*"], policyRef={"name": "nightly"}), [])
         made = read(LakeTable, body)
         assert made.metadata.key.namespace == "lake"
         assert made.metadata.name == "sales-orders"
@@ -58,19 +91,27 @@ class TestBodies:
         assert made.spec.policy_ref.name == "nightly"
 
     def test_none_without_discovery(self) -> None:
-        assert discover(FOUND, catalog(), []) == []
+        assert bodies_of(NAMES, catalog(), []) == ()
 
     def test_what_there_is_already_is_left_alone_whatever_its_name(self) -> None:
-        assert discover(["sales.orders"], catalog(include=["*.*"]), [table()]) == []
+        assert bodies_of(["sales.orders"], catalog(include=["*.*"]), [table()]) == ()
 
     def test_the_same_table_of_another_catalog_is_another_table(self) -> None:
         other = replace(table(), metadata=replace(table().metadata, name="sales-orders"))
         other = replace(other, spec=replace(other.spec, catalog_ref=Reference(name="elsewhere")))
-        (body,) = discover(["sales.orders"], catalog(include=["*.*"]), [other])
+        (body,) = bodies_of(["sales.orders"], catalog(include=["*.*"]), [other])
         assert body["metadata"]["name"] != "sales-orders"
 
     def test_each_is_created_once(self) -> None:
-        bodies = discover(FOUND, catalog(include=["*.*"]), [])
+        bodies = bodies_of(NAMES, catalog(include=["*.*"]), [])
         made = [read(LakeTable, body) for body in bodies]
         assert len({one.metadata.name for one in made}) == len(made) == 3
-        assert discover(FOUND, catalog(include=["*.*"]), made) == []
+        assert bodies_of(NAMES, catalog(include=["*.*"]), made) == ()
+
+    def test_a_catalog_has_no_more_than_it_may_whatever_it_lists_next(self) -> None:
+        of = catalog(include=["*.*"])
+        first = discover(["db.a", "db.b", "db.c"], 1_000_000, 2, of, [])
+        assert (len(first.bodies), first.left_out) == (2, 999_998)
+        made = [read(LakeTable, body) for body in first.bodies]
+        again = discover(["db.x", "db.y"], 2, 2, of, made)
+        assert (again.bodies, again.left_out) == ((), 2)

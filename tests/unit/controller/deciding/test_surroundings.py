@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
+from lithify.controller.deciding.limits import Limits
 from lithify.controller.deciding.problems import TableProblem, TableReason
-from lithify.controller.deciding.surroundings import catalog_problem, catalog_status, policy_status
+from lithify.controller.deciding.surroundings import (
+    ALL_DISCOVERED,
+    Discovered,
+    catalog_problem,
+    catalog_status,
+    policy_status,
+)
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.modelling import plain, read
 from lithify.resources.objects import condition_of
@@ -126,7 +133,38 @@ class TestCatalogs:
         self, spec: dict[str, Any], known: int | None, found: int | None, expected: int | None
     ) -> None:
         one = catalog(CatalogStatus(discovered_tables=known), **spec)
-        assert catalog_status(one, [], 0, NOON, discovered=found).discovered_tables == expected
+        discovered = None if found is None else Discovered(found)
+        assert catalog_status(one, [], 0, NOON, discovered=discovered).discovered_tables == expected
+
+    @pytest.mark.parametrize(
+        ("discovered", "expected"),
+        [
+            case(Discovered(7), "True Discovered", id="all"),
+            case(Discovered(7, unusable=2), "True Discovered", id="all that can be named"),
+            case(Discovered(100_000, 90_000), "False LimitReached", id="too many"),
+            case(None, None, id="not known yet"),
+        ],
+    )
+    def test_a_limit_of_discovery_is_told(self, discovered: Discovered | None, expected: str | None) -> None:
+        one = catalog(discovery={"include": ["*.*"]})
+        status = catalog_status(one, [None], 0, NOON, discovered=discovered)
+        assert conditions(status).get(ALL_DISCOVERED) == expected
+        later = catalog_status(replace(one, status=status), [None], 0, NOON)
+        assert conditions(later).get(ALL_DISCOVERED) == expected
+        off = catalog_status(catalog(status), [None], 0, NOON)
+        assert ALL_DISCOVERED not in conditions(off)
+
+    @pytest.mark.parametrize("look", [None, UNREACHABLE])
+    def test_a_timeout_that_was_cut_is_told(self, look: TableProblem | None) -> None:
+        one, limits = catalog(timeoutSeconds=600), Limits(timeout_seconds=90)
+        status = catalog_status(one, [look], 1, NOON, cut_timeout=limits.cut_timeout(one.spec))
+        ready = condition_of(status.conditions, "Ready")
+        assert ready is not None
+        assert "timeoutSeconds is 600" in ready.message
+        assert (limits.timeout_of(one.spec), limits.cut_timeout(catalog(timeoutSeconds=90).spec)) == (
+            90,
+            None,
+        )
 
     def test_the_same_is_said_again(self) -> None:
         for looks in ([], [None], [UNREACHABLE], [DENIED]):

@@ -12,7 +12,7 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
-from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.request import ObservationRequest, TableList, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
 from lithify.tables.observation import Observation
@@ -20,7 +20,7 @@ from lithify.tables.paimon.observation import TableWatch
 from support.cases import case
 from support.small_tables import SmallTable
 
-SECRETS = {"s3.secret-key": "open sesame"}
+SECRETS = {"s3.secret-key": "open sesame 77"}
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ class TestAnswers:
 
     def test_runs_and_lists(self, answers: Answers, target: TableTarget) -> None:
         assert answers.reply(FindRun(target, "run-1", None)) == Reply(value=None)
-        assert answers.reply(ListTables(target)) == Reply(value=("db.t",))
+        assert answers.reply(ListTables(target)) == Reply(value=TableList(("db.t",), wanted=1))
 
 
 class TestErrors:
@@ -99,7 +99,7 @@ class TestErrors:
         self, answers: Answers, target: TableTarget, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: object) -> None:
-            raise ZeroDivisionError("signed with open sesame")
+            raise ZeroDivisionError("signed with open sesame 77")
 
         with monkeypatch.context() as patch:
             patch.setattr(TableWatch, "observe", fail)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.controller.observing.secrets import hidden, secrets_in, without_secrets
-from lithify.errors import CatalogUnavailable, NotAllowed, UnsupportedTable
+from lithify.controller.observing.request import TableTarget
+from lithify.controller.observing.secrets import MOST_TEXT, secrets_in, without_secrets
+from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, UnsupportedTable
+from lithify.redaction import REDACTED
 from support.cases import case
 
 HARMLESS = {
@@ -38,21 +40,35 @@ def test_nothing_is_secret_about_the_rest() -> None:
     assert secrets_in({**HARMLESS, "uri": "http://catalog:8080/v1", "token.provider": "x"}) == ()
 
 
-def test_a_secret_within_another_is_hidden_with_it() -> None:
-    secrets = secrets_in({"token": "open sesame", "password": "open"})
-    assert hidden("open sesame, open door, closed", secrets) == "***, *** door, closed"
+KEY = "open-sesame-77"
+
+
+def target(identifier: str = "db.t") -> TableTarget:
+    return TableTarget("s3://stones/w", identifier, {**HARMLESS, "token": KEY})
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        case(NotAllowed("http://c", "who is hush?"), id="field"),
-        case(UnsupportedTable("db.t", ("hush", "no")), id="fields in a tuple"),
-        case(CatalogUnavailable("http://c", "cannot log in with hush"), id="path and problem"),
+        case(NotAllowed("http://c", f"who is {KEY}?"), id="field"),
+        case(UnsupportedTable("db.t", (KEY, "no")), id="fields in a tuple"),
+        case(CatalogUnavailable("http://c", f"cannot log in with {KEY}"), id="path and problem"),
     ],
 )
 def test_errors_lose_secrets_and_keep_their_class(error: NotAllowed) -> None:
-    cleaned = without_secrets(error, ("hush",))
+    cleaned = without_secrets(error, target())
     assert type(cleaned) is type(error)
-    assert "hush" not in f"{cleaned} {cleaned.__dict__} {cleaned.args}"
-    assert "***" in str(cleaned)
+    assert KEY not in f"{cleaned} {cleaned.__dict__} {cleaned.args}"
+    assert REDACTED in str(cleaned)
+
+
+@pytest.mark.parametrize("guess", [KEY, "open-sesame-78"])
+def test_a_table_named_like_a_credential_is_named_like_any_other(guess: str) -> None:
+    name = f"db.{guess}"
+    cleaned = without_secrets(NotAllowed(name, f"{KEY} is refused"), target(name))
+    assert str(cleaned).startswith(f"{name}: {REDACTED} is refused")
+
+
+def test_texts_are_bounded() -> None:
+    cleaned = without_secrets(LithifyError("x" * (1 << 20)), target())
+    assert len(str(cleaned)) == MOST_TEXT

@@ -17,7 +17,7 @@ from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.driver import DriverOrder, DriverState
-from lithify.controller.observing.request import TableTarget
+from lithify.controller.observing.request import ALL_TABLES, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.looks import Looks
@@ -28,6 +28,7 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.world import World as Surroundings
 from lithify.controller.running.facts import UNKNOWN, Unknown
+from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.errors import (
     CatalogUnavailable,
@@ -243,7 +244,9 @@ class Observer:
             raise CatalogUnavailable("lake", "no answer")
         return FOUND if run in self.world.commits else None
 
-    async def list_tables(self, target: TableTarget, timeout: float) -> tuple[str, ...]:
+    async def list_tables(
+        self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
+    ) -> TableList:
         raise AssertionError
 
 
@@ -297,7 +300,7 @@ class ShellOperator:
             launcher=self.drivers,
             observer=observer,
             looks=Looks(observer, lambda _: None, lambda *_: None, metrics.observed),
-            secrets=Secrets(api, lambda _: None),
+            secrets=Secrets(api, CatalogCredentials()),
             locks=TableLocks(api, TEAM),
             room=self._room,
             recorder=Recorder(api, clock, "operator"),

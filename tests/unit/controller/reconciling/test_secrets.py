@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Collection, Iterable
 
 import pytest
 
 from lithify.controller.api import Object
-from lithify.controller.reconciling.secrets import KEPT_SECONDS, Secrets
-from lithify.errors import NotFound
-from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference, catalog_options
+from lithify.controller.reconciling.secrets import KEPT_SECONDS, MOST_CHARACTERS, Secrets
+from lithify.errors import InvalidOption, NotFound
+from lithify.resources.catalog import Catalog, CatalogSpec, Metastore, SecretReference, catalog_options
 from lithify.resources.names import SECRET, Kind, ObjectKey
+from lithify.resources.objects import Metadata
 
 REFERENCE = SecretReference(name="keys", options={"s3.access-key": "id", "s3.secret-key": "secret"})
 
@@ -30,34 +32,75 @@ class Server:
         return {"data": {name: b64encode(value.encode()).decode() for name, value in self.values.items()}}
 
 
+LAKE = ObjectKey("team", "lake")
+
+
+def catalog(reference: SecretReference = REFERENCE, **options: str) -> Catalog:
+    spec = CatalogSpec(warehouse="s3://stones/w", secret_ref=reference, options=options)
+    return Catalog(metadata=Metadata(name="lake", namespace="team"), spec=spec)
+
+
+class Hidden:
+    """Notes what it is to hide."""
+
+    def __init__(self) -> None:
+        self.values: dict[ObjectKey, set[str]] = {}
+        self.ordinary: set[str] = set()
+
+    def replace(self, catalog: ObjectKey, values: Iterable[str], ordinary: Collection[str] = ()) -> None:
+        self.values[catalog] = set(values)
+        self.ordinary = set(ordinary)
+
+    def forget(self, catalog: ObjectKey) -> None:
+        del self.values[catalog]
+
+
 class Stage:
     def __init__(self, server: Server) -> None:
         self.now = 0.0
-        self.hidden: list[str] = []
-        self.secrets = Secrets(server, self.hidden.extend, lambda: self.now)
+        self.hidden = Hidden()
+        self.secrets = Secrets(server, self.hidden, lambda: self.now)
 
 
 @pytest.mark.asyncio
-async def test_options_are_taken_by_key_and_every_value_is_hidden() -> None:
+async def test_only_the_keys_that_the_catalog_names_are_taken_and_hidden() -> None:
     stage = Stage(Server(id="me", secret="hush", other="beside"))
     assert await stage.secrets.options("team", REFERENCE) == {"s3.access-key": "me", "s3.secret-key": "hush"}
-    assert set(stage.hidden) == {"me", "hush", "beside"}
+    assert stage.hidden.values == {}
+    options = await stage.secrets.of_catalog(catalog(**{"s3.region": "eu-west-1", "token": "plain"}))
+    assert options["s3.secret-key"] == "hush"
+    assert stage.hidden.values == {LAKE: {"me", "hush", "plain"}}
+    assert stage.hidden.ordinary >= {"s3://stones/w", "eu-west-1", "lake"}
+    stage.secrets.forget(LAKE)
+    assert stage.hidden.values == {}
 
 
 @pytest.mark.asyncio
-async def test_a_secret_is_asked_for_again_when_it_is_old_or_was_refused() -> None:
-    server = Server(id="me", secret="hush")
+async def test_a_secret_is_asked_for_again_when_it_is_old_or_was_refused_or_other_keys_are_named() -> None:
+    server = Server(id="me", secret="hush", other="beside")
     stage = Stage(server)
-    await stage.secrets.options("team", REFERENCE)
+    await stage.secrets.of_catalog(catalog())
     stage.now = KEPT_SECONDS - 1
-    await stage.secrets.options("team", REFERENCE)
+    await stage.secrets.of_catalog(catalog())
     assert server.gets == 1
     stage.now = KEPT_SECONDS
-    await stage.secrets.options("team", REFERENCE)
+    await stage.secrets.of_catalog(catalog())
     assert server.gets == 2
-    stage.secrets.forget("team", REFERENCE)
+    stage.secrets.refused(LAKE)
     server.values["secret"] = "new"
-    assert (await stage.secrets.options("team", REFERENCE))["s3.secret-key"] == "new"
+    assert (await stage.secrets.of_catalog(catalog()))["s3.secret-key"] == "new"
+    renamed = SecretReference(name="keys", options={"s3.access-key": "other"})
+    assert (await stage.secrets.of_catalog(catalog(renamed)))["s3.access-key"] == "beside"
+    assert stage.hidden.values == {LAKE: {"beside"}}
+
+
+@pytest.mark.asyncio
+async def test_values_without_bound_are_refused() -> None:
+    stage = Stage(Server(id="x" * MOST_CHARACTERS, secret="y"))
+    with pytest.raises(InvalidOption) as caught:
+        await stage.secrets.of_catalog(catalog())
+    assert caught.value.option == "spec.secretRef.options"
+    assert stage.hidden.values == {}
 
 
 @pytest.mark.asyncio
@@ -68,10 +111,10 @@ async def test_a_secret_is_asked_for_again_when_it_is_old_or_was_refused() -> No
 async def test_what_is_missing_is_named_and_noticed_as_soon_as_it_is_there(server: Server, what: str) -> None:
     stage = Stage(server)
     with pytest.raises(NotFound) as caught:
-        await stage.secrets.options("team", REFERENCE)
+        await stage.secrets.of_catalog(catalog())
     assert caught.value.what == what
     server.values = {"id": "me", "secret": "hush"}
-    assert await stage.secrets.options("team", REFERENCE)
+    assert await stage.secrets.of_catalog(catalog())
 
 
 def test_a_catalog_becomes_options() -> None:

@@ -10,7 +10,8 @@ import pytest
 from lithify.controller.api import Object
 from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.reconciling.status import write_status
-from lithify.controller.telemetry.logs import hide
+from lithify.controller.telemetry.credentials import concerning
+from lithify.controller.telemetry.logs import credentials
 from lithify.errors import ClusterConflict
 from lithify.resources.modelling import plain
 from lithify.resources.names import LAKE_TABLE, Kind, ObjectKey
@@ -68,12 +69,26 @@ async def test_an_object_that_was_created_anew_is_a_conflict() -> None:
 
 @pytest.mark.asyncio
 async def test_texts_hold_no_credentials_and_names_stay_what_they_are() -> None:
-    hide(["tr0ub4dor-and-3"])
+    lake = ObjectKey("team", "lake")
+    credentials.replace(lake, ["tr0ub4dor-and-3"])
     api = OneObject()
     said = "the catalog refused tr0ub4dor-and-3"
     status = LakeTableStatus(due=said, active_compaction="tr0ub4dor-and-3")
-    written = await write_status(api, LAKE_TABLE, TABLE, status)
+    with concerning(lake):
+        written = await write_status(api, LAKE_TABLE, TABLE, status)
     assert written is not None
     assert "tr0ub4dor-and-3" not in str(written.status.due)
     assert written.status.active_compaction == "tr0ub4dor-and-3"
-    assert await write_status(api, LAKE_TABLE, written, status) is written, "nothing is written twice"
+    with concerning(lake):
+        assert await write_status(api, LAKE_TABLE, written, status) is written, "nothing is written twice"
+
+
+@pytest.mark.asyncio
+async def test_all_texts_are_plain_and_written_once() -> None:
+    api = OneObject()
+    hostile = "dt=\u202e1\x1b[31m/bucket-0\n  Ready: True"
+    status = LakeTableStatus(due=hostile, table_uuid=hostile)
+    written = await write_status(api, LAKE_TABLE, TABLE, status)
+    assert written is not None
+    assert written.status.due == written.status.table_uuid == r"dt=\u202e1\x1b[31m/bucket-0 Ready: True"
+    assert await write_status(api, LAKE_TABLE, written, status) is written

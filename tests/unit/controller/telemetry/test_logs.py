@@ -16,11 +16,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.controller.telemetry.logs import JsonFormatter, TextFormatter, bound, hide, set_up_logs
-from lithify.controller.telemetry.redaction import LONG, REDACTED, Secrets
+from lithify.controller.telemetry.credentials import CatalogCredentials, concerning
+from lithify.controller.telemetry.logs import (
+    JsonFormatter,
+    TextFormatter,
+    bound,
+    credentials,
+    set_up_logs,
+    shown,
+)
 from lithify.errors import ClusterConflict
+from lithify.redaction import REDACTED, SHORTEST, looks_like_a_secret
+from lithify.resources.names import ObjectKey
 
 Start = Callable[..., io.StringIO]
+LAKE, POND = ObjectKey("sales", "lake"), ObjectKey("crm", "pond")
 log = logging.getLogger("lithify.test")
 
 
@@ -150,31 +160,33 @@ def test_kopfs_objects_are_fields(start: Start) -> None:
 
 def test_warnings_and_what_nobody_caught_are_lines_too(start: Start) -> None:
     stream = start()
-    hide(["correct-horse"])
-    with warnings.catch_warnings():
+    credentials.replace(LAKE, ["correct-horse-1"])
+    with concerning(LAKE), warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.warn("beware of correct-horse", stacklevel=1)
-    error = raised(RuntimeError("correct-horse battery"))
-    sys.excepthook(RuntimeError, error, error.__traceback__)
+        warnings.warn("beware of correct-horse-1", stacklevel=1)
+        error = raised(RuntimeError("correct-horse-1 battery"))
+        sys.excepthook(RuntimeError, error, error.__traceback__)
     warned, uncaught = lines(stream)
     assert warned["logger"] == "py.warnings"
     assert (uncaught["level"], uncaught["error"]) == ("CRITICAL", "RuntimeError")
-    assert "correct-horse" not in stream.getvalue()
+    assert "correct-horse-1" not in stream.getvalue()
 
 
 def test_a_mistake_in_a_call_costs_nothing(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     class Odd:
         def __str__(self) -> str:
-            raise ValueError("correct-horse-2")
+            raise ValueError("correct-horse-b2")
 
     stream = start()
-    hide(["correct-horse-2"])
-    log.info("%d of %d", "correct-horse-2")  # noqa: PLE1206  # the mistake
-    log.info("%s", Odd())
-    log.info("odd", extra={"value": Odd(), "more": {"inner": Odd()}, "endless": float("nan"), "raw": b"\xff"})
-    log.info("lone \ud800 surrogate")
+    credentials.replace(LAKE, ["correct-horse-b2"])
+    odd = {"value": Odd(), "more": {"inner": Odd()}, "endless": float("nan"), "raw": b"\xff"}
+    with concerning(LAKE):
+        log.info("%d of %d", "correct-horse-b2")  # noqa: PLE1206  # the mistake
+        log.info("%s", Odd())
+        log.info("odd", extra=odd)
+        log.info("lone \ud800 surrogate")
     assert len(lines(stream)) == 4
-    assert "correct-horse-2" not in stream.getvalue()
+    assert "correct-horse-b2" not in stream.getvalue()
     assert capsys.readouterr().err == ""
 
 
@@ -202,10 +214,77 @@ def test_fields_with_telling_names_are_empty(start: Start) -> None:
     assert line["options"] == {"s3.secret-key": REDACTED, "warehouse": "/w", "deep": [{"password": REDACTED}]}
 
 
-VALUES = st.text(st.characters(codec="utf-8"), min_size=LONG, max_size=20).filter(
-    lambda v: len(v.strip()) >= LONG
-)
-NUMBERS = st.integers(100000, 999999).map(str)
+def test_lines_lose_what_steers_terminals_and_reorders_text(start: Start) -> None:
+    hostile = "a\u202eb\x9b31mc\u2028d"
+    stream = start()
+    log.info("%s", hostile, extra={hostile: hostile})
+    [line] = stream.getvalue().split("\n")[:-1]
+    assert not set("\u202e\x9b\u2028") & set(line)
+    assert json.loads(line)["message"] == json.loads(line)[hostile] == hostile
+    stream = start("text")
+    log.info("%s", hostile, extra={hostile: hostile})
+    assert not set("\u202e\x9b\u2028") & set(stream.getvalue())
+
+
+class TestTenants:
+    """What one tenant keeps in its Secrets changes nothing for another."""
+
+    TEXT = "lake: compacted 9 sorted runs of wJalrXUtnFEMI/K7MDENG"
+
+    def test_values_are_hidden_in_texts_about_their_catalog_only(self, start: Start) -> None:
+        credentials.replace(LAKE, ["wJalrXUtnFEMI/K7MDENG"])
+        credentials.replace(POND, ["AKIAIOSFODNN7EXAMPLE"])
+        stream = start()
+        for catalog in (LAKE, POND, None):
+            with concerning(catalog):
+                log.info(self.TEXT)
+        hidden, *others = [line["message"] for line in lines(stream)]
+        assert hidden == f"lake: compacted 9 sorted runs of {REDACTED}"
+        assert others == [self.TEXT, self.TEXT]
+
+    def test_a_guess_about_another_tenants_credential_is_not_confirmed(self) -> None:
+        known = "wJalrXUtnFEMI/K7MDENG"
+        credentials.replace(LAKE, [known])
+        with concerning(POND):
+            assert shown(f"there is no table sales.{known}", 100) == f"there is no table sales.{known}"
+
+    def test_any_number_of_values_evicts_nobody_elses(self) -> None:
+        credentials.replace(LAKE, ["wJalrXUtnFEMI/K7MDENG"])
+        for number in range(300):
+            values = [f"value-{number}-{each}-x" for each in range(40)]
+            credentials.replace(ObjectKey("crm", f"c{number}"), values)
+        with concerning(LAKE):
+            assert REDACTED in shown(self.TEXT, 100)
+
+    def test_common_words_are_nobodys_credentials(self) -> None:
+        credentials.replace(LAKE, ["compacted", "sorted runs", "lake", "9", "of"])
+        with concerning(LAKE):
+            assert shown(self.TEXT, 100) == self.TEXT
+
+    def test_a_renewed_credential_replaces_the_old_one_and_none_outlives_its_catalog(self) -> None:
+        old, new = "wJalrXUtnFEMI/K7MDENG", "AKIAIOSFODNN7EXAMPLE"
+        with concerning(LAKE):
+            credentials.replace(LAKE, [old])
+            credentials.replace(LAKE, [new])
+            assert shown(f"{old} {new}", 100) == f"{old} {REDACTED}"
+            credentials.forget(LAKE)
+            assert shown(f"{old} {new}", 100) == f"{old} {new}"
+
+    @pytest.mark.asyncio
+    async def test_tasks_begun_in_it_are_about_the_same_catalog(self) -> None:
+        credentials.replace(LAKE, ["wJalrXUtnFEMI/K7MDENG"])
+
+        async def tell() -> str:
+            await asyncio.sleep(0)
+            return shown(self.TEXT, 100)
+
+        with concerning(LAKE):
+            task = asyncio.create_task(tell())
+        assert REDACTED in await task
+
+
+VALUES = st.text(st.characters(codec="utf-8"), min_size=SHORTEST, max_size=20).filter(looks_like_a_secret)
+NUMBERS = st.integers(10**15, 10**16 - 1).map(str).filter(looks_like_a_secret)
 
 
 def leaves(value: Any) -> Iterator[str]:
@@ -243,12 +322,12 @@ def record_with(value: str, text: str) -> logging.LogRecord:
 
 @given(VALUES | NUMBERS, st.text(max_size=10))
 def test_no_hidden_value_is_ever_written(value: str, text: str) -> None:
-    secrets = Secrets()
-    secrets.register([value])
-    with bound(run=value):
+    known = CatalogCredentials()
+    known.replace(LAKE, [value])
+    with concerning(LAKE), bound(run=value):
         record = record_with(value.replace("%", "%%"), text.replace("%", "%%"))
-        line = json.loads(JsonFormatter(secrets).format(record))
-        shown = TextFormatter(secrets).format(record)
+        line = json.loads(JsonFormatter(known).format(record))
+        shown = TextFormatter(known).format(record)
     fixed = {
         line.pop("ts"),
         line.pop("level"),

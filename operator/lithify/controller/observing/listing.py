@@ -1,0 +1,38 @@
+"""Which of a catalog's tables discovery is for, and how many names of them leave the worker. Pure.
+
+Called in a worker: a catalog may list millions of tables, and patterns take time for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from lithify.controller.observing.request import TableFilter, TableList
+from lithify.plain_text import plain_line
+from lithify.resources.table import IDENTIFIER
+
+_IDENTIFIER = re.compile(IDENTIFIER)
+_MOST_LENGTH = 512
+
+
+def wanted_tables(found: Iterable[str], wanted: TableFilter) -> TableList:
+    """Those of the found tables that are wanted and that a LakeTable can name, each once."""
+    names = set(found)
+    usable = {name for name in names if is_usable(name)}
+    matching = sorted(name for name in usable if _is_wanted(name, wanted))
+    return TableList(tuple(matching[: wanted.most]), len(matching), len(names) - len(usable))
+
+
+def is_usable(name: str) -> bool:
+    """Whether a LakeTable can have the name: two plain parts, without what hides or reorders text."""
+    is_named = len(name) <= _MOST_LENGTH and _IDENTIFIER.match(name) is not None
+    return is_named and plain_line(name, _MOST_LENGTH) == name
+
+
+def _is_wanted(name: str, wanted: TableFilter) -> bool:
+    """Whether a table is one that the patterns are for; `exclude` wins."""
+    if any(fnmatchcase(name, pattern) for pattern in wanted.exclude):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in wanted.include)

@@ -1,0 +1,58 @@
+"""Which catalog the work on an object concerns, and which texts in the object its own tenant has written.
+
+Called by `loop` around each reconcile, so that status, Events and log lines leave out that catalog's
+credentials and no other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from lithify.controller.reconciling.queue import Item
+from lithify.controller.reconciling.store import Store
+from lithify.controller.telemetry.credentials import concerning
+from lithify.redaction import names_of
+from lithify.resources.modelling import plain
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, ObjectKey
+from lithify.resources.table import LakeTable
+
+
+def concern_of(store: Store, item: Item) -> AbstractContextManager[None]:
+    """The context in which an object is reconciled."""
+    run = store.compactions.get(item.key) if item.kind == COMPACTION.name else None
+    if item.kind == CATALOG.name:
+        return concerning(item.key, lambda: _names_in(store.tables.using("catalog", item.key)))
+    table = store.table_of(run) if run is not None else None
+    if item.kind == LAKE_TABLE.name:
+        table = store.tables.get(item.key)
+    if table is None:
+        return concerning(None)
+    catalog = ObjectKey(item.key.namespace, table.spec.catalog_ref.name)
+    return concerning(catalog, lambda: [*_names_in([table]), *(_texts(plain(run.spec)) if run else ())])
+
+
+def _names_in(tables: list[LakeTable]) -> list[str]:
+    """What tenants have written into LakeTables, and the names of buckets that stand there anyway."""
+    found: list[str] = []
+    for table in tables:
+        seen, blocked = table.status.observation, table.status.blocked_buckets
+        found += _texts(plain(table.spec))
+        found += names_of(table.spec.identifier)
+        found += [seen.sorted_runs_bucket or ""] if seen else []
+        found += [block.bucket for block in blocked]
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All names and texts in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            yield name
+            yield from _texts(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _texts(entry)

@@ -1,0 +1,77 @@
+"""Text from outside as it may be shown: nothing in it steers a terminal, hides or reorders other text. Pure.
+
+Called before a text reaches a status, an Event, a log or a terminal. Tables, catalogs, stores and tenants
+choose names and error texts, and `kubectl` prints conditions and Events as they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+ELLIPSIS = "…"
+"""Ends a text that was cut."""
+
+_INVISIBLE = "\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f"
+"""Characters without a picture in which one name may be hidden in another. The joiners U+200C and U+200D are
+not among them: some scripts cannot be written without these."""
+_BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Marks that change the order in which a terminal shows what follows."""
+_LINE_SEPARATORS = "\u2028\u2029"
+_SURROGATES = "\ud800-\udfff"
+_REFUSED = re.compile(rf"[\x00-\x1f\x7f-\x9f{_BIDIRECTIONAL}{_LINE_SEPARATORS}{_INVISIBLE}{_SURROGATES}]")
+_BREAKS = frozenset(f"\t\n\r\v\f\x85{_LINE_SEPARATORS}")
+_WHITESPACE = re.compile(rf"[ \t\n\r\v\f\x85{_LINE_SEPARATORS}]+")
+_BASIC_PLANE = 0xFFFF
+
+
+def plain_line(text: str, limit: int) -> str:
+    r"""The text on one line of at most `limit` characters; doing it again changes nothing.
+
+    Line breaks and tabs, with the blanks around them, become one space; every other control, bidirectional or
+    invisible character and every lone surrogate becomes its escape, such as `\x1b`, so that different names
+    still look different.
+    """
+    line = _escaped(_WHITESPACE.sub(_joined, text[:limit]))
+    return cut(line, limit) if len(text) <= limit else line[: max(0, limit - 1)] + ELLIPSIS[:limit]
+
+
+def plain_lines(text: str) -> str:
+    """The same for a text of several lines, which stays as long as it is: its line breaks and tabs remain."""
+    return "".join(part if part in ("\n", "\t") else _escaped(part) for part in re.split(r"([\n\t])", text))
+
+
+def json_escaped(text: str) -> str:
+    """JSON whose strings hold none of these characters, and which says the same.
+
+    Line breaks stay: in JSON they stand between strings only.
+    """
+    return _REFUSED.sub(lambda found: _json_escape(found.group()), text)
+
+
+def cut(text: str, limit: int) -> str:
+    """The text with at most `limit` characters; one that was cut ends with an ellipsis."""
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + ELLIPSIS[:limit]
+
+
+def _joined(found: re.Match[str]) -> str:
+    return found.group() if _BREAKS.isdisjoint(found.group()) else " "
+
+
+def _escaped(text: str) -> str:
+    return _REFUSED.sub(lambda found: _escape(found.group()), text)
+
+
+def _escape(letter: str) -> str:
+    return (
+        letter.encode("ascii", "backslashreplace").decode() if ord(letter) > 0x7F else f"\\x{ord(letter):02x}"
+    )
+
+
+def _json_escape(letter: str) -> str:
+    code = ord(letter)
+    if letter == "\n":
+        return letter
+    if code <= _BASIC_PLANE:
+        return f"\\u{code:04x}"
+    pair = letter.encode("utf-16-be").hex()
+    return f"\\u{pair[:4]}\\u{pair[4:]}"

@@ -1,0 +1,116 @@
+"""What workers say: the same on both ends, and nothing that is not one of the known shapes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify import errors
+from lithify.controller.observing.replies import MOST_TEXT, read_reply, write_reply
+from lithify.controller.observing.request import TableList
+from lithify.controller.observing.wire import MOST_REPLY, Reply
+from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotFound, UnsupportedTable
+from lithify.tables.model import BlockedBucket
+from lithify.tables.observation import Finding, RunFound
+from support.cases import case
+from support.observations import observation
+
+SEEN = replace(
+    observation(),
+    snapshot_time=datetime(2026, 11, 22, 1, 2, 3, 456789, UTC),
+    findings=(Finding("sorted-runs", "dt=1/bucket-0", "9 runs", 1, 5),),
+    partitions_due=({"dt": "2026-11-22"},),
+    blocked=(BlockedBucket("bucket-0", True, "a.parquet: cut off", "0123"),),
+    next_trigger=datetime(2026, 11, 23, tzinfo=UTC),
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        case(None, id="nothing new"),
+        case(SEEN, id="an observation"),
+        case(RunFound(7, 3, 4, 1, 100, 90), id="a run"),
+        case(TableList(("db.t",), 3, 1), id="a list"),
+    ],
+)
+def test_values_come_as_they_are(value: object) -> None:
+    reply = Reply(value, resident_bytes=5)
+    assert read_reply(write_reply(reply)) == reply
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotFound("table", "db.t"),
+        NotAllowed("http://c", "no"),
+        UnsupportedTable("db.t", ("a", "b")),
+        CorruptTable("/w/x", "cut off"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_come_as_they_are(error: LithifyError) -> None:
+    back = read_reply(write_reply(Reply(error=error))).error
+    assert back is not None
+    assert (type(back), str(back), back.__dict__) == (type(error), str(error), error.__dict__)
+
+
+@given(st.text(st.characters(), max_size=50))
+def test_texts_that_cannot_be_encoded_do_not_end_the_worker(text: str) -> None:
+    back = read_reply(write_reply(Reply(error=LithifyError(text)))).error
+    str(back).encode()
+
+
+def test_long_texts_are_cut_and_long_answers_are_errors() -> None:
+    back = read_reply(write_reply(Reply(error=LithifyError("x" * (1 << 20))))).error
+    assert len(str(back)) == MOST_TEXT
+    endless = TableList(tuple(f"db.{number:0500}" for number in range(40_000)), 40_000)
+    data = write_reply(Reply(endless))
+    assert len(data) < MOST_REPLY
+    assert read_reply(data).error is not None
+
+
+def reply_with(**changes: Any) -> bytes:
+    return json.dumps({"shape": None, "value": None, "error": None, "resident_bytes": 0} | changes).encode()
+
+
+def error_with(**changes: Any) -> bytes:
+    return reply_with(error={"kind": "LithifyError", "message": "m", "fields": {}} | changes)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        case(pickle.dumps(Reply()), id="a pickle"),
+        case(b"", id="nothing"),
+        case(b"[]", id="a list"),
+        case(b"[" * 200_000, id="deep nesting"),
+        case(reply_with(shape="os.system", value="true"), id="an unknown shape"),
+        case(reply_with(shape="run", value={"snapshot": "x"}), id="other fields"),
+        case(reply_with(shape="tables", value={"names": [1 << 70]}), id="a huge number"),
+        case(reply_with(shape="tables", value={"names": ["x" * 10_000]}), id="a long name"),
+        case(reply_with(shape="tables", value={"names": ["\ud800"]}), id="half of a surrogate pair"),
+        case(reply_with(resident_bytes=[]), id="memory that is no number"),
+        case(error_with(kind="SystemExit"), id="an error of another tree"),
+        case(error_with(message=["m"]), id="a message that is no text"),
+        case(error_with(fields=[]), id="fields without names"),
+    ],
+)
+def test_anything_else_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_reply(data)
+
+
+def test_an_error_cannot_change_what_its_class_says() -> None:
+    back = read_reply(
+        error_with(kind="NotFound", fields={"failure": "bug", "__class__": "x", "what": "w"})
+    ).error
+    assert isinstance(back, errors.NotFound)
+    assert (back.failure, back.what) == (Failure.USER, "w")
