@@ -285,6 +285,12 @@ class ClusterExists(ClusterError):
     failure = Failure.CONFLICT
 
 
+class NameTaken(ClusterError):
+    """An object of somebody else's has the name that ours would have; it is left alone."""
+
+    failure = Failure.SCHEDULING
+
+
 class ClusterRefused(ClusterError):
     """The request is invalid, or this account may not make it."""
 

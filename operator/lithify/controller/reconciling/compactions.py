@@ -24,7 +24,15 @@ from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
-from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, NotFound
+from lithify.errors import (
+    ClusterRefused,
+    ClusterUnavailable,
+    Failure,
+    LithifyError,
+    NameTaken,
+    NotAllowed,
+    NotFound,
+)
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.modelling import read
@@ -276,7 +284,7 @@ class Compactions:
         except ClusterRefused as error:
             memory.refusal = (run.status.attempts, str(error))
             metrics.launched("refused")
-        except ClusterUnavailable as error:
+        except (ClusterUnavailable, NameTaken) as error:
             memory.delay = (run.status.attempts, str(error))
             metrics.launched("unavailable")
             raise
