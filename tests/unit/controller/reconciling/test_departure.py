@@ -14,7 +14,7 @@ from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.reconciling.departure import Departure
 from lithify.errors import ClusterUnavailable
-from lithify.resources.names import LEASE, Kind, ObjectKey
+from lithify.resources.names import LABEL_LOCK, LEASE, Kind, ObjectKey
 
 HOME = "lithify"
 GRACE = 30.0
@@ -99,7 +99,7 @@ class Leases:
 
     def _lease(self, name: str) -> dict[str, Any]:
         holder = self.held[name]
-        metadata = {"name": name, "uid": f"{name}-uid"}
+        metadata = {"name": name, "uid": f"{name}-uid", "labels": {LABEL_LOCK: "true"}}
         return {"metadata": metadata, "spec": {"holderIdentity": f"{holder.namespace}/{holder.name}/run"}}
 
 
