@@ -17,7 +17,7 @@ from lithify.controller.deciding.surroundings import catalog_status
 from lithify.controller.observing.request import TableTarget
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
-from lithify.errors import ClusterExists, LithifyError
+from lithify.errors import ClusterExists, ClusterRefused, LithifyError
 from lithify.resources.catalog import Catalog
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 
@@ -113,9 +113,15 @@ class Catalogs:
     async def _create(self, catalog: Catalog, listing: _Listing) -> None:
         namespace = catalog.metadata.namespace
         existing = [table for table in self.world.store.tables if table.metadata.namespace == namespace]
+        problem: ClusterRefused | None = None
         for body in discover(listing.found, catalog, existing):
             try:
                 await self.world.api.create(LAKE_TABLE, namespace, body)
             except ClusterExists:
                 continue
+            except ClusterRefused as error:
+                problem = error  # the other tables need not wait for that
+                continue
             _log.info("discovered a table", extra={"namespace": namespace, "table": body["metadata"]["name"]})
+        if problem is not None:
+            raise problem
