@@ -50,6 +50,7 @@ REASONS = {
     errors.ClusterUnavailable: Reason.DRIVER_FAILED,
     errors.ClusterConflict: Reason.DRIVER_FAILED,
     errors.ClusterExists: Reason.DRIVER_FAILED,
+    errors.NameTaken: Reason.DRIVER_FAILED,
     errors.ClusterRefused: Reason.DRIVER_FAILED,
 }
 PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)

@@ -38,7 +38,8 @@ def lock_name(namespace: str, catalog: CatalogSpec, identifier: str) -> str:
     """The name of a table's lock: the same for all in a namespace that mean this table.
 
     The namespace is a part of it because a Catalog may name any address: nobody has to prove that a table
-    is theirs before they lock it, so nobody may lock one of another namespace. See docs/design/0025-what-is-ours.md.
+    is theirs before they lock it, so nobody may lock one of another namespace. The reasons stand in
+    docs/design/0025-what-is-ours.md.
     """
     table = identifier.removesuffix(_MAIN_BRANCH)
     text = "\n".join((namespace, (catalog.uri or "").rstrip("/"), location(catalog.warehouse), table))
