@@ -113,15 +113,15 @@ class Catalogs:
     async def _create(self, catalog: Catalog, listing: _Listing) -> None:
         namespace = catalog.metadata.namespace
         existing = [table for table in self.world.store.tables if table.metadata.namespace == namespace]
-        problem: ClusterRefused | None = None
+        refusals: list[ClusterRefused] = []
         for body in discover(listing.found, catalog, existing):
             try:
                 await self.world.api.create(LAKE_TABLE, namespace, body)
             except ClusterExists:
                 continue
             except ClusterRefused as error:
-                problem = error  # the other tables need not wait for that
+                refusals.append(error)  # the other tables need not wait for that
                 continue
             _log.info("discovered a table", extra={"namespace": namespace, "table": body["metadata"]["name"]})
-        if problem is not None:
-            raise problem
+        if refusals:
+            _log.warning("%d discovered tables are left out; the last: %s", len(refusals), refusals[-1])
