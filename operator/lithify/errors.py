@@ -26,6 +26,7 @@ LithifyError
     ├── ClusterUnavailable      it did not answer, was overloaded, or failed
     ├── ClusterConflict         the object was changed by others meanwhile
     ├── ClusterExists           an object of that name exists already
+    ├── NameTaken               an object of somebody else's has the name of ours
     └── ClusterRefused          the request is invalid or not allowed
 
 Everybody raises these; only the edges (`cli`, later the controller) turn them into exit codes, conditions
@@ -298,6 +299,12 @@ class ClusterExists(ClusterError):
     """An object of that name exists already."""
 
     failure = Failure.CONFLICT
+
+
+class NameTaken(ClusterError):
+    """An object of somebody else's has the name that ours would have; it is left alone."""
+
+    failure = Failure.SCHEDULING
 
 
 class ClusterRefused(ClusterError):

@@ -87,7 +87,7 @@ def driver(kubectl: Kubectl, name: str) -> str:
     uid = kubectl("get", "compaction", name, "-o", "jsonpath={.metadata.uid}")
     labels = {"app.kubernetes.io/managed-by": "lithify", "app.kubernetes.io/component": "driver"}
     metadata = {
-        "name": f"{name}-driver",
+        "name": f"{name}-lithify",
         "labels": {**labels, LABEL_COMPACTION: name},
         "finalizers": [FINALIZER_DRIVER],
         "ownerReferences": [{**owner, "uid": uid}],
@@ -95,7 +95,7 @@ def driver(kubectl: Kubectl, name: str) -> str:
     container = {"name": "lithify", "image": "lithify:test"}
     made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
     kubectl("create", "-f", "-", f"--as={OPERATOR}", stdin=json.dumps(made))
-    return kubectl("get", "pod", f"{name}-driver", "-o", "jsonpath={.metadata.uid}")
+    return kubectl("get", "pod", f"{name}-lithify", "-o", "jsonpath={.metadata.uid}")
 
 
 def pod(kubectl: Kubectl, name: str) -> dict[str, Any] | None:
@@ -114,11 +114,11 @@ def test_an_upgrade_changes_definitions_and_disturbs_no_run(installed: Installed
     found = kubectl.get("crd", name)
     assert found["spec"]["names"]["categories"]
     assert found["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
-    running = pod(kubectl, "upgraded-driver")
+    running = pod(kubectl, "upgraded-lithify")
     assert running is not None
     assert (running["uid"], "deletionTimestamp" in running) == (uid, False)
     kubectl("delete", "compaction", "upgraded")
-    kubectl("patch", "pod", "upgraded-driver", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    kubectl("patch", "pod", "upgraded-lithify", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
 
 
 def test_definitions_applied_by_hand_can_be_taken_over(installed: Installed) -> None:
@@ -177,7 +177,7 @@ def test_uninstalling_lets_go_of_everything_but_what_was_declared(
     )
     assert released.returncode == 0, released.stderr
     assert "orbidden" not in released.stderr
-    assert pod(kubectl, "in-flight-driver") is None
+    assert pod(kubectl, "in-flight-lithify") is None
     deployment = installed.rendered(release).one("Deployment")["metadata"]["name"]
     assert home.get("deployment", deployment)["spec"]["replicas"] == 0
     assert home("get", "leases", "-o", "name") == ""

@@ -34,7 +34,7 @@ class Run:
 
     @property
     def pod(self) -> dict[str, Any] | None:
-        found = self.kubectl("get", "pod", f"{self.name}-driver", "--ignore-not-found", "-o", "json")
+        found = self.kubectl("get", "pod", f"{self.name}-lithify", "--ignore-not-found", "-o", "json")
         pod: dict[str, Any] | None = json.loads(found) if found.strip() else None
         return pod
 
@@ -54,7 +54,7 @@ class Run:
         container = {"name": "lithify", "state": state, "ready": False, "restartCount": 0}
         container |= {"image": "lithify:test", "imageID": ""}
         status = {"status": {"phase": "Succeeded", "containerStatuses": [container]}}
-        pod = f"{self.name}-driver"
+        pod = f"{self.name}-lithify"
         self.kubectl("patch", "pod", pod, "--subresource=status", "--type=merge", "-p", json.dumps(status))
         self.operator.until(lambda: self.reason == Reason.NOTHING_TO_DO.value, f"{self.name} has ended")
 

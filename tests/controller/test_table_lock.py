@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -43,14 +44,30 @@ async def test_it_passes_on_only_from_whom_the_taker_knows_to_be_over(
     await locks.drop("lock", holder("two"))
 
 
+SAME = [
+    ["s3://lake/warehouse", "s3://lake/warehouse/", "s3a://lake/warehouse", "S3N://lake//warehouse//"],
+    ["/warehouse", "file:/warehouse", "file:///warehouse/", "/warehouse/", "/./warehouse", "/x/../warehouse"],
+    ["warehouse", "warehouse/"],
+    ["oss://lake/warehouse"],
+]
+
+
 def test_the_name_is_the_tables_whatever_its_catalog_is_called() -> None:
-    plain = CatalogSpec(warehouse="s3://lake/warehouse")
-    slashed = CatalogSpec(warehouse="s3://lake/warehouse/", timeout_seconds=5)
-    assert lock_name(plain, "db.t") == lock_name(slashed, "db.t")
-    names = {
-        lock_name(plain, "db.t"),
-        lock_name(plain, "db.u"),
-        lock_name(CatalogSpec(warehouse="x"), "db.t"),
+    names = [
+        {lock_name("team", CatalogSpec(warehouse=one, timeout_seconds=number), "db.t") for number, one in few}
+        for few in ([*enumerate(spellings, 1)] for spellings in SAME)
+    ]
+    assert [len(few) for few in names] == [1] * len(SAME)
+    found = CatalogSpec(warehouse="lake", uri="https://catalog/")
+    others = {
+        lock_name("team", CatalogSpec(warehouse="lake"), "db.t"),
+        lock_name("team", CatalogSpec(warehouse="lake"), "db.u"),
+        lock_name("team", CatalogSpec(warehouse="lake"), "db.t$branch_b"),
+        lock_name("another", CatalogSpec(warehouse="lake"), "db.t"),
+        lock_name("team", found, "db.t"),
     }
-    assert len(names) == 3
-    assert all(len(name) <= 63 for name in names)
+    assert len(others.union(*names)) == 5 + len(SAME)
+    assert lock_name("team", found, "db.t") == lock_name(
+        "team", replace(found, uri="https://catalog"), "db.t$branch_main"
+    )
+    assert all(len(name) <= 63 for name in others)

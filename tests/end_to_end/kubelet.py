@@ -44,7 +44,7 @@ class Kubelet:
     @property
     def pod(self) -> str:
         """The pod's name."""
-        return f"{self.run}-driver"
+        return f"{self.run}-lithify"
 
     def takes(self) -> Object:
         """Waits for the pod, and binds it to its node."""

@@ -57,7 +57,7 @@ def pods(podding: Podding, tmp_path: Path) -> Iterator[Stage]:
     yield stage
     stage.server.delete(COMPACTIONS)
     for pod in story.all(PODS):
-        kubelet = Kubelet(stage, story, pod["metadata"]["name"].removesuffix("-driver"), podding.node)
+        kubelet = Kubelet(stage, story, pod["metadata"]["name"].removesuffix("-lithify"), podding.node)
         with suppress(Refused):  # gone meanwhile
             kubelet.ends(137)
         kubelet.until_let_go()

@@ -30,7 +30,7 @@ from lithify.resources.policy import DriverPod, SparkTemplate
 
 DEADLINE = 60.0
 NAME = "orders-1"
-DRIVER = "orders-1-driver"
+DRIVER = "orders-1-lithify"
 SETTINGS = PodSettings(image="lithify:test")
 
 

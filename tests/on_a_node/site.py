@@ -15,7 +15,7 @@ from on_a_node.lake import Lake
 from on_a_node.pods import spark
 from oracle.client import Table
 
-_DRIVER = "-driver"
+_DRIVER = "-lithify"
 EXECUTOR = ("app.kubernetes.io/component", "executor")
 
 

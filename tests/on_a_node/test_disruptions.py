@@ -143,4 +143,4 @@ def test_the_chart_is_upgraded(oracle: Oracle, wide: Table, table: Table, site: 
 
 def drivers(site: Site, run: str) -> list[Object]:
     """All versions of the driver pods that a run has had."""
-    return site.story.versions(PODS, f"{run}-driver")
+    return site.story.versions(PODS, f"{run}-lithify")

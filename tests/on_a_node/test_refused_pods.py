@@ -50,4 +50,4 @@ def test_a_driver_that_cannot_start(
     assert stray_files(oracle, table) == set()
     site.server.delete(COMPACTIONS, run)
     site.story.until_gone(COMPACTIONS, run)
-    site.story.until_gone(PODS, f"{run}-driver")
+    site.story.until_gone(PODS, f"{run}-lithify")

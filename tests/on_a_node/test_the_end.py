@@ -22,7 +22,7 @@ def test_a_namespace_is_deleted_during_a_run(oracle: Oracle, wide: Table, doomed
         namespace = doomed.server.namespace
         doomed.kubectl("delete", "namespace", namespace, "--timeout=180s")
 
-    doomed.story.until_gone(PODS, f"{run}-driver")
+    doomed.story.until_gone(PODS, f"{run}-lithify")
     assert namespace not in doomed.kubectl("get", "namespaces", "-o", "name")
     assert locks
     doomed.installation.kubectl.apply(*locks)  # as if no operator had been there to drop them
@@ -48,6 +48,6 @@ def test_the_chart_is_uninstalled_during_a_run(oracle: Oracle, wide: Table, site
     assert {care.lake, care.catalog, care.policy, run} <= mine
     assert not any(one["metadata"].get("finalizers") for one in everything)
     site.kubectl("delete", "lakehouse", "--all", "--timeout=60s")
-    site.story.until_gone(PODS, f"{run}-driver")
+    site.story.until_gone(PODS, f"{run}-lithify")
     kept = site.kubectl("get", "crds", "-o", "name")
     assert "compactions.lithify.dev" in kept

@@ -31,6 +31,7 @@ from lithify.errors import (
     InvalidResource,
     LithifyError,
     MissingFile,
+    NameTaken,
     NoExecutors,
     NotAllowed,
     NotFound,
@@ -92,6 +93,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
     (ClusterUnavailable("GET /api", "gone"), Failure.INFRASTRUCTURE, 1, {"request": "GET /api"}),
     (ClusterConflict("PATCH /api", "changed"), Failure.CONFLICT, 1, {"request": "PATCH /api"}),
     (ClusterExists("POST /api", "there"), Failure.CONFLICT, 1, {"request": "POST /api"}),
+    (NameTaken("POST /api", "taken"), Failure.SCHEDULING, 1, {"request": "POST /api"}),
     (ClusterRefused("POST /api", "forbidden"), Failure.USER, 2, {"request": "POST /api"}),
     (OutOfMemory("/t/f", "9 GB"), Failure.OUT_OF_MEMORY, 1, {"path": "/t/f", "problem": "9 GB"}),
 ]

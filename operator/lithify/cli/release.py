@@ -21,7 +21,7 @@ from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
 from lithify.controller.reconciling.departure import Departure
 from lithify.controller.telemetry.logs import set_up_logs
-from lithify.resources.names import DEPLOYMENT, LEASE, ObjectKey
+from lithify.resources.names import DEPLOYMENT, ObjectKey
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ async def _depart(api: Api, election: Election, lease: ObjectKey, options: dict[
             return LEASE_LOST
         for key in departing.result():
             _log.warning("a driver may still be at work", extra={"compaction": str(key)})
-        await api.delete(LEASE, lease)
+        await election.remove()
         return 0
     finally:
         keeping.cancel()

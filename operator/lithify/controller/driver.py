@@ -132,6 +132,7 @@ class Launcher(Protocol):
 
         Raises:
             ClusterRefused: it can never be started like this; the message says why.
+            NameTaken: something that is no driver of this Compaction has the name that its driver would have.
         """
         ...
 

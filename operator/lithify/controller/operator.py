@@ -29,6 +29,7 @@ from lithify.controller.reconciling.concerns import concern_of
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.looks import Looks
 from lithify.controller.reconciling.loop import work
+from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.policies import Policies
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
@@ -259,7 +260,7 @@ class Operator:
             self._compactions.unreleased.add(key)
             self.queue.add(COMPACTION, key)
         await self._retried(lambda: self._intake.resync(self._world.api))
-        await self._retried(self._compactions.sweep)
+        await self._retried(self._compactions.take_over)
         self.is_synced = True
         _log.info("synced", extra={"tables": len(self._world.store.tables)})
 
@@ -276,12 +277,14 @@ class Operator:
 
     async def _retried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
         """The answer to a request that must not fail for good; a reign ends before it is tried for ever."""
+        backoff = Backoff(self._settings.identity)
         while True:
             try:
                 return await request()
             except ClusterUnavailable as error:
-                _log.warning("%s; tried again", error)
-                await asyncio.sleep(1.0)
+                seconds = backoff.failed()
+                _log.warning("%s; tried again in %.1f s", error, seconds)
+                await asyncio.sleep(seconds)
 
     def _driver_changed(self, key: ObjectKey) -> None:
         self.queue.add(COMPACTION, key)

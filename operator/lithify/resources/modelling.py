@@ -88,6 +88,21 @@ def read(kind: type[Part], value: object) -> Part:
     return found
 
 
+def read_text(kind: type[Part], text: str) -> Part:
+    """Reads a part from JSON that a stranger may have written.
+
+    Nothing is converted: a number in quotes is no number. Deep nesting, NaN, infinities and lone surrogates
+    are no JSON. The caller bounds the length.
+
+    Raises:
+        pydantic.ValidationError: it does not fit.
+    """
+    found: Part = _adapter(cast("Hashable", kind)).validate_json(
+        text.encode("utf-8", "surrogatepass"), strict=True
+    )
+    return found
+
+
 def plain(value: object) -> dict[str, Any]:
     """A part as plain data for JSON: camelCase, nothing that is unset, times in RFC 3339."""
     adapter = _adapter(cast("Hashable", type(value)))

@@ -2,7 +2,8 @@
 
 Written by the driver (`lithify drive`), read by the launchers. The outcome of a pod travels in its
 termination message, which holds 4,096 bytes, so there are counts and a few samples only. Both sides may be of
-different releases: unknown fields are dropped, missing ones have defaults.
+different releases: unknown fields are dropped, missing ones have defaults. Anybody who may change a pod can
+write these texts, so reading one that is no outcome answers None and never raises.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from pydantic import Field, ValidationError
 
 from lithify.errors import Failure
 from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
-from lithify.resources.modelling import MESSAGE_LENGTH, part, plain, read
+from lithify.resources.modelling import MESSAGE_LENGTH, Part, part, plain, read_text
 from lithify.resources.table import BucketBlock
 
 MOST_BYTES = 4096
 _SHORT = 80
 """Characters of a message that still say what is wrong."""
+_LARGEST_NUMBER = 2**63 - 1
+"""Largest number that the API server stores in a status."""
 
 
 class Stage(StrEnum):
@@ -37,8 +40,8 @@ class Progress:
     """How far a driver is."""
 
     stage: Stage
-    done: int = 0
-    total: int = 0
+    done: int = Field(default=0, ge=0)
+    total: int = Field(default=0, ge=0)
     plan: PlanSummary | None = None
 
 
@@ -51,7 +54,7 @@ class Outcome:
     """
 
     run: str
-    attempt: int
+    attempt: int = Field(ge=0)
     reason: Reason
     failure: Failure | None = None
     message: str = Field(default="")
@@ -60,7 +63,7 @@ class Outcome:
     base_snapshot_id: str | None = None
     committed_snapshot_id: str | None = None
     blocked: tuple[BucketBlock, ...] = ()
-    blocked_count: int = 0
+    blocked_count: int = Field(default=0, ge=0)
 
 
 def write_outcome(outcome: Outcome) -> str:
@@ -98,18 +101,12 @@ def _smaller(outcome: Outcome) -> Iterator[Outcome]:
 
 def read_outcome(text: str) -> Outcome | None:
     """The outcome in a text; None if there is none, because the driver died before it could write it."""
-    try:
-        return read(Outcome, json.loads(text))
-    except (ValueError, ValidationError):
-        return None
+    return _read(Outcome, text)
 
 
 def read_progress(text: str) -> Progress | None:
     """The progress in a text; None if there is none."""
-    try:
-        return read(Progress, json.loads(text))
-    except (ValueError, ValidationError):
-        return None
+    return _read(Progress, text)
 
 
 def write_progress(progress: Progress) -> str:
@@ -118,4 +115,24 @@ def write_progress(progress: Progress) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode()  # names of files may hold lone surrogates
+
+
+def _read(kind: type[Part], text: str) -> Part | None:
+    if not text or len(text) > MOST_BYTES:
+        return None
+    try:
+        found = read_text(kind, text)
+    except ValidationError:
+        return None
+    return found if _is_bounded(plain(found)) else None
+
+
+def _is_bounded(value: object) -> bool:
+    """Whether all numbers in plain data are small enough for status."""
+    if isinstance(value, dict):
+        return all(_is_bounded(entry) for entry in value.values())
+    if isinstance(value, list):
+        return all(_is_bounded(entry) for entry in value)
+    return not isinstance(value, int) or value <= _LARGEST_NUMBER

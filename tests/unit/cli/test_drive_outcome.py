@@ -36,6 +36,7 @@ REASONS = {
     errors.MissingFile: Reason.CORRUPT_TABLE,
     errors.StorageError: Reason.STORAGE_UNAVAILABLE,
     errors.StorageUnavailable: Reason.STORAGE_UNAVAILABLE,
+    errors.CatalogSilent: Reason.STORAGE_UNAVAILABLE,
     errors.CatalogUnavailable: Reason.STORAGE_UNAVAILABLE,
     errors.CommitUnknown: Reason.STORAGE_UNAVAILABLE,
     errors.CommitConflict: Reason.COMMIT_CONFLICT,
@@ -50,6 +51,7 @@ REASONS = {
     errors.ClusterUnavailable: Reason.DRIVER_FAILED,
     errors.ClusterConflict: Reason.DRIVER_FAILED,
     errors.ClusterExists: Reason.DRIVER_FAILED,
+    errors.NameTaken: Reason.DRIVER_FAILED,
     errors.ClusterRefused: Reason.DRIVER_FAILED,
 }
 PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)

@@ -101,6 +101,15 @@ class Election:
         except ClusterError as error:
             _log.warning("the lease could not be given up: %s", error)
 
+    async def remove(self) -> None:
+        """Deletes the Lease if it is ours, since nobody will lead by it any more."""
+        if not self.holds:
+            return
+        lease = await self._api.get(LEASE, self._key)
+        if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
+            self._renewed = None
+            await self._api.delete(LEASE, self._key, uid=lease["metadata"]["uid"])
+
     async def _try(self) -> bool:
         """Takes or renews the Lease if it may; a reign counts from before the request was sent."""
         started = self._ticks()

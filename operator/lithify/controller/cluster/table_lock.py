@@ -1,19 +1,26 @@
-"""One lock a table in a cluster: a Lease whose holder is the Compaction that has a driver.
+"""One lock for each table in a namespace: a Lease whose holder is the Compaction that has a driver.
 
-Used by `reconciling.compactions`. It keeps runs of one table apart; that two writers cannot hurt each other
+Used by `reconciling.locking`. It keeps runs of one table apart; that two writers cannot hurt each other
 is the commit's business. The Lease has no time: it is taken over only when its holder is seen to be over,
-which the caller finds out.
+which the caller finds out. The holder of a Lease never changes: whoever takes a lock over deletes the Lease
+and makes another one, so a delete that names the Lease's uid never takes a lock from anybody else.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import sha256
+from posixpath import normpath
 
 from lithify.controller.api import Api, Object
-from lithify.errors import ClusterConflict, ClusterExists
+from lithify.errors import ClusterExists, ClusterRefused
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.names import LABEL_LOCK, LEASE, ObjectKey
+
+_MAIN_BRANCH = "$branch_main"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+_SAME_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,59 +34,95 @@ class Holder:
         return f"{self.key}/{self.uid}"
 
 
-def lock_name(catalog: CatalogSpec, identifier: str) -> str:
-    """The name of a table's lock: the same for all that mean this table, whatever they call its catalog."""
-    text = "\n".join((catalog.uri or "", catalog.warehouse.rstrip("/"), identifier))
+def lock_name(namespace: str, catalog: CatalogSpec, identifier: str) -> str:
+    """The name of a table's lock: the same for all in a namespace that mean this table.
+
+    The namespace is a part of it because a Catalog may name any address: nobody has to prove that a table
+    is theirs before they lock it, so nobody may lock one of another namespace. The reasons stand in
+    docs/design/0025-what-is-ours.md.
+    """
+    table = identifier.removesuffix(_MAIN_BRANCH)
+    text = "\n".join((namespace, (catalog.uri or "").rstrip("/"), location(catalog.warehouse), table))
     return f"lithify-table-{sha256(text.encode()).hexdigest()[:24]}"
 
 
+def location(warehouse: str) -> str:
+    """A warehouse's address in one of its spellings; `s3a://lake//x/` becomes `s3://lake/x`."""
+    match = _SCHEME.fullmatch(warehouse)
+    scheme, path = (match[1].lower(), match[2]) if match else ("file", warehouse)
+    normal = normpath(f"/{path.strip('/')}") if path.startswith("/") else path.rstrip("/")
+    if scheme == "file":
+        return normal
+    return f"{_SAME_SCHEMES.get(scheme, scheme)}:/{normal}"
+
+
 class TableLocks:
-    """The locks in one namespace."""
+    """The locks whose Leases are in one namespace, the operator's own. Other Leases in it are left alone."""
 
     def __init__(self, api: Api, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
 
     async def holder(self, name: str) -> Holder | None:
-        """Who has a lock; None if nobody."""
-        lease = await self._api.get(LEASE, self._key(name))
+        """Who has a lock; None if nobody.
+
+        Raises:
+            ClusterRefused: a Lease that is no lock has its name.
+        """
+        lease = await self._lease(name)
         return None if lease is None else _holder(lease)
 
     async def take(self, name: str, mine: Holder, *, after: Holder | None) -> bool:
-        """Takes a lock that nobody has, or a holder that is over; False if that is not so any more."""
-        labels = {LABEL_LOCK: "true"}
-        body = {"metadata": {"name": name, "labels": labels}, "spec": {"holderIdentity": str(mine)}}
-        lease = await self._api.get(LEASE, self._key(name))
-        try:
-            if lease is None:
-                await self._api.create(LEASE, self._namespace, body)
+        """Takes a lock that nobody has, or a holder that is over; False if that is not so any more.
+
+        Raises:
+            ClusterRefused: a Lease that is no lock has its name.
+        """
+        lease = await self._lease(name)
+        if lease is not None:
+            holder = _holder(lease)
+            if holder == mine:
                 return True
-            if _holder(lease) not in {after, mine, None}:
+            if holder not in {after, None}:
                 return False
-            version = {"resourceVersion": lease["metadata"]["resourceVersion"]}
-            patch = {"metadata": version, "spec": body["spec"]}
-            return await self._api.patch(LEASE, self._key(name), patch) is not None
-        except (ClusterExists, ClusterConflict):
+            await self._api.delete(LEASE, self._key(name), uid=lease["metadata"]["uid"])
+        metadata = {"name": name, "labels": {LABEL_LOCK: "true"}}
+        try:
+            body = {"metadata": metadata, "spec": {"holderIdentity": str(mine)}}
+            await self._api.create(LEASE, self._namespace, body)
+        except ClusterExists:
             return False
+        return True
 
     async def drop(self, name: str, mine: Holder) -> None:
         """Gives a lock up if it is ours."""
         lease = await self._api.get(LEASE, self._key(name))
-        if lease is not None and _holder(lease) == mine:
+        if lease is not None and _is_lock(lease) and _holder(lease) == mine:
             await self._api.delete(LEASE, self._key(name), uid=lease["metadata"]["uid"])
 
     async def all(self) -> list[tuple[str, Holder]]:
         """All locks that somebody has."""
         leases = await self._api.list(LEASE, self._namespace, f"{LABEL_LOCK}=true")
-        found = [(lease["metadata"]["name"], _holder(lease)) for lease in leases]
+        found = [(lease["metadata"]["name"], _holder(lease)) for lease in leases if _is_lock(lease)]
         return [(name, holder) for name, holder in found if holder is not None]
+
+    async def _lease(self, name: str) -> Object | None:
+        lease = await self._api.get(LEASE, self._key(name))
+        if lease is not None and not _is_lock(lease):
+            problem = f"it is no lock of a table, since it has no label {LABEL_LOCK}; delete it"
+            raise ClusterRefused(f"lock by Lease {self._key(name)}", problem)
+        return lease
 
     def _key(self, name: str) -> ObjectKey:
         return ObjectKey(self._namespace, name)
 
 
+def _is_lock(lease: Object) -> bool:
+    return LABEL_LOCK in (lease["metadata"].get("labels") or {})
+
+
 def _holder(lease: Object) -> Holder | None:
-    parts = str(lease["spec"].get("holderIdentity") or "").split("/")
-    if len(parts) != 3:  # namespace, name, uid
+    parts = str((lease.get("spec") or {}).get("holderIdentity") or "").split("/")
+    if len(parts) != 3 or not all(parts):  # namespace, name, uid
         return None
     return Holder(ObjectKey(parts[0], parts[1]), parts[2])

@@ -26,6 +26,7 @@ from lithify.errors import (
     InvalidResource,
     LithifyError,
     MissingFile,
+    NameTaken,
     NoExecutors,
     NotAllowed,
     NotFound,
@@ -136,6 +137,7 @@ REASONS: dict[type[LithifyError], TableReason] = {
     ClusterUnavailable: TableReason.CLUSTER_UNAVAILABLE,
     ClusterConflict: TableReason.CLUSTER_UNAVAILABLE,
     ClusterExists: TableReason.CLUSTER_UNAVAILABLE,
+    NameTaken: TableReason.CLUSTER_UNAVAILABLE,
     ClusterRefused: TableReason.SECRET_NOT_READABLE,
 }
 """What an error means that was met while a table was looked at. Secrets are all that is read from the API

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from lithify.resources.modelling import part, plain, read
 from lithify.resources.names import ObjectKey
-from lithify.resources.outcome import Outcome, Progress, read_outcome, read_progress
+from lithify.resources.outcome import MOST_BYTES, Outcome, Progress, read_outcome, read_progress
 
 _PRIVATE = 0o700
 
@@ -91,7 +91,7 @@ class DriverFolder:
         """What is known of the driver, None if there is none."""
         try:
             return read(Record, json.loads(self._record_file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, ValidationError):
+        except (OSError, ValueError, ValidationError, RecursionError):
             return None
 
     def write(self, record: Record) -> None:
@@ -198,7 +198,9 @@ class DriverFolder:
 
 
 def _text(path: Path) -> str | None:
+    """The text of a driver's file, cut where it is longer than any that a driver writes."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1).decode()
     except (OSError, UnicodeDecodeError):
         return None

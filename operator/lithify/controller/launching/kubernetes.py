@@ -1,12 +1,14 @@
 """Drivers as pods.
 
 The pod keeps the driver's result until it is released: a finalizer holds it, even while it is deleted. Every
-look is a request of its own, because what events say of a pod may be old.
+look is a request of its own, because what events say of a pod may be old. Only pods that `ownership` knows to
+be a Compaction's driver are looked at, changed or deleted, whatever their names.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -15,19 +17,33 @@ from lithify.clock import Clock
 from lithify.controller.api import Api, Object
 from lithify.controller.driver import DriverOrder, DriverState
 from lithify.controller.launching.network_policy import belongs_together, network_policy, policy_name
+from lithify.controller.launching.ownership import (
+    compaction_of,
+    is_owned_by,
+    metadata_of,
+    text_in,
+    texts_in,
+)
 from lithify.controller.launching.pod import (
     DRIVER_LABELS,
     driver_pod,
     executors_of,
-    is_owned_by,
-    owner_of,
     pod_key,
 )
 from lithify.controller.launching.pod import PodSettings as PodSettings
 from lithify.controller.launching.pod_state import state_of
-from lithify.errors import ClusterConflict, ClusterExists, ClusterRefused, ClusterUnavailable, InvalidOption
+from lithify.errors import (
+    ClusterConflict,
+    ClusterError,
+    ClusterExists,
+    ClusterRefused,
+    ClusterUnavailable,
+    InvalidOption,
+    NameTaken,
+)
 from lithify.resources.names import FINALIZER_DRIVER, NETWORK_POLICY, POD, ObjectKey
 
+_log = logging.getLogger(__name__)
 _TRIES = 5
 
 
@@ -38,12 +54,15 @@ class KubernetesLauncher:
         self._api = api
         self._settings = settings
         self._clock = clock
+        self._elsewhere: dict[ObjectKey, ObjectKey] = {}
+        """The pods of drivers that have another name than `pod_key` says: an older release started them."""
 
     async def start(self, order: DriverOrder) -> DriverState:
         """Creates the pod, or returns the driver in the one that there is.
 
         Raises:
             ClusterRefused: the policy's Spark template, or the API server, does not allow it.
+            NameTaken: a pod of somebody else's has the name.
         """
         try:
             pod = driver_pod(order, self._settings)
@@ -52,21 +71,23 @@ class KubernetesLauncher:
         if self._settings.isolated:
             await self._isolate(pod)
         for _ in range(_TRIES):
+            if order.key in self._elsewhere and (found := await self.look(order.key)) is not None:
+                return found
             try:
                 return self._state(await self._api.create(POD, order.key.namespace, pod))
             except ClusterExists:
-                if (found := await self.look(order.key)) is not None:
+                if (found := await self._in_place(order.key)) is not None:
                     return found
         raise ClusterUnavailable(f"start of {order.key}", "its pod comes and goes")
 
     async def look(self, key: ObjectKey) -> DriverState | None:
-        """The driver in the pod, None if there is no pod."""
-        pod = await self._api.get(POD, pod_key(key))
+        """The driver in the pod, None if there is no pod, or one that is not this Compaction's."""
+        pod = await self._pod(key)
         return None if pod is None else self._state(pod)
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
         """Deletes the pod, which has its kubelet end the driver; the finalizer keeps the rest."""
-        await self._api.delete(POD, pod_key(key), uid=driver_uid)
+        await self._api.delete(POD, self._name(key), uid=driver_uid)
 
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
         """Takes the finalizer away; deletes the pod before that if it is to be removed.
@@ -74,9 +95,9 @@ class KubernetesLauncher:
         Executors are deleted in any case: those of a driver that was killed outlive it, and its pod may stay.
         """
         if remove:
-            await self._api.delete(POD, pod_key(key), uid=driver_uid)
+            await self._api.delete(POD, self._name(key), uid=driver_uid)
         for _ in range(_TRIES):
-            pod = await self._api.get(POD, pod_key(key))
+            pod = await self._pod(key)
             if pod is None or pod["metadata"]["uid"] != driver_uid:
                 return
             await self._delete_executors(pod)
@@ -89,11 +110,16 @@ class KubernetesLauncher:
         raise ClusterUnavailable(f"release of {key}", "others keep changing its pod")
 
     async def all(self) -> list[tuple[ObjectKey, str]]:
-        """The drivers whose pods have our finalizer."""
+        """The drivers whose pods have our finalizer.
+
+        It also learns the names of pods that an older release started, so it is to be called first.
+        """
         pods = await self._api.list(POD, labels=DRIVER_LABELS)
-        held = [pod for pod in pods if FINALIZER_DRIVER in (pod["metadata"].get("finalizers") or [])]
-        found = [(_compaction_of(pod), pod["metadata"]["uid"]) for pod in held]
-        return [(key, uid) for key, uid in found if key is not None]
+        owned = [(key, pod) for pod in pods if (key := _compaction_of(pod)) is not None]
+        names = [(key, _key(pod)) for key, pod in owned]
+        in_place = {key for key, name in names if name == pod_key(key)}
+        self._elsewhere |= {key: name for key, name in names if key not in in_place}
+        return [(key, pod["metadata"]["uid"]) for key, pod in owned if _is_held(pod)]
 
     async def watch(self) -> None:
         """Waits: the operator is told of pods by their events."""
@@ -118,13 +144,44 @@ class KubernetesLauncher:
         if policy is not None and belongs_together(policy, pod):
             await self._api.delete(NETWORK_POLICY, key, uid=policy["metadata"]["uid"])
 
+    async def _in_place(self, key: ObjectKey) -> DriverState | None:
+        """The driver in the pod of a Compaction's name, None if there is no pod any more."""
+        pod = await self._api.get(POD, pod_key(key))
+        if pod is None:
+            return None
+        if compaction_of(pod) != key:
+            problem = (
+                f"pod {pod_key(key).name} exists and is not the driver of this Compaction, so it is left "
+                "alone; delete it, or create a Compaction of another name"
+            )
+            raise NameTaken(f"start of {key}", problem)
+        return self._state(pod)
+
+    def _name(self, key: ObjectKey) -> ObjectKey:
+        return self._elsewhere.get(key) or pod_key(key)
+
+    async def _pod(self, key: ObjectKey) -> Object | None:
+        """The pod of a Compaction's driver; None if there is none, whoever else has a pod of that name."""
+        pod = await self._api.get(POD, self._name(key))
+        if pod is not None and compaction_of(pod) == key:
+            return pod
+        if self._elsewhere.pop(key, None) is None:
+            return None
+        return await self._pod(key)
+
     async def _delete_executors(self, driver: Object) -> None:
-        selector = executors_of(driver)
-        namespace = driver["metadata"]["namespace"]
+        """Deletes all executors that can be deleted, then raises what the last of the others came to."""
+        selector, namespace = executors_of(driver), driver["metadata"]["namespace"]
+        problem: ClusterError | None = None
         for pod in await self._api.list(POD, namespace, selector) if selector else ():
-            if is_owned_by(pod, driver["metadata"]["uid"]):
-                name = ObjectKey(namespace, pod["metadata"]["name"])
-                await self._api.delete(POD, name, uid=pod["metadata"]["uid"])
+            if not is_owned_by(pod, driver["metadata"]["uid"]):
+                continue
+            try:
+                await self._api.delete(POD, _key(pod), uid=text_in(metadata_of(pod), "uid"))
+            except ClusterError as error:
+                problem = error
+        if problem is not None:
+            raise problem
 
     async def _unhold(self, pod: Object) -> None:
         metadata = pod["metadata"]
@@ -138,12 +195,28 @@ class KubernetesLauncher:
                 "finalizers": others or None,
             }
         }
-        await self._api.patch(POD, ObjectKey(metadata["namespace"], metadata["name"]), patch)
+        await self._api.patch(POD, _key(pod), patch)
 
     def _state(self, pod: Object) -> DriverState:
         return state_of(pod, self._clock.now())
 
 
 def _compaction_of(pod: Object) -> ObjectKey | None:
-    owner = owner_of(pod)
-    return None if owner is None else ObjectKey(pod["metadata"]["namespace"], str(owner["name"]))
+    """The Compaction of a pod that says it is a driver; one that is not is told of if it waits for us."""
+    key = compaction_of(pod)
+    if key is None and _is_held(pod):
+        _log.warning("a pod with our finalizer is no Compaction's driver: left alone", extra=_fields(pod))
+    return key
+
+
+def _is_held(pod: Object) -> bool:
+    return FINALIZER_DRIVER in texts_in(metadata_of(pod), "finalizers")
+
+
+def _key(pod: Object) -> ObjectKey:
+    metadata = metadata_of(pod)
+    return ObjectKey(text_in(metadata, "namespace"), text_in(metadata, "name"))
+
+
+def _fields(pod: Object) -> dict[str, str]:
+    return {"namespace": _key(pod).namespace, "object": _key(pod).name}

@@ -24,6 +24,7 @@ from lithify.controller.launching.instructions import (
     write_instructions,
 )
 from lithify.controller.launching.kueue import driver_marks, executor_marks, is_group
+from lithify.controller.launching.ownership import mapping_in, metadata_of, text_in
 from lithify.controller.launching.sizing import (
     ExecutorSizing,
     driver_memory,
@@ -54,7 +55,8 @@ EXECUTOR_ROLE = "executor"
 DRIVER_LABELS = f"{LABEL_MANAGER}={MANAGER},{LABEL_ROLE}={DRIVER_ROLE}"
 """Selects the pods of all drivers."""
 
-_SUFFIX = "-driver"
+_SUFFIX = "-lithify"
+"""Names that others do not give; Spark's own drivers end with `-driver`. Host names have 63 characters."""
 _NAME_LENGTH = 253
 _HASH_LENGTH = 8
 _LARGEST_ORDER = 120_000
@@ -309,18 +311,7 @@ def executor_template(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
     return {"apiVersion": "v1", "kind": "Pod", **template}
 
 
-def owner_of(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The reference to the Compaction that a pod belongs to."""
-    owners = pod.get("metadata", {}).get("ownerReferences") or []
-    return next((one for one in owners if one.get("kind") == COMPACTION.name and one.get("controller")), None)
-
-
 def executors_of(driver: Mapping[str, Any]) -> str:
     """Selects the executors of a driver's pod; empty if it is not told which they are."""
-    app = (driver["metadata"].get("labels") or {}).get(_APP_LABEL)
+    app = text_in(mapping_in(metadata_of(driver), "labels"), _APP_LABEL)
     return f"{_APP_LABEL}={app},{_ROLE_LABEL}={EXECUTOR_ROLE}" if app else ""
-
-
-def is_owned_by(pod: Mapping[str, Any], uid: str) -> bool:
-    """Whether a pod belongs to an object, as executors belong to their driver's pod."""
-    return any(one.get("uid") == uid for one in pod["metadata"].get("ownerReferences") or [])

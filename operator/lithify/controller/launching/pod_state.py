@@ -1,17 +1,25 @@
 """What a driver's pod says about the driver.
 
 Pure; called by `kubernetes`. Trouble is told of a pod that cannot start and of one that ended without a word;
-where the driver left an outcome, that alone counts.
+where the driver left an outcome, that alone counts. Anybody who may change pods has a say in what stands in
+one, so nothing in here raises: what has not the form that it should have counts as missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
-from lithify.controller.launching.pod import owner_of
+from lithify.controller.launching.ownership import (
+    mapping_in,
+    mappings_in,
+    metadata_of,
+    owner_of,
+    text_in,
+    texts_in,
+)
 from lithify.controller.launching.template import CONTAINER
 from lithify.resources.names import ANNOTATION_PROGRESS, FINALIZER_DRIVER, LABEL_ATTEMPT
 from lithify.resources.outcome import Outcome, read_outcome, read_progress
@@ -50,130 +58,147 @@ _EVICTED_BY_QUEUE = "TerminationTarget"
 _OUT_OF_MEMORY = "OOMKilled"
 _KILLED = 137
 _TERMINATED = 143
+_LONGEST_ATTEMPT = 9
+"""Digits of an attempt's number, more than any run gets to."""
 
 
 def state_of(pod: Pod, now: datetime) -> DriverState:
-    """The driver in a pod."""
-    metadata, status = pod["metadata"], pod.get("status") or {}
-    container = _container_state(status)
-    ended = container.get("terminated") or {}
-    outcome = read_outcome(ended.get("message") or "")
+    """The driver in a pod; `now` is aware."""
+    metadata = metadata_of(pod)
+    container = _container_state(mapping_in(pod, "status"))
+    ended = mapping_in(container, "terminated")
+    outcome = read_outcome(text_in(ended, "message"))
     phase = _phase(pod, container)
     trouble, message = (None, "") if outcome is not None else _trouble(pod, phase, ended, now)
-    running = container.get("running") or ended
     return DriverState(
-        name=metadata["name"],
-        uid=metadata["uid"],
-        owner_uid=str((owner_of(pod) or {}).get("uid", "")),
+        name=text_in(metadata, "name"),
+        uid=text_in(metadata, "uid"),
+        owner_uid=text_in(owner_of(pod) or {}, "uid"),
         attempt=_attempt(metadata, outcome),
         phase=phase,
         trouble=trouble,
         message=message,
         terminating=metadata.get("deletionTimestamp") is not None,
-        released=FINALIZER_DRIVER not in (metadata.get("finalizers") or []),
-        started=_time(running.get("startedAt")),
-        progress=read_progress((metadata.get("annotations") or {}).get(ANNOTATION_PROGRESS, "")),
+        released=FINALIZER_DRIVER not in texts_in(metadata, "finalizers"),
+        started=_time(mapping_in(container, "running") or ended, "startedAt"),
+        progress=read_progress(text_in(mapping_in(metadata, "annotations"), ANNOTATION_PROGRESS)),
         outcome=outcome,
-        exit_code=ended.get("exitCode"),
+        exit_code=_exit_code(ended),
     )
 
 
-def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    containers = status.get("containerStatuses") or []
-    state = next((one.get("state") for one in containers if one.get("name") == CONTAINER), None)
-    return state or {}
+def _container_state(status: Pod) -> Pod:
+    containers = mappings_in(status, "containerStatuses")
+    return next((mapping_in(one, "state") for one in containers if one.get("name") == CONTAINER), {})
 
 
-def _phase(pod: Pod, container: Mapping[str, Any]) -> DriverPhase:
-    phase = (pod.get("status") or {}).get("phase")
+def _phase(pod: Pod, container: Pod) -> DriverPhase:
+    phase = text_in(mapping_in(pod, "status"), "phase")
     if container.get("terminated") or phase in ("Succeeded", "Failed"):
         return DriverPhase.ENDED
-    if pod["metadata"].get("deletionTimestamp") and not pod.get("spec", {}).get("nodeName"):
+    if metadata_of(pod).get("deletionTimestamp") and not _node(pod):
         return DriverPhase.ENDED  # no kubelet has it, so nothing will ever run or be reported
     return DriverPhase.RUNNING if container.get("running") else DriverPhase.STARTING
 
 
-def _trouble(pod: Pod, phase: DriverPhase, ended: Mapping[str, Any], now: datetime) -> Found:
+def _trouble(pod: Pod, phase: DriverPhase, ended: Pod, now: datetime) -> Found:
     if phase is DriverPhase.ENDED:
         return _end(pod, ended)
     if _is_out_of_reach(pod, now):
-        return Trouble.UNREACHABLE, f"nobody hears of node {pod.get('spec', {}).get('nodeName')}"
+        return Trouble.UNREACHABLE, f"nobody hears of node {_node(pod)}"
     return _waiting(pod) if phase is DriverPhase.STARTING else (None, "")
 
 
-def _end(pod: Pod, ended: Mapping[str, Any]) -> Found:
+def _end(pod: Pod, ended: Pod) -> Found:
     """Why a driver has ended that left no outcome."""
-    status = pod.get("status") or {}
-    reason, code = ended.get("reason", ""), ended.get("exitCode")
-    said = ended.get("message") or status.get("message") or ""
+    status = mapping_in(pod, "status")
+    reason, code, left = text_in(ended, "reason"), _exit_code(ended), text_in(ended, "message")
     if reason == _OUT_OF_MEMORY:
         return Trouble.OUT_OF_MEMORY, "the driver needed more memory than its pod may have"
     if reason in _CONFIGURATION:
-        return Trouble.CONFIGURATION, _sentence(reason, said)
+        return Trouble.CONFIGURATION, _sentence(reason, left or text_in(status, "message"))
     disruption = _condition(status, "DisruptionTarget", "True") or _condition(
         status, _EVICTED_BY_QUEUE, "True"
     )
     if disruption is not None:
-        return Trouble.DISRUPTED, _sentence(disruption.get("reason", ""), disruption.get("message", ""))
-    if status.get("reason"):
-        return Trouble.DISRUPTED, _sentence(status["reason"], status.get("message", ""))
-    if pod["metadata"].get("deletionTimestamp"):
+        return Trouble.DISRUPTED, _said(disruption)
+    if text_in(status, "reason"):
+        return Trouble.DISRUPTED, _said(status)
+    if metadata_of(pod).get("deletionTimestamp"):
         return Trouble.DISRUPTED, "the pod was deleted"
     if code in (_KILLED, _TERMINATED):
         return Trouble.DISRUPTED, f"the driver was killed (exit code {code})"
     if not ended:
         return Trouble.DISRUPTED, "the pod ended, and its node does not say how"
-    return None, f"the driver ended with code {code} and left no outcome; see the log of its pod"
+    outcome = "an outcome that cannot be read" if left else "no outcome"
+    return None, f"the driver ended with code {code} and left {outcome}; see the log of its pod"
 
 
 def _waiting(pod: Pod) -> Found:
     """Why a driver does not start."""
-    status = pod.get("status") or {}
+    status = mapping_in(pod, "status")
     for waiting in _waits(status):
-        reason, said = waiting.get("reason", ""), waiting.get("message", "")
-        if reason in _IMAGE:
-            return Trouble.IMAGE, _sentence(reason, said)
-        if reason in _CONFIGURATION:
-            return Trouble.CONFIGURATION, _sentence(reason, said)
+        if text_in(waiting, "reason") in _IMAGE:
+            return Trouble.IMAGE, _said(waiting)
+        if text_in(waiting, "reason") in _CONFIGURATION:
+            return Trouble.CONFIGURATION, _said(waiting)
     unscheduled = _condition(status, "PodScheduled", "False")
-    if pod.get("spec", {}).get("schedulingGates"):
-        gates = ", ".join(str(gate.get("name")) for gate in pod["spec"]["schedulingGates"])
-        return Trouble.GATED, f"it waits to be admitted by {gates}"
+    gates = [text_in(gate, "name") for gate in mappings_in(mapping_in(pod, "spec"), "schedulingGates")]
+    if gates:
+        return Trouble.GATED, f"it waits to be admitted by {', '.join(gates)}"
     if unscheduled is not None and unscheduled.get("reason") != _GATED:
-        return Trouble.UNSCHEDULABLE, _sentence(unscheduled.get("reason", ""), unscheduled.get("message", ""))
+        return Trouble.UNSCHEDULABLE, _said(unscheduled)
     return None, ""
 
 
-def _waits(status: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    containers = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    states = [one.get("state") or {} for one in containers]
-    return [state["waiting"] for state in states if state.get("waiting")]
+def _waits(status: Pod) -> Iterable[Pod]:
+    containers = [*mappings_in(status, "initContainerStatuses"), *mappings_in(status, "containerStatuses")]
+    waits = [mapping_in(mapping_in(one, "state"), "waiting") for one in containers]
+    return [waiting for waiting in waits if waiting]
 
 
 def _is_out_of_reach(pod: Pod, now: datetime) -> bool:
-    status = pod.get("status") or {}
+    status = mapping_in(pod, "status")
     if status.get("phase") == "Unknown" or status.get("reason") == "NodeLost":
         return True
     # For pods, unlike other objects, this is when their time of grace is over.
-    due = _time(pod["metadata"].get("deletionTimestamp"))
-    return due is not None and now > due + OVERDUE
+    due = _time(metadata_of(pod), "deletionTimestamp")
+    return due is not None and now - OVERDUE > due
 
 
-def _condition(status: Mapping[str, Any], kind: str, value: str) -> Mapping[str, Any] | None:
-    conditions = status.get("conditions") or []
+def _condition(status: Pod, kind: str, value: str) -> Pod | None:
+    conditions = mappings_in(status, "conditions")
     return next((one for one in conditions if one.get("type") == kind and one.get("status") == value), None)
 
 
-def _attempt(metadata: Mapping[str, Any], outcome: Outcome | None) -> int:
-    label = (metadata.get("labels") or {}).get(LABEL_ATTEMPT, "")
-    if label.isdigit():
+def _attempt(metadata: Pod, outcome: Outcome | None) -> int:
+    label = text_in(mapping_in(metadata, "labels"), LABEL_ATTEMPT)
+    if label.isascii() and label.isdigit() and len(label) <= _LONGEST_ATTEMPT:
         return int(label)
     return 0 if outcome is None else outcome.attempt
+
+
+def _node(pod: Pod) -> str:
+    return text_in(mapping_in(pod, "spec"), "nodeName")
+
+
+def _exit_code(ended: Pod) -> int | None:
+    code = ended.get("exitCode")
+    return code if isinstance(code, int) else None
+
+
+def _said(found: Pod) -> str:
+    return _sentence(text_in(found, "reason"), text_in(found, "message"))
 
 
 def _sentence(reason: str, message: str) -> str:
     return ": ".join(part for part in (reason, message) if part)
 
 
-def _time(text: object) -> datetime | None:
-    return datetime.fromisoformat(text) if isinstance(text, str) else None
+def _time(found: Pod, name: str) -> datetime | None:
+    """A moment; None if it is none that Python knows: a time of grace may reach beyond the year 9999."""
+    try:
+        moment = datetime.fromisoformat(text_in(found, name))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

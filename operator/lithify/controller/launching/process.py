@@ -11,6 +11,7 @@ The calls are short and block: they touch a few small files of a local folder.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -40,6 +41,7 @@ from lithify.resources.names import ObjectKey
 ReadSecret = Callable[[str, SecretReference], Awaitable[Mapping[str, str]]]
 """The catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""
 
+_log = logging.getLogger(__name__)
 _NOT_INHERITED = frozenset({VARIABLE, SECRETS_VARIABLE, OUTCOME_VARIABLE, PROGRESS_VARIABLE})
 _LARGEST_LOG = 4 << 20
 _POLL_SECONDS = 0.5
@@ -157,6 +159,9 @@ class ProcessLauncher:
             return self._tended(folder)
         except OSError:
             return None  # a full disk, for example, is no reason to look away from the others
+        except Exception:  # noqa: BLE001  # it concerns one driver, and is logged
+            _log.exception("looking at a driver failed unexpectedly", extra={"compaction": str(folder.key)})
+            return None
 
     def _tended(self, folder: DriverFolder) -> object:
         record = folder.record()

@@ -17,7 +17,7 @@ from lithify.controller.deciding.surroundings import Discovered, catalog_status
 from lithify.controller.observing.request import NO_TABLES, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
-from lithify.errors import ClusterExists, LithifyError
+from lithify.errors import ClusterExists, ClusterRefused, LithifyError
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 
@@ -127,11 +127,17 @@ class Catalogs:
         """Creates LakeTables; returns how many tables get none, and whether all others have theirs."""
         namespace, most = catalog.metadata.namespace, self.world.limits.tables
         existing = [table for table in self.world.store.tables if table.metadata.namespace == namespace]
+        refusals: list[ClusterRefused] = []
         found = discover(listing.found.names, listing.found.wanted, most, catalog, existing)
         for body in found.bodies[:_BATCH]:
             try:
                 await self.world.api.create(LAKE_TABLE, namespace, body)
             except ClusterExists:
                 continue
+            except ClusterRefused as error:
+                refusals.append(error)  # the other tables need not wait for that
+                continue
             _log.info("discovered a table", extra={"namespace": namespace, "table": body["metadata"]["name"]})
+        if refusals:
+            _log.warning("%d discovered tables are left out; the last: %s", len(refusals), refusals[-1])
         return found.left_out, len(found.bodies) <= _BATCH

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
 
-from lithify.controller.cluster.table_lock import Holder, lock_name
+from lithify.controller.cluster.table_lock import Holder
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.launching.sizing import learned_speed
+from lithify.controller.reconciling.locking import LockView, TableLocking, holder_of
+from lithify.controller.reconciling.pacing import Backoff, Repeats
+from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
 from lithify.controller.reconciling.status import write_status
-from lithify.controller.reconciling.targets import target_of
 from lithify.controller.reconciling.world import World
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
-from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, UserError
+from lithify.errors import (
+    ClusterRefused,
+    ClusterUnavailable,
+    Failure,
+    NameTaken,
+    UserError,
+)
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
-from lithify.resources.modelling import read
 from lithify.resources.names import (
     ANNOTATION_REQUESTED,
     COMPACTION,
@@ -37,12 +42,8 @@ from lithify.resources.names import (
 )
 from lithify.resources.objects import ConditionStatus
 from lithify.resources.table import LakeTable
-from lithify.tables.observation import RunFound
 
 _log = logging.getLogger(__name__)
-_AGAIN = 1.0
-"""Seconds until acts that have not shown their effect yet are repeated."""
-_SEARCH_TIMEOUT = 120.0
 
 
 @dataclass(slots=True)
@@ -51,30 +52,29 @@ class _Memory:
 
     Attributes:
         uid: which run it is, of its name.
-        acts: what was done last.
+        repeats: how fast acts without effect are repeated.
+        absences: how fast a driver is looked for that the API server does not tell of.
+        search: the search for what it has committed.
         lock: the name of its table's lock.
         former: who had the lock, and is over.
-        found: what it has committed.
-        search: the search for that.
-        searches: counts the searches, so that the answer to an old one is known as such.
         refusal: why its driver was refused, and in which attempt.
         delay: why its driver could not be started the last time, and in which attempt.
     """
 
     uid: str
-    acts: tuple[Act, ...] = ()
+    repeats: Repeats
+    absences: Backoff
+    search: Search
     lock: str | None = None
     former: Holder | None = None
-    found: RunFound | Unknown | None = UNKNOWN
-    search: asyncio.Future[None] | None = None
-    searches: int = 0
     refusal: tuple[int, str] | None = None
     delay: tuple[int, str] | None = None
 
-    def forget_search(self) -> None:
-        """What was found does not count any more, nor what a search that is under way will find."""
-        self.found, self.search = UNKNOWN, None
-        self.searches += 1
+    @classmethod
+    def of(cls, uid: str) -> _Memory:
+        """Nothing is known of a run yet."""
+        search = Search(Backoff(f"{uid}:search", LONGEST_WAIT))
+        return cls(uid, Repeats(Backoff(f"{uid}:acts")), Backoff(f"{uid}:driver"), search)
 
 
 @dataclass(slots=True)
@@ -90,9 +90,13 @@ class Compactions:
 
     world: World
     unreleased: set[ObjectKey] = field(default_factory=set)
-    begin: Callable[[Coroutine[Any, Any, None]], asyncio.Future[None]] = asyncio.create_task
+    begin: Begin = asyncio.create_task
     _memories: dict[ObjectKey, _Memory] = field(default_factory=dict)
-    _acting: set[ObjectKey] = field(default_factory=set)
+    _clearing: dict[ObjectKey, Backoff] = field(default_factory=dict)
+    _locking: TableLocking = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._locking = TableLocking(self.world)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
@@ -103,8 +107,12 @@ class Compactions:
             return None
         memory = self._memories.get(key)
         if memory is None or memory.uid != run.metadata.uid:
-            memory = self._memories[key] = _Memory(run.metadata.uid)
+            memory = self._memories[key] = _Memory.of(run.metadata.uid)
         facts = await self._facts(run, memory)
+        if facts.driver is UNKNOWN:
+            memory.search.forget()
+            return memory.absences.failed()
+        memory.absences.succeeded()
         now = self.world.now()
         answer = step(run, facts, now)
         written = await write_status(self.world.api, COMPACTION, run, answer.status)
@@ -116,38 +124,58 @@ class Compactions:
             await self._tell(run, written)
         await self._act_all(answer.acts, written, facts, memory)
         if Act.FIND_RUN not in answer.acts:
-            memory.forget_search()  # a driver may be alive from here on, so an answer grows old
-        again, memory.acts = (_AGAIN if answer.acts == memory.acts else 0.0), answer.acts
+            memory.search.forget()  # a driver may be alive from here on, so an answer grows old
+        wake = None if answer.wake is None else (answer.wake - now).total_seconds()
         if answer.acts:
-            return again
-        if written.is_over and not run.is_over:
+            stage = (written.reason, written.status.attempts)
+            wait = memory.repeats.wait(stage, answer.acts)
+            return wait if wake is None else min(wait, wake)
+        memory.repeats.clear()
+        return self._rest(written, wake, is_new=not run.is_over)
+
+    def _rest(self, run: Compaction, wake: float | None, *, is_new: bool) -> float | None:
+        """Seconds after which to look again at a run for which there is nothing to do now."""
+        if run.is_over and is_new:
             return 0.0  # what is left to let go is said the next time
-        if written.is_over and answer.wake is None:
-            self._forget(key)  # nothing is, so nobody has to look again
-        return None if answer.wake is None else (answer.wake - now).total_seconds()
+        if run.is_over and wake is None:
+            self._forget(run.metadata.key)  # nothing is, so nobody has to look again
+        return wake
 
     async def _clear(self, key: ObjectKey) -> float | None:
         """Ends what is left of a Compaction that was deleted: first its driver, then its lock."""
         world, memory = self.world, self._memories.get(key)
         world.metrics.compaction_changed(key, None)
         driver = await world.launcher.look(key)
-        if driver is not None and driver.phase is DriverPhase.ENDED:
-            await world.launcher.release(key, driver.uid, remove=True)
-        elif driver is not None:
-            await world.launcher.stop(key, driver.uid)
         if driver is not None:
-            return _AGAIN
+            backoff = self._clearing.setdefault(key, Backoff(driver.uid))
+            if await self._is_there(key, driver.owner_uid):
+                _log.error(
+                    "a Compaction that cannot be read keeps its driver", extra={"compaction": str(key)}
+                )
+            elif driver.phase is DriverPhase.ENDED:
+                await world.launcher.release(key, driver.uid, remove=True)
+            elif not driver.terminating:
+                await world.launcher.stop(key, driver.uid)
+            return backoff.failed()
         if memory is not None and memory.lock is not None:
             await world.locks.drop(memory.lock, Holder(key, memory.uid))
         world.room.leave(key, COMPACTION)
         self._forget(key)
         return None
 
+    async def _is_there(self, key: ObjectKey, uid: str) -> bool:
+        """Whether a Compaction that is not known is there all the same, asked live."""
+        found = await self.world.api.get(COMPACTION, key)
+        return found is not None and found["metadata"].get("uid") == uid
+
+    async def take_over(self) -> None:
+        """What comes first when this operator begins to lead: the locks that its predecessor left."""
+        await self._locking.rename()
+        await self._locking.sweep()
+
     async def sweep(self) -> None:
         """Drops the locks of runs that are over: whoever should have done so was killed before."""
-        for name, holder in await self.world.locks.all():
-            if await self._is_over(holder):
-                await self.world.locks.drop(name, holder)
+        await self._locking.sweep()
 
     async def _facts(self, run: Compaction, memory: _Memory) -> Facts:
         world, store = self.world, self.world.store
@@ -157,20 +185,20 @@ class Compactions:
         problem = await self._problem(run, table, catalog) if is_waiting else None
         if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
             problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
-        lock, holder = await self._lock(run, memory, table, catalog)
+        seen = await self._lock(run, memory)
         hold = world.room.hold_of_run(run, self.world.now()) if is_waiting else ""
         return Facts(
             policy=store.rules_of(table),
             identifier=table.spec.identifier if table else None,
             table_uuid=table.status.table_uuid if table else None,
             driver=await self._driver(run),
-            lock=lock,
-            lock_holder=holder,
+            lock=seen.lock,
+            lock_holder=seen.holder,
             admitted=not hold,
             hold=hold,
             problem=problem,
             delay=memory.delay[1] if memory.delay and memory.delay[0] == run.status.attempts else "",
-            found=memory.found,
+            found=memory.search.found,
             deleted=run.metadata.deletion_timestamp is not None,
         )
 
@@ -200,46 +228,23 @@ class Compactions:
                 return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
         return None
 
-    async def _lock(
-        self, run: Compaction, memory: _Memory, table: LakeTable | None, catalog: Catalog | None
-    ) -> tuple[Lock, str]:
-        if table is not None and catalog is not None and memory.lock is None:
-            memory.lock = lock_name(catalog.spec, table.spec.identifier)
+    async def _lock(self, run: Compaction, memory: _Memory) -> LockView:
         if memory.lock is None:
-            return (Lock.FREE if run.is_over else Lock.UNKNOWN), ""
-        try:
-            holder = await self.world.locks.holder(memory.lock)
-            if holder is None or holder == holder_of(run):
-                return (Lock.FREE, "") if holder is None else (Lock.OURS, "")
-            memory.former = holder if await self._is_over(holder) else None
-        except ClusterUnavailable:
-            return Lock.UNKNOWN, ""
-        return (Lock.FREE, "") if memory.former else (Lock.OTHERS, str(holder.key))
-
-    async def _is_over(self, holder: Holder) -> bool:
-        """Whether a run that holds a lock can have no driver any more; asked live, not of what is known."""
-        if holder.key in self._acting:
-            return False  # it may be starting one right now
-        try:
-            found = await self.world.api.get(COMPACTION, holder.key)
-            driver = await self.world.launcher.look(holder.key)
-        except ClusterRefused as error:
-            # As in a namespace that was deleted, and its roles with it: nobody knows, and others go on.
-            _log.warning("a table stays locked, since its run cannot be looked at: %s", error)
-            return False
-        other = None if found is None else read(Compaction, found)
-        if other is not None and other.metadata.uid == holder.uid and not other.is_over:
-            return False
-        return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
+            memory.lock = self._locking.name_for(run)
+        if memory.lock is None:
+            return LockView(Lock.FREE if run.is_over else Lock.UNKNOWN)
+        seen = await self._locking.view(memory.lock, run)
+        memory.former = seen.former
+        return seen
 
     async def _act_all(self, acts: tuple[Act, ...], run: Compaction, facts: Facts, memory: _Memory) -> None:
         """Does what there is to do. Nobody takes the table's lock for free meanwhile."""
-        self._acting.add(run.metadata.key)
+        self._locking.acting.add(run.metadata.key)
         try:
             for act in acts:
                 await self._act(act, run, facts, memory)
         finally:
-            self._acting.discard(run.metadata.key)
+            self._locking.acting.discard(run.metadata.key)
 
     async def _act(self, act: Act, run: Compaction, facts: Facts, memory: _Memory) -> None:
         world, key = self.world, run.metadata.key
@@ -256,7 +261,7 @@ class Compactions:
         elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver:
             await world.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
         elif act is Act.FIND_RUN:
-            self._search(run, memory)
+            memory.search.go_on(world, run, self.begin)
 
     def _wake_waiting(self, lock: str, former: Compaction) -> None:
         """Has those looked at who may wait for a lock that is free now."""
@@ -276,7 +281,7 @@ class Compactions:
         except ClusterRefused as error:
             memory.refusal = (run.status.attempts, str(error))
             metrics.launched("refused")
-        except ClusterUnavailable as error:
+        except (ClusterUnavailable, NameTaken) as error:
             memory.delay = (run.status.attempts, str(error))
             metrics.launched("unavailable")
             raise
@@ -319,30 +324,6 @@ class Compactions:
             held=held_by(table.status) if _is_by_itself(run) else {},
         )
 
-    def _search(self, run: Compaction, memory: _Memory) -> None:
-        """Looks for what a run has committed, beside everything else: catalogs may be slow to answer."""
-        if memory.search is None or memory.search.done():
-            memory.search = self.begin(self._find(run, memory))
-
-    async def _find(self, run: Compaction, memory: _Memory) -> None:
-        world, number = self.world, memory.searches
-        try:
-            table = world.store.table_of(run)
-            catalog = world.store.catalog_of(table) if table else None
-            if table is None or catalog is None:
-                return
-            options = await world.secrets.of_catalog(catalog)
-            target = target_of(table, None, options, catalog.spec.warehouse)
-            found = await world.observer.find_run(
-                target, run.metadata.uid, _SEARCH_TIMEOUT, run.metadata.creation_timestamp
-            )
-            if number == memory.searches:
-                memory.found = found
-        except LithifyError as error:
-            _log.warning("whether the run has committed is not known yet: %s", error)
-        finally:
-            world.queue.add(COMPACTION, run.metadata.key)
-
     async def _tell(self, old: Compaction, new: Compaction) -> None:
         """Tells everybody whom a change of a run concerns."""
         world, table = self.world, ObjectKey(new.metadata.namespace, new.spec.table_ref.name)
@@ -376,14 +357,10 @@ class Compactions:
 
     def _forget(self, key: ObjectKey) -> None:
         self._memories.pop(key, None)
+        self._clearing.pop(key, None)
         self.unreleased.discard(key)
 
 
 def _is_by_itself(run: Compaction) -> bool:
     """Whether the operator began the run unasked; what a person asks for takes blocked buckets, too."""
     return LABEL_TABLE in run.metadata.labels and ANNOTATION_REQUESTED not in run.metadata.annotations
-
-
-def holder_of(run: Compaction) -> Holder:
-    """The run as the holder of a lock."""
-    return Holder(run.metadata.key, run.metadata.uid)

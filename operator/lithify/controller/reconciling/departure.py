@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -23,7 +23,12 @@ _log = logging.getLogger(__name__)
 _PAUSE = 1.0
 """Seconds between two looks at what has not ended yet, and two tries of a request that was not answered."""
 
+_TRIES = 30
+"""Number of tries of a request about one driver or lock."""
+
 Answer = TypeVar("Answer")
+Driver = tuple[ObjectKey, str]
+"""A Compaction, and the uid of its driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +56,23 @@ class Departure:
             grace_seconds: how long to wait for their end.
 
         Returns:
-            The Compactions whose drivers may still be at work, on nodes that nobody hears of. They can do no
-            harm that a later run would not notice, but their tables stay locked.
+            The Compactions whose drivers may still be at work, on nodes that nobody hears of, or could not be
+            let go. They can do no harm that a later run would not notice, but their tables stay locked.
         """
         until = self.ticks() + grace_seconds
         drivers = await self._answer(self._drivers)
-        alive = [driver for driver in drivers if not await self._has_ended(*driver)]
+        alive = await self._alive(drivers)
         while alive and self.ticks() < until:
             _log.info("waiting for drivers to end", extra={"drivers": len(alive)})
             await self.sleep(_PAUSE)
-            alive = [driver for driver in alive if not await self._has_ended(*driver)]
-        for key, uid in drivers:
-            await self._let_go(key, uid)
-        left = tuple(key for key, _ in alive)
+            alive = await self._alive(alive)
+        held = [driver for driver in drivers if not await self._let_go(*driver)]
+        left = tuple(key for key, _ in dict.fromkeys([*alive, *held]))
         await self._unlock(left)
         return left
+
+    async def _alive(self, drivers: Iterable[Driver]) -> list[Driver]:
+        return [driver for driver in drivers if not await self._has_ended(*driver)]
 
     async def _drivers(self) -> list[tuple[ObjectKey, str]]:
         """All drivers; none, where the rights to see them went with the namespaces that were deleted."""
@@ -76,29 +83,56 @@ class Departure:
             return []
 
     async def _has_ended(self, key: ObjectKey, uid: str) -> bool:
-        """Whether a driver has ended; it is asked to if nobody has yet."""
-        state = await self._answer(partial(self.launcher.look, key))
-        if state is None or state.uid != uid or state.phase is DriverPhase.ENDED:
-            return True
-        if not state.terminating:
-            await self._answer(partial(self.launcher.stop, key, uid))
+        """Whether a driver has ended; it is asked to if nobody has yet. One that cannot be seen has not."""
+        try:
+            state = await self._tried(partial(self.launcher.look, key))
+            if state is None or state.uid != uid or state.phase is DriverPhase.ENDED:
+                return True
+            if not state.terminating:
+                await self._tried(partial(self.launcher.stop, key, uid))
+        except Exception as error:  # noqa: BLE001  # it concerns one driver, and is logged
+            _warn("a driver cannot be ended", key, error)
         return False
 
-    async def _let_go(self, key: ObjectKey, uid: str) -> None:
-        await self._answer(partial(self.launcher.release, key, uid, remove=True))
+    async def _let_go(self, key: ObjectKey, uid: str) -> bool:
+        """Lets go of a driver; whether that could be done."""
+        try:
+            await self._tried(partial(self.launcher.release, key, uid, remove=True))
+        except Exception as error:  # noqa: BLE001  # it concerns one driver, and is logged
+            _warn("a driver cannot be let go", key, error)
+            return False
         _log.info("let go of a driver", extra={"compaction": str(key)})
+        return True
 
     async def _unlock(self, left: Collection[ObjectKey]) -> None:
         for name, holder in await self._answer(self.locks.all):
             is_ours = not self.namespaces or holder.key.namespace in self.namespaces
-            if is_ours and holder.key not in left:
-                await self._answer(partial(self.locks.drop, name, holder))
+            if not is_ours or holder.key in left:
+                continue
+            try:
+                await self._tried(partial(self.locks.drop, name, holder))
+            except Exception as error:  # noqa: BLE001  # it concerns one table, and is logged
+                _warn("a table stays locked", holder.key, error)
+
+    async def _tried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer to a request about one driver, which the others must not wait for in vain."""
+        for _ in range(_TRIES - 1):
+            try:
+                return await request()
+            except ClusterUnavailable as error:
+                _log.warning("%s; tried again", error)
+                await self.sleep(_PAUSE)
+        return await request()
 
     async def _answer(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The answer to a request; the caller's reign ends before it is tried for ever."""
+        """The answer to a request about all; the caller's reign ends before it is tried for ever."""
         while True:
             try:
                 return await request()
             except ClusterUnavailable as error:
                 _log.warning("%s; tried again", error)
                 await self.sleep(_PAUSE)
+
+
+def _warn(what: str, key: ObjectKey, error: Exception) -> None:
+    _log.warning("%s: %s: %s", what, type(error).__name__, error, extra={"compaction": str(key)})

@@ -59,7 +59,8 @@ class Intake:
         """Takes one event in."""
         if kind is POD:
             labels = body["metadata"].get("labels") or {}
-            self.queue.add(COMPACTION, ObjectKey(body["metadata"]["namespace"], labels[LABEL_COMPACTION]))
+            if labels.get(LABEL_COMPACTION):
+                self.queue.add(COMPACTION, ObjectKey(body["metadata"]["namespace"], labels[LABEL_COMPACTION]))
             return
         model, shelf = self._shelf(kind)
         uid = body["metadata"].get("uid")

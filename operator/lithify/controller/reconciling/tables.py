@@ -201,9 +201,16 @@ class Tables:
     ) -> float | None:
         """Deletes Compactions that are not to be kept any longer; the seconds until the next one is due."""
         kept = retention(runs, policy, now)
+        problem: ClusterRefused | None = None
         for run in runs:
-            if run.metadata.key in kept.delete:
+            if run.metadata.key not in kept.delete:
+                continue
+            try:
                 await self.world.api.delete(COMPACTION, run.metadata.key, uid=run.metadata.uid)
+            except ClusterRefused as error:
+                problem = error  # the others need not stay for that
+        if problem is not None:
+            raise problem
         return None if kept.wake is None else (kept.wake - now).total_seconds()
 
 

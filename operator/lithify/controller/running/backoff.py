@@ -1,7 +1,7 @@
-"""How long a run waits before its next attempt. Used by `ending`. Pure.
+"""How long a run waits before its next attempt, and an operator before it repeats itself.
 
-The jitter follows from the run and the attempt, so that a wait computed twice is the same, while runs that
-failed together do not come back together.
+Used by `ending` and `reconciling.pacing`. Pure. The jitter follows from the run and the number of tries, so
+that a wait computed twice is the same, while runs that failed together do not come back together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,17 @@ _MOST_DOUBLINGS = 20
 def backoff_seconds(retries: Retries, failure: Failure, failed: int, uid: str, attempt: int) -> int:
     """Seconds to wait after the `failed`-th failure (from 1) of a kind, with jitter."""
     first = retries.backoff_seconds * _PATIENCE.get(failure, 1)
-    longest = min(first * (1 << min(max(failed - 1, 0), _MOST_DOUBLINGS)), retries.max_backoff_seconds)
-    digest = hashlib.sha256(f"{uid}:{attempt}".encode()).digest()
+    wait = doubled(first, retries.max_backoff_seconds, failed)
+    return max(1, round(jittered(wait, f"{uid}:{attempt}")))
+
+
+def doubled(first: float, longest: float, failed: int) -> float:
+    """Seconds after the `failed`-th failure (from 1) if each waits twice as long as the one before."""
+    return min(first * (1 << min(max(failed - 1, 0), _MOST_DOUBLINGS)), longest)
+
+
+def jittered(seconds: float, seed: str) -> float:
+    """Between half of a wait and all of it, always the same for the same seed."""
+    digest = hashlib.sha256(seed.encode()).digest()
     share = int.from_bytes(digest[:4]) / 2**32
-    return max(1, round(longest * (0.5 + share / 2)))
+    return seconds * (0.5 + share / 2)

@@ -17,8 +17,6 @@ from lithify.resources.policy import Approval, Deadlines
 
 LOOK_AGAIN = timedelta(seconds=60)
 """How long to wait for news that may have been lost."""
-ACT_AGAIN = timedelta(seconds=5)
-"""How long to wait for acts to show before they are repeated."""
 _SKEW = timedelta(seconds=60)
 """How far apart the clocks of two operators may be before we think that one was set back."""
 _WAITING = frozenset({Reason.SUSPENDED, Reason.AWAITING_APPROVAL})
@@ -115,11 +113,10 @@ class Case:
     def answer(
         self, status: CompactionStatus, acts: Iterable[Act] = (), until: Iterable[datetime | None] = ()
     ) -> Step:
-        """An answer that has the machine asked again at the first of some moments, or soon to be sure."""
-        todo = tuple(acts)
+        """An answer that has the machine asked again at the first of some moments, or after a minute."""
         moments = [moment for moment in (*until, self.end_of_all) if moment is not None]
-        again = min([*moments, self.now + (ACT_AGAIN if todo else LOOK_AGAIN)])
-        return Step(status, todo, max(again, self.now + timedelta(seconds=1)))
+        again = min([*moments, self.now + LOOK_AGAIN])
+        return Step(status, tuple(acts), max(again, self.now + timedelta(seconds=1)))
 
 
 def is_plan_only(run: Compaction) -> bool:

@@ -110,7 +110,8 @@ class Step:
     Attributes:
         status: what status should be now.
         acts: what to do once it is written, in this order.
-        wake: when to ask again if nothing happens before; None for never.
+        wake: when to ask again if nothing happens before; None for never. When acts are to be repeated that
+            have not shown their effect is for those to say who carry them out.
     """
 
     status: CompactionStatus

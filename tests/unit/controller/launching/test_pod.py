@@ -17,8 +17,6 @@ from lithify.controller.launching.pod import (
     PodSettings,
     driver_pod,
     executors_of,
-    is_owned_by,
-    owner_of,
     pod_key,
 )
 from lithify.controller.launching.template import RESTRICTED
@@ -68,7 +66,7 @@ def with_template(template: Any) -> DriverOrder:
 class TestPlain:
     def test_belongs_to_its_compaction_and_stays_until_it_is_let_go(self) -> None:
         metadata = pod_of()["metadata"]
-        assert (metadata["name"], metadata["namespace"]) == ("orders-1-x7k2p-driver", "shop")
+        assert (metadata["name"], metadata["namespace"]) == ("orders-1-x7k2p-lithify", "shop")
         assert metadata["finalizers"] == [FINALIZER_DRIVER]
         assert metadata["ownerReferences"] == [
             {
@@ -139,7 +137,7 @@ class TestPlain:
             "Europe/Berlin",
         )
         assert told.master == "k8s://https://kubernetes.default.svc"
-        assert told.conf["spark.kubernetes.driver.pod.name"] == "orders-1-x7k2p-driver"
+        assert told.conf["spark.kubernetes.driver.pod.name"] == "orders-1-x7k2p-lithify"
         assert told.executor_template is not None
         assert found["LITHIFY_POD_IP"] == {"fieldRef": {"fieldPath": "status.podIP"}}
 
@@ -223,7 +221,7 @@ class TestTemplate:
         assert pod["metadata"]["labels"]["team"] == "data"
         assert pod["metadata"]["labels"]["lithify.dev/table"] == "orders"
         assert pod["metadata"]["annotations"] == {"note": "x"}
-        assert pod["metadata"]["name"] == "orders-1-x7k2p-driver"
+        assert pod["metadata"]["name"] == "orders-1-x7k2p-lithify"
         for name in template["spec"].keys() - {"securityContext", "volumes", "containers"}:  # type: ignore[attr-defined]
             assert spec[name] == template["spec"][name]  # type: ignore[index]
         assert spec["securityContext"] == {
@@ -338,7 +336,7 @@ class TestTemplate:
         except InvalidOption:
             return
         json.dumps(pod)
-        assert pod["metadata"]["name"] == "orders-1-x7k2p-driver"
+        assert pod["metadata"]["name"] == "orders-1-x7k2p-lithify"
         assert container_of(pod)["securityContext"] == RESTRICTED
 
 
@@ -406,7 +404,7 @@ class TestNames:
         assert found["metadata"]["labels"][LABEL_TABLE] == label_value("y" * 200)
 
     def test_of_different_compactions_differ_however_long_they_are(self) -> None:
-        names = ["x" * 253, "x" * 252 + "y", "x" * 246, "x" * 247, "x", "x-driver"]
+        names = ["x" * 253, "x" * 252 + "y", "x" * 245, "x" * 246, "x", "x-lithify"]
         assert len({pod_key(ObjectKey("shop", name)).name for name in names}) == len(names)
 
     def test_executors_are_found_by_the_driver(self) -> None:
@@ -414,13 +412,3 @@ class TestNames:
         told = read_instructions(variables(pod)["LITHIFY_ORDER"])
         assert executors_of(pod) == f"spark-app-selector={told.conf['spark.app.id']},spark-role=executor"
         assert executors_of({"metadata": {}}) == ""
-        owned = {"metadata": {"ownerReferences": [{"uid": "x"}, {"uid": "y"}]}}
-        assert [is_owned_by(owned, uid) for uid in ("y", "z")] == [True, False]
-        assert not is_owned_by({"metadata": {}}, "y")
-
-    def test_owner_is_found_in_the_pod(self) -> None:
-        owner = owner_of(pod_of())
-        assert owner is not None
-        assert (owner["name"], owner["uid"]) == (KEY.name, ORDER.uid)
-        assert owner_of({"metadata": {"ownerReferences": [{"kind": "Job", "controller": True}]}}) is None
-        assert owner_of({"metadata": {}}) is None

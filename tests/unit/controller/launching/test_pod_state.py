@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +17,7 @@ from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.controller.launching.pod_state import state_of
 from lithify.errors import Failure
 from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
+from lithify.resources.modelling import plain
 from lithify.resources.names import ANNOTATION_PROGRESS
 from lithify.resources.outcome import (
     MOST_BYTES,
@@ -22,6 +25,7 @@ from lithify.resources.outcome import (
     Progress,
     Stage,
     read_outcome,
+    read_progress,
     write_outcome,
     write_progress,
 )
@@ -106,7 +110,7 @@ def test_phase_and_trouble(status: dict[str, Any], phase: DriverPhase, trouble: 
     state = state_of(pod(status), NOW)
     assert (state.phase, state.trouble, state.outcome) == (phase, trouble, None)
     assert bool(state.message) == (trouble is not None or phase is ENDED)
-    assert (state.name, state.uid, state.owner_uid) == ("orders-1-x7k2p-driver", "pod-uid", ORDER.uid)
+    assert (state.name, state.uid, state.owner_uid) == ("orders-1-x7k2p-lithify", "pod-uid", ORDER.uid)
     assert (state.attempt, state.released, state.terminating) == (1, False, False)
 
 
@@ -165,10 +169,182 @@ def test_released_and_not_ours() -> None:
     assert (state.owner_uid, state.attempt) == ("", 0)
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+TIMES = st.sampled_from(
+    [
+        STARTED,
+        "33658-09-27T01:46:40Z",
+        "9999-12-31T23:59:59Z",
+        "0001-01-01T00:00:00Z",
+        "2026-05-04",
+        "soon",
+        "",
+    ]
+)
+ODD = JSON | TIMES
+FIELDS_OF_A_POD = {
+    "metadata": [
+        *("name", "uid", "labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
+    ],
+    "spec": ["nodeName", "schedulingGates"],
+    "status": [
+        *("phase", "reason", "message", "conditions", "containerStatuses", "initContainerStatuses"),
+        *("startTime", "podIP"),
+    ],
+}
+
+
+@st.composite
+def odd_pods(draw: st.DrawFn) -> dict[str, Any]:
+    """A pod of ours, parts of which were replaced by something else."""
+    status = draw(st.sampled_from([RUNS, ended(1), waiting("ErrImagePull"), {}]))
+    made: dict[str, Any] = pod(dict(status))
+    for part, fields in FIELDS_OF_A_POD.items():
+        for name in draw(st.lists(st.sampled_from(fields), max_size=3)):
+            made[part][name] = draw(ODD)
+        if draw(st.integers(0, 9)) == 0:
+            made[part] = draw(JSON)
+    if isinstance(made["status"], dict) and draw(st.booleans()):
+        state = draw(st.dictionaries(st.sampled_from(["running", "waiting", "terminated"]), times_and_more()))
+        made["status"]["containerStatuses"] = [{"name": "lithify", "state": draw(st.just(state) | JSON)}]
+    return made
+
+
+def times_and_more() -> st.SearchStrategy[dict[str, Any]]:
+    names = ["startedAt", "finishedAt", "reason", "message", "exitCode"]
+    return st.dictionaries(st.sampled_from(names), ODD)
+
+
+@given(made=odd_pods())
+def test_any_pod_has_some_state(made: dict[str, Any]) -> None:
+    state = state_of(made, NOW)
+    assert isinstance(state.message, str)
+    assert state.started is None or state.started.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("deleted", "trouble"),
+    [
+        case("33658-09-27T01:46:40Z", None, id="a time of grace beyond the calendar"),
+        case("9999-12-31T23:59:59Z", None, id="the last second of the calendar"),
+        case("0001-01-01T00:00:00Z", Trouble.UNREACHABLE, id="its first second"),
+    ],
+)
+def test_deleted_at_an_odd_time(deleted: str, trouble: Trouble | None) -> None:
+    state = state_of(pod(RUNS, deletionTimestamp=deleted), NOW)
+    assert (state.phase, state.terminating, state.trouble) == (RUNNING, True, trouble)
+
+
+@pytest.mark.parametrize("label", ["²", "9" * 63, "-1", "second"])
+def test_label_that_is_no_attempt(label: str) -> None:
+    assert state_of(pod(RUNS, labels={"lithify.dev/attempt": label}), NOW).attempt == 0
+
+
+NO_OUTCOMES = [
+    case("[" * 4000, id="nested in brackets"),
+    case('{"a":' * 800, id="nested in braces"),
+    case("[" * 200_000, id="nested, and longer than any"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","message":"' + "x" * 5000 + '"}', id="too long"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","blockedCount":NaN}', id="NaN"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","blockedCount":Infinity}', id="infinity"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","blockedCount":1e400}', id="an infinite number"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","blockedCount":' + "9" * 4000 + "}", id="many digits"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","blockedCount":"9"}', id="a number in quotes"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","blockedCount":-1}', id="a negative count"),
+    case('{"run":"r","attempt":-1,"reason":"Compacted"}', id="a negative attempt"),
+    case(
+        '{"run":"r","attempt":1,"reason":"Compacted","result":{"inputBytes":9223372036854775808}}',
+        id="64 bits",
+    ),
+    case('{"run":"r","attempt":1,"reason":"Compacted","message":"\\ud800"}', id="an escaped lone surrogate"),
+    case('{"run":"r","attempt":1,"reason":"Compacted","message":"\ud800"}', id="a lone surrogate"),
+    case('{"run":"r","attempt":1,"reason":"Won"}', id="a reason that there is not"),
+    case("null", id="null"),
+    case("", id="empty"),
+]
+
+
+@pytest.mark.parametrize("text", NO_OUTCOMES)
+def test_what_is_no_outcome(text: str) -> None:
+    assert read_outcome(text) is None
+    state = state_of(pod(ended(0, "Completed", text)), NOW)
+    assert (state.phase, state.outcome, state.trouble) == (ENDED, None, None)
+    assert ("cannot be read" in state.message) == bool(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        case("[" * 200_000, id="nested, and longer than any"),
+        case("[" * 4000, id="nested"),
+        case('{"stage":"Running","done":-1}', id="less than nothing done"),
+        case('{"stage":"Running","total":' + "9" * 4000 + "}", id="many digits"),
+        case('{"stage":"\\udc00"}', id="a lone surrogate"),
+        case('{"stage":"Sleeping"}', id="a stage that there is not"),
+    ],
+)
+def test_what_is_no_progress(text: str) -> None:
+    assert read_progress(text) is None
+    state = state_of(pod(RUNS, annotations={ANNOTATION_PROGRESS: text}), NOW)
+    assert (state.phase, state.progress) == (RUNNING, None)
+
+
+LETTERS = st.sampled_from(
+    [*'[]{}":,0123456789eE+-. \\', "NaN", "Infinity", "null", "\\ud800", "\ud800", "\0"]
+)
+ENTRIES = st.one_of(JSON, st.integers(-(10**30), 10**30), st.sampled_from(Reason).map(str))
+
+
+def _undecoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+@given(
+    text=st.text(max_size=400)
+    | st.lists(LETTERS, max_size=400).map("".join)
+    | st.binary(max_size=400).map(_undecoded)
+)
+def test_any_text_is_read_or_is_nothing(text: str) -> None:
+    read_outcome(text)
+    read_progress(text)
+
+
+NAMES_OF_FIELDS = st.sampled_from(
+    [
+        *("run", "attempt", "reason", "failure", "message", "plan", "result", "blocked", "blockedCount"),
+        *("baseSnapshotId", "stage", "done", "total", "inputBytes", "buckets"),
+    ]
+)
+
+
+@given(fields=st.dictionaries(NAMES_OF_FIELDS, ENTRIES), inner=st.dictionaries(NAMES_OF_FIELDS, ENTRIES))
+def test_whatever_is_read_can_be_written_into_status(
+    fields: dict[str, object], inner: dict[str, object]
+) -> None:
+    body = {"run": "r", "attempt": 1, "reason": "Compacted", "stage": "Running", "result": inner, **fields}
+    text = json.dumps(body)
+    for found in (read_outcome(text), read_progress(text)):
+        if found is not None:
+            written = json.dumps(plain(found), ensure_ascii=False, allow_nan=False).encode()
+            assert all(abs(number) < 2**63 for number in numbers_in(json.loads(written)))
+
+
+def numbers_in(value: object) -> list[int]:
+    if isinstance(value, dict):
+        return [number for entry in value.values() for number in numbers_in(entry)]
+    if isinstance(value, list):
+        return [number for entry in value for number in numbers_in(entry)]
+    return [value] if isinstance(value, int) else []
+
+
 TEXT = st.text(max_size=2000) | st.sampled_from(
     ["\x00" * 1500, '"' * 1500, "😀" * 1500, "\ud7ff\u2028" * 900]
 )
-COUNTS = st.integers(0, 2**63)
+COUNTS = st.integers(0, 2**63 - 1)
 
 
 @given(
@@ -260,3 +436,9 @@ def test_blocked_buckets_of_usual_length_all_fit_into_a_termination_message() ->
     assert len(text.encode()) <= MOST_BYTES
     assert found is not None
     assert [block.bucket for block in found.blocked] == paths
+
+
+def test_a_name_that_is_no_unicode_can_still_be_told() -> None:
+    found = read_outcome(write_outcome(replace(OUTCOME, message="data-\udcff.orc is broken")))
+    assert found is not None
+    assert found.message == "data-?.orc is broken"

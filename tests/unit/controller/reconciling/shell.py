@@ -284,7 +284,8 @@ class ShellOperator:
     def __init__(self, world: World, leases: Leases) -> None:
         self.world = world
         self.leases = leases
-        self.store, self.queue = Store(), Queue({})
+        self._elapsed, self._last = 0.0, world.now
+        self.store, self.queue = Store(), Queue({}, self._ticks)
         self.drivers = Drivers(world)
         self.aside: list[Aside] = []
         self.busy: dict[str, Coroutine[Any, Any, float | None]] = {}
@@ -316,6 +317,12 @@ class ShellOperator:
 
     def _seconds(self) -> float:
         return self.world.now.timestamp()
+
+    def _ticks(self) -> float:
+        """Seconds that only ever grow, though the clock of the world may be set back."""
+        self._elapsed += max(0.0, (self.world.now - self._last).total_seconds())
+        self._last = self.world.now
+        return self._elapsed
 
     @property
     def acts(self) -> int:
@@ -374,7 +381,7 @@ class ShellOperator:
 
     def sweep(self) -> None:
         """What the operator does when it begins to lead, and now and then."""
-        work = self.shell.sweep()
+        work = self.shell.take_over()
         try:
             while True:
                 work.send(None)

@@ -13,8 +13,8 @@ from lithify.controller.api import Object
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.reconciling.departure import Departure
-from lithify.errors import ClusterUnavailable
-from lithify.resources.names import LEASE, Kind, ObjectKey
+from lithify.errors import ClusterRefused, ClusterUnavailable
+from lithify.resources.names import LABEL_LOCK, LEASE, Kind, ObjectKey
 
 HOME = "lithify"
 GRACE = 30.0
@@ -28,6 +28,7 @@ class Drivers:
     takes: dict[ObjectKey, float]
     now: float = 0.0
     refusals: int = 0
+    broken: dict[ObjectKey, Exception] = field(default_factory=dict)
     stopped: dict[ObjectKey, float] = field(default_factory=dict)
     released: list[tuple[ObjectKey, str, bool]] = field(default_factory=list)
 
@@ -39,7 +40,7 @@ class Drivers:
         return [(key, f"{key.name}-uid") for key in self.takes]
 
     async def look(self, key: ObjectKey) -> DriverState | None:
-        self._answer()
+        self._answer(key)
         asked = self.stopped.get(key)
         has_ended = asked is not None and self.now >= asked + self.takes[key]
         phase = DriverPhase.ENDED if has_ended or self.takes[key] < 0 else DriverPhase.RUNNING
@@ -47,12 +48,12 @@ class Drivers:
         return DriverState(key.name, uid, "owner", 1, phase, terminating=asked is not None)
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
-        self._answer()
+        self._answer(key)
         assert key not in self.stopped, "asked twice"
         self.stopped[key] = self.now
 
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
-        self._answer()
+        self._answer(key)
         self.released.append((key, driver_uid, remove))
 
     async def start(self, order: DriverOrder) -> DriverState:
@@ -64,7 +65,9 @@ class Drivers:
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
         raise AssertionError
 
-    def _answer(self) -> None:
+    def _answer(self, key: ObjectKey | None = None) -> None:
+        if key in self.broken:
+            raise self.broken[key]
         if self.refusals:
             self.refusals -= 1
             raise ClusterUnavailable("look", "no answer")
@@ -99,7 +102,7 @@ class Leases:
 
     def _lease(self, name: str) -> dict[str, Any]:
         holder = self.held[name]
-        metadata = {"name": name, "uid": f"{name}-uid"}
+        metadata = {"name": name, "uid": f"{name}-uid", "labels": {LABEL_LOCK: "true"}}
         return {"metadata": metadata, "spec": {"holderIdentity": f"{holder.namespace}/{holder.name}/run"}}
 
 
@@ -133,6 +136,22 @@ def test_requests_that_are_not_answered_are_repeated() -> None:
     drivers = Drivers({ORDERS: 2.0}, refusals=7)
     assert depart(drivers) == ()
     assert [key for key, _, _ in drivers.released] == [ORDERS]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(ClusterRefused("look", "forbidden"), id="one that nobody may look at"),
+        pytest.param(ClusterUnavailable("look", "cannot be decoded"), id="one that is never answered for"),
+        pytest.param(RecursionError("too deep"), id="one that cannot be read"),
+    ],
+)
+def test_one_bad_driver_costs_only_itself(problem: Exception) -> None:
+    drivers = Drivers({ITEMS: 1.0, ORDERS: 3.0, OTHER: 2.0}, broken={ITEMS: problem})
+    held = {"one": ORDERS, "two": ITEMS, "three": OTHER}
+    assert depart(drivers, held) == (ITEMS,)
+    assert [key for key, _, _ in drivers.released] == [ORDERS, OTHER]
+    assert held == {"two": ITEMS}
 
 
 def test_tables_are_unlocked_unless_a_driver_may_still_be_at_work() -> None:

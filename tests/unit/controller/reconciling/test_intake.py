@@ -183,6 +183,9 @@ def test_a_new_or_deleted_run_concerns_its_table(world: World) -> None:
 def test_a_pod_concerns_its_run(world: World) -> None:
     pod = {"metadata": {"name": "p", "namespace": "team", "labels": {LABEL_COMPACTION: "orders-1"}}}
     assert world.take(POD, pod) == {RUN}
+    for labels in (None, {}, {LABEL_COMPACTION: ""}):
+        nobodys = {"metadata": {"name": "p", "namespace": "team", "labels": labels}}
+        assert world.take(POD, nobodys) == set()
 
 
 def test_an_object_that_cannot_be_read_hinders_no_other(world: World) -> None:

@@ -1,0 +1,133 @@
+"""Who has a table's lock, as a run sees it, and which holders are over.
+
+Used by `compactions`. A holder that cannot be looked at keeps its lock and costs nobody else anything.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from lithify.controller.cluster.table_lock import Holder, lock_name
+from lithify.controller.driver import DriverPhase
+from lithify.controller.reconciling.world import World
+from lithify.controller.running.facts import Lock
+from lithify.errors import ClusterError, ClusterRefused
+from lithify.resources.compaction import Compaction
+from lithify.resources.modelling import read
+from lithify.resources.names import COMPACTION, ObjectKey
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LockView:
+    """A table's lock, as one run sees it.
+
+    Attributes:
+        lock: whose it is.
+        holder: who has it if others do, for people.
+        former: who has it and is over, so that it may be taken over.
+    """
+
+    lock: Lock
+    holder: str = ""
+    former: Holder | None = None
+
+
+@dataclass(slots=True)
+class TableLocking:
+    """Looks at locks and at those who have them.
+
+    Attributes:
+        world: what it works with.
+        acting: the runs for which something is being done right now.
+    """
+
+    world: World
+    acting: set[ObjectKey] = field(default_factory=set)
+
+    def name_for(self, run: Compaction) -> str | None:
+        """The name of the lock of a run's table, None while its LakeTable or Catalog is missing."""
+        table = self.world.store.table_of(run)
+        catalog = self.world.store.catalog_of(table) if table else None
+        if table is None or catalog is None:
+            return None
+        return lock_name(run.metadata.namespace, catalog.spec, table.spec.identifier)
+
+    async def view(self, name: str, run: Compaction) -> LockView:
+        """A lock as a run sees it; UNKNOWN if that cannot be found out now."""
+        try:
+            holder = await self.world.locks.holder(name)
+            if holder is None or holder == holder_of(run):
+                return LockView(Lock.FREE if holder is None else Lock.OURS)
+            if await self.is_over(holder):
+                return LockView(Lock.FREE, former=holder)
+        except ClusterError as error:
+            _log.warning("who has the lock of a table is not known: %s", error)
+            return LockView(Lock.UNKNOWN)
+        is_near = holder.key.namespace == run.metadata.namespace
+        return LockView(Lock.OTHERS, str(holder.key) if is_near else "a run in another namespace")
+
+    async def is_over(self, holder: Holder) -> bool:
+        """Whether a run that holds a lock can have no driver any more.
+
+        That it is over is asked live; that it is not may be taken from what is known.
+        """
+        world = self.world
+        if holder.key in self.acting:
+            return False  # it may be starting one right now
+        known = world.store.compactions.get(holder.key)
+        if known is not None and known.metadata.uid == holder.uid and not known.is_over:
+            return False
+        try:
+            found = await world.api.get(COMPACTION, holder.key)
+            driver = await world.launcher.look(holder.key)
+        except ClusterRefused as error:
+            # As in a namespace that was deleted, and its roles with it: nobody knows, and others go on.
+            _log.warning("a table stays locked, since its run cannot be looked at: %s", error)
+            return False
+        if found is not None and found["metadata"].get("uid") == holder.uid and not _has_ended(found):
+            return False
+        return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
+
+    async def sweep(self) -> None:
+        """Drops the locks of runs that are over: whoever should have done so was killed before."""
+        for name, holder in await self.world.locks.all():
+            try:
+                if await self.is_over(holder):
+                    await self.world.locks.drop(name, holder)
+            except Exception as error:  # noqa: BLE001  # it concerns one run, and is logged
+                _warn("its lock stays", holder, error)
+
+    async def rename(self) -> None:
+        """Gives locks that an older release named otherwise their names; called before anything else runs."""
+        for name, holder in await self.world.locks.all():
+            run = self.world.store.compactions.get(holder.key)
+            wanted = self.name_for(run) if run is not None and run.metadata.uid == holder.uid else None
+            if wanted is None or wanted == name:
+                continue
+            try:
+                if await self.world.locks.take(wanted, holder, after=None):
+                    await self.world.locks.drop(name, holder)
+            except Exception as error:  # noqa: BLE001  # it concerns one run, and is logged
+                _warn("its lock keeps an older release's name", holder, error)
+
+
+def holder_of(run: Compaction) -> Holder:
+    """The run as the holder of a lock."""
+    return Holder(run.metadata.key, run.metadata.uid)
+
+
+def _has_ended(found: object) -> bool:
+    """Whether a Compaction as the API server sent it is over; one that cannot be read is not."""
+    try:
+        return read(Compaction, found).is_over
+    except (ValidationError, RecursionError):
+        return False
+
+
+def _warn(what: str, holder: Holder, error: Exception) -> None:
+    _log.warning("%s: %s: %s", what, type(error).__name__, error, extra={"compaction": str(holder.key)})

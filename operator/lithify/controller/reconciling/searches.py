@@ -1,0 +1,110 @@
+"""The search of a table for what a run has committed, beside everything else: catalogs may be slow to answer.
+
+Used by `compactions`. A search that is refused or fails is repeated ever more slowly, because what is in its
+way takes a person to mend; a Catalog that was changed is asked at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from lithify.controller.reconciling.pacing import Backoff
+from lithify.controller.reconciling.queue import Item
+from lithify.controller.reconciling.targets import target_of
+from lithify.controller.reconciling.world import World
+from lithify.controller.running.facts import UNKNOWN, Unknown
+from lithify.errors import LithifyError, NotAllowed, NotFound
+from lithify.resources.catalog import Catalog
+from lithify.resources.compaction import Compaction
+from lithify.resources.names import COMPACTION
+from lithify.resources.table import LakeTable
+from lithify.tables.observation import RunFound
+
+Begin = Callable[[Coroutine[Any, Any, None]], asyncio.Future[None]]
+"""Begins something that goes on beside everything else."""
+
+_log = logging.getLogger(__name__)
+_TIMEOUT = 120.0
+LONGEST_WAIT = 300.0
+"""Seconds between two searches at most: one may keep a process busy for two minutes."""
+
+
+@dataclass(slots=True)
+class Search:
+    """What this process knows of a run's commits.
+
+    Attributes:
+        backoff: between searches that fail.
+        found: what the run has committed; unknown while there is no answer.
+    """
+
+    backoff: Backoff
+    found: RunFound | Unknown | None = UNKNOWN
+    _underway: asyncio.Future[None] | None = None
+    _number: int = 0
+    _due: float = 0.0
+    _asked: tuple[str, int] | None = None
+
+    def forget(self) -> None:
+        """What was found does not count any more, nor what a search that is under way will find."""
+        self.found, self._underway = UNKNOWN, None
+        self._number += 1
+
+    def go_on(self, world: World, run: Compaction, begin: Begin) -> None:
+        """Begins a search if none is under way and its time has come; the queue is told of its end."""
+        if self._underway is not None and not self._underway.done():
+            return
+        table = world.store.table_of(run)
+        catalog = world.store.catalog_of(table) if table else None
+        asked = (catalog.metadata.uid, catalog.metadata.generation) if catalog else None
+        if asked == self._asked and world.queue.ticks() < self._due:
+            return
+        self._asked = asked
+        self._underway = begin(self._search(world, run, table, catalog))
+
+    async def _search(
+        self, world: World, run: Compaction, table: LakeTable | None, catalog: Catalog | None
+    ) -> None:
+        number = self._number
+        try:
+            found = await _find(world, run, table, catalog)
+        except LithifyError as error:
+            _log.warning("whether the run has committed is not known yet: %s", error)
+            self._wait(world, run)
+        except Exception:  # noqa: BLE001  # it concerns one run, and is logged
+            _log.exception("looking for what a run has committed failed unexpectedly")
+            self._wait(world, run)
+        else:
+            self.backoff.succeeded()
+            self._due = 0.0
+            if number == self._number:
+                self.found = found
+            world.queue.add(COMPACTION, run.metadata.key)
+
+    def _wait(self, world: World, run: Compaction) -> None:
+        seconds = self.backoff.failed()
+        self._due = world.queue.ticks() + seconds
+        world.queue.add_after(Item(COMPACTION.name, run.metadata.key), seconds)
+
+
+async def _find(
+    world: World, run: Compaction, table: LakeTable | None, catalog: Catalog | None
+) -> RunFound | None:
+    namespace, wanted = run.metadata.namespace, run.spec.table_ref.name
+    if table is None or catalog is None:
+        raise NotFound(
+            "LakeTable or Catalog", f"of table {namespace}/{wanted}", "the run's commits are in it"
+        )
+    try:
+        options = await world.secrets.of_catalog(catalog)
+        target = target_of(table, None, options, catalog.spec.warehouse)
+        return await world.observer.find_run(
+            target, run.metadata.uid, _TIMEOUT, run.metadata.creation_timestamp
+        )
+    except NotAllowed:
+        world.secrets.refused(catalog.metadata.key)
+        raise

@@ -1,0 +1,63 @@
+"""Whose a pod is: what a name, a label and an owner reference prove, and what they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from launching.orders import KEY, ORDER, order
+from lithify.controller.launching.ownership import compaction_of, is_owned_by, owner_of
+from lithify.controller.launching.pod import PodSettings, driver_pod
+from lithify.resources.names import LABEL_COMPACTION
+from support.cases import case
+
+
+def pod(**changes: Any) -> dict[str, Any]:
+    """Our own driver's pod, with fields of its metadata replaced."""
+    made = driver_pod(order(), PodSettings(image="lithify:1"))
+    return {**made, "metadata": {**made["metadata"], "uid": "pod-uid", **changes}}
+
+
+def owner(**changes: Any) -> list[dict[str, Any]]:
+    return [{**pod()["metadata"]["ownerReferences"][0], **changes}]
+
+
+def test_our_own_pod_is_known_by_label_and_owner_under_any_name() -> None:
+    assert compaction_of(pod()) == KEY
+    assert compaction_of(pod(name=f"{KEY.name}-driver")) == KEY
+    found = owner_of(pod())
+    assert found is not None
+    assert (found["name"], found["uid"]) == (KEY.name, ORDER.uid)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        case({"ownerReferences": []}, id="no owner"),
+        case({"ownerReferences": None}, id="owners are null"),
+        case({"ownerReferences": ["Compaction"]}, id="owners are no mappings"),
+        case({"ownerReferences": owner(kind="Job")}, id="owned by a Job"),
+        case({"ownerReferences": owner(apiVersion="batch/v1")}, id="owned by another group's Compaction"),
+        case({"ownerReferences": owner(apiVersion="lithify.dev.evil/v1")}, id="owned by a similar group"),
+        case({"ownerReferences": owner(controller=False)}, id="owned, not controlled"),
+        case({"ownerReferences": owner(uid="")}, id="owned by nobody in particular"),
+        case({"ownerReferences": owner(name="another")}, id="owned by another Compaction than labelled"),
+        case({"labels": {}}, id="no label"),
+        case({"labels": None}, id="labels are null"),
+        case({"labels": {LABEL_COMPACTION: "another"}}, id="labelled as another's"),
+        case({"uid": None}, id="no uid"),
+    ],
+)
+def test_others_pods_are_not_ours_whatever_their_names(changes: dict[str, Any]) -> None:
+    assert compaction_of(pod(**changes)) is None
+
+
+@pytest.mark.parametrize("made", [{}, {"metadata": None}, {"metadata": []}])
+def test_what_is_hardly_a_pod(made: dict[str, Any]) -> None:
+    assert (compaction_of(made), owner_of(made), is_owned_by(made, "x")) == (None, None, False)
+
+
+def test_executors_belong_to_the_pod_whose_uid_they_name() -> None:
+    owned = {"metadata": {"ownerReferences": [{"uid": "x"}, {"uid": "y"}, {"uid": ""}]}}
+    assert [is_owned_by(owned, uid) for uid in ("y", "z", "")] == [True, False, False]
