@@ -29,6 +29,7 @@ from lithify.controller.reconciling.loop import work
 from lithify.controller.reconciling.policies import Policies
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
+from lithify.controller.reconciling.reporting import Reports
 from lithify.controller.reconciling.room import Room
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.store import Store
@@ -217,11 +218,13 @@ class Operator:
     async def _lead(self) -> None:
         """Works for as long as the Lease is held."""
         reconcilers = {
-            COMPACTION.name: self._compactions.reconcile,
-            LAKE_TABLE.name: Tables(self._world).reconcile,
-            POLICY.name: Policies(self._world).reconcile,
-            CATALOG.name: Catalogs(self._world).reconcile,
+            COMPACTION: self._compactions.reconcile,
+            LAKE_TABLE: Tables(self._world).reconcile,
+            POLICY: Policies(self._world).reconcile,
+            CATALOG: Catalogs(self._world).reconcile,
         }
+        reports = Reports(self._world)
+        beside = {kind.name: reports.beside(kind, each) for kind, each in reconcilers.items()}
         keep = asyncio.create_task(self.election.keep())
         try:
             await _first_of(keep, self._sync())
@@ -235,7 +238,7 @@ class Operator:
                 self._world.launcher.watch(),
                 self._resync(),
                 self.looks.work(),
-                work(self.queue, reconcilers, self._edges.metrics.reconciled, self._settings.workers),
+                work(self.queue, beside, self._edges.metrics.reconciled, self._settings.workers),
             )
         finally:
             keep.cancel()

@@ -24,10 +24,16 @@ from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
-from lithify.errors import ClusterRefused, ClusterUnavailable, Failure, LithifyError, NotFound
+from lithify.errors import (
+    ClusterRefused,
+    ClusterUnavailable,
+    Failure,
+    InvalidResource,
+    LithifyError,
+    NotFound,
+)
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason, Strategy
-from lithify.resources.modelling import read
 from lithify.resources.names import (
     ANNOTATION_REQUESTED,
     COMPACTION,
@@ -36,6 +42,7 @@ from lithify.resources.names import (
     ObjectKey,
 )
 from lithify.resources.objects import ConditionStatus
+from lithify.resources.reading import read_object
 from lithify.resources.table import LakeTable
 from lithify.tables.observation import RunFound
 
@@ -227,7 +234,11 @@ class Compactions:
             # As in a namespace that was deleted, and its roles with it: nobody knows, and others go on.
             _log.warning("a table stays locked, since its run cannot be looked at: %s", error)
             return False
-        other = None if found is None else read(Compaction, found)
+        try:
+            other = None if found is None else read_object(COMPACTION, found)
+        except InvalidResource as error:
+            _log.warning("a table stays locked, since its run cannot be read: %s", error)
+            return False
         if other is not None and other.metadata.uid == holder.uid and not other.is_over:
             return False
         return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
