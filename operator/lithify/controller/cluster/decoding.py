@@ -51,5 +51,5 @@ def shallow(text: bytes) -> bytes:
             if depth == DEEPEST:
                 kept += [text[begin:since], b"null"]
                 begin = mark.end()
-    kept.append(text[begin:])
+    kept.append(text[begin:] if depth <= DEEPEST else text[begin:since])
     return b"".join(kept)
