@@ -1,7 +1,7 @@
 """Objects that nobody can read, in a real API server: each costs only itself, whoever leads.
 
-An API server keeps up to 10,000 levels wherever it does not know a field, and in `managedFields` of any object that
-somebody may write, pods included. So requests and answers are texts here: Python's own JSON cannot take them.
+An API server keeps up to 10,000 levels wherever it does not know a field, and in `managedFields` of any object
+that somebody may write, pods included. So requests are texts here: Python's own JSON cannot make them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cluster.fixtures import Cluster
 from cluster.kubectl import Kubectl
@@ -28,7 +27,6 @@ from lithify.controller.reconciling.queue import Queue
 from lithify.controller.reconciling.store import Store
 from lithify.resources.crd import definition_of, manifest
 from lithify.resources.names import (
-    API_VERSION,
     CATALOG,
     COMPACTION,
     LABEL_COMPACTION,
@@ -39,7 +37,6 @@ from lithify.resources.names import (
     Kind,
     ObjectKey,
 )
-from support.cases import case
 
 pytestmark = pytest.mark.cluster
 DEPTHS = (400, 900, 1_200, 9_000)
@@ -130,14 +127,6 @@ def until_it_works(operator: RunningOperator, kubectl: Kubectl, name: str) -> No
     assert operator.is_running, operator.said
 
 
-def said_of(kubectl: Kubectl, what: str) -> tuple[str, str]:
-    """Status and reason of Ready, once the object has it."""
-    kubectl("wait", what, "--for=jsonpath={.status.conditions[?(@.type=='Ready')].status}=False", "--timeout=60s")
-    found = kubectl("get", what, "-o", "jsonpath={.status.conditions[?(@.type=='Ready')]}")
-    ready = json.loads(found)
-    return ready["reason"], ready["message"]
-
-
 def test_a_leader_survives_whatever_is_stored_before_and_after(
     operator: RunningOperator, texts: Texts, kubectl: Kubectl
 ) -> None:
@@ -154,7 +143,7 @@ def test_a_leader_survives_whatever_is_stored_before_and_after(
     until_it_works(operator, kubectl, "better")
     kubectl("wait", "compactionpolicy/after-9000", "--for=condition=Ready", "--timeout=60s")
 
-    operator.kill()
+    operator.stop()
     operator.restart()
     until_it_works(operator, kubectl, "best")
 
@@ -173,16 +162,99 @@ def test_an_object_that_cannot_be_read_says_so(operator: RunningOperator, kubect
     operator.restart()
     until_it_works(operator, kubectl, "good")
 
-    for kind in (CATALOG, POLICY):
-        reason, message = said_of(kubectl, f"{kind.plural}/odd")
-        assert (reason, "cannot be read" in message) in {("Unreadable", True), ("Invalid", False)}
-    for kind in (LAKE_TABLE, COMPACTION):
-        kubectl(
-            "wait", "event", f"--field-selector=reason=Unreadable,involvedObject.kind={kind.name}",
-            "--for=jsonpath={.involvedObject.name}=odd", "--timeout=60s",
-        )  # fmt: skip
-    assert operator.is_running, operator.said
+    for kind in OWN_KINDS:
+        about = f"--field-selector=reason=Unreadable,involvedObject.kind={kind.name}"
+        kubectl("wait", "event", about, "--for=jsonpath={.involvedObject.name}=odd", "--timeout=60s")
+    run = kubectl.get(COMPACTION.plural, "odd")
+    assert run["status"]["startTime"] == NO_DATE, "nobody decides about a run that cannot be read"
+    kubectl("wait", "compactionpolicy/odd", "--for=condition=Ready", "--timeout=60s")
+    kubectl("wait", "laketable/odd", "--for=condition=PolicyReady=False", "--timeout=60s")
+    kubectl("delete", "compaction/odd")
+    until_it_works(operator, kubectl, "better")
 
 
 def condition_at(time: str) -> dict[str, str]:
     return {"type": "Odd", "status": "True", "reason": "Odd", "message": "", "lastTransitionTime": time}
+
+
+def former(group: str) -> tuple[Kind, dict[str, Any]]:
+    """The definition of policies as it was: templates were kept as they came. Its names are its own."""
+    kind = Kind("FormerPolicy", "formerpolicies", group=group)
+    made = manifest(definition_of(POLICY))
+    made["metadata"]["name"] = f"{kind.plural}.{group}"
+    names = {
+        "kind": kind.name,
+        "listKind": f"{kind.name}List",
+        "plural": kind.plural,
+        "singular": "formerpolicy",
+    }
+    made["spec"] |= {"group": group, "names": names}
+    return kind, made
+
+
+def with_open_templates(definition: dict[str, Any]) -> dict[str, Any]:
+    made = deepcopy(definition)
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    spark = schema["properties"]["spec"]["properties"]["spark"]["properties"]
+    for pod in ("driver", "executor"):
+        spark[pod]["properties"]["podTemplate"] = {
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": True,
+        }
+    return made
+
+
+TEMPLATES = {
+    "deep": f'{{"metadata": {nested(1_200)}}}',
+    "deeper": f'{{"spec": {{"volumes": [{{"name": "a", "csi": {nested(9_000)}}}]}}}}',
+    "in-a-text": f'{{"metadata": {{"labels": {{"a": {nested(900, "[", "]").replace("{}", "")}}}}}}}',
+    "of-another-shape": '{"metadata": [], "spec": {"containers": {"name": 7}}}',
+}
+
+
+@pytest.mark.asyncio
+async def test_what_an_older_definition_let_in_is_read_under_both(
+    api: ClusterClient, cluster: Cluster, port: int, namespace: str, kubectl: Kubectl
+) -> None:
+    kind, new = former(f"{namespace}.example.com")
+    kubectl.apply(with_open_templates(new))
+    try:
+        kubectl("wait", "crd", new["metadata"]["name"], "--for=condition=Established", "--timeout=60s")
+        texts = Texts(port, namespace)
+        for name, template in {**TEMPLATES, "good": "{}"}.items():
+            spec = {"spark": {"driver": {"podTemplate": "here"}}}
+            body = {
+                "apiVersion": kind.api_version,
+                "kind": kind.name,
+                "metadata": {"name": name},
+                "spec": spec,
+            }
+            texts.create(kind, json.dumps(body).replace('"here"', template))
+        assert names_read(await api.list(kind, namespace)) == {*TEMPLATES, "good"}
+
+        kubectl.apply(new)
+        await until_pruned(api, kind, ObjectKey(namespace, "deep"))
+        assert names_read(await api.list(kind, namespace)) == {*TEMPLATES, "good"}
+    finally:
+        kubectl("delete", "crd", new["metadata"]["name"], "--wait=false")
+
+
+def names_read(listed: list[Any]) -> set[str]:
+    """The policies that the operator takes in, none of which it would follow but the good one."""
+    store = Store()
+    intake = Intake(store, Queue({}))
+    for body in listed:
+        intake.take(POLICY, body, gone=False)
+    assert store.unreadable == {}
+    return {policy.metadata.name for policy in store.policies}
+
+
+async def until_pruned(api: ClusterClient, kind: Kind, key: ObjectKey) -> None:
+    """Returns when the API server goes by the new definition, and drops fields that are unknown."""
+    async with asyncio.timeout(60):
+        while True:
+            found = await api.get(kind, key)
+            assert found is not None
+            if not found["spec"]["spark"]["driver"]["podTemplate"]["metadata"]:
+                return
+            await asyncio.sleep(0.1)

@@ -107,7 +107,7 @@ class Intake:
 
     def _keep_apart(self, kind: Kind, body: Object, error: InvalidResource) -> None:
         """Has the owner of an object told that it cannot be read."""
-        found = unreadable(body, _said(error))
+        found = unreadable(body, error)
         if found is None:
             _log.error("%s", error)
             return
@@ -183,12 +183,6 @@ def _counted_by(table: LakeTable | None) -> set[Item]:
         Item(POLICY.name, ObjectKey(namespace, table.spec.policy_ref.name)),
         Item(CATALOG.name, ObjectKey(namespace, table.spec.catalog_ref.name)),
     }
-
-
-def _said(error: InvalidResource) -> str:
-    """The problems without the object's name, which stands beside them wherever they are told."""
-    said = [f"{path}: {message}" if path else message for path, message in error.problems]
-    return f"it cannot be read: {'; '.join(said)}; change it, or use an operator of its release"
 
 
 def _metadata(body: Object) -> Mapping[str, Any]:

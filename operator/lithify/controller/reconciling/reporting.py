@@ -66,7 +66,10 @@ class Reports:
 
 
 def _status(found: Unreadable, now: datetime) -> dict[str, Any]:
-    """A status whose conditions say that the object cannot be read; the old ones cannot be relied on."""
+    """A status whose conditions say that the object cannot be read, without what nobody can read of it.
+
+    A status is the operator's own and can be found out again, so an object may be readable after that.
+    """
     since = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     shared = {
         "reason": UNREADABLE,
@@ -78,4 +81,5 @@ def _status(found: Unreadable, now: datetime) -> dict[str, Any]:
         {"type": READY, "status": "False", **shared},
         {"type": STALLED, "status": "True", **shared},
     ]
-    return {"observedGeneration": found.metadata.generation, "conditions": conditions}
+    spoilt = dict.fromkeys(found.status_fields)
+    return {**spoilt, "observedGeneration": found.metadata.generation, "conditions": conditions}

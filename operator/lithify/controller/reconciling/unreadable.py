@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lithify.errors import InvalidResource
 from lithify.resources.modelling import read
 from lithify.resources.objects import READY, UNREADABLE, Metadata, shortened
 
@@ -24,23 +25,33 @@ class Unreadable:
     Attributes:
         metadata: what identifies it.
         problem: why it cannot be read.
+        status_fields: the fields of its status that have to do with it.
         is_said: whether its status says so already.
     """
 
     metadata: Metadata
     problem: str
+    status_fields: tuple[str, ...]
     is_said: bool
 
 
-def unreadable(body: Mapping[str, Any], problem: str) -> Unreadable | None:
+def unreadable(body: Mapping[str, Any], error: InvalidResource) -> Unreadable | None:
     """What can be known of an object that cannot be read; None if not even which one it is."""
     try:
         found = body["metadata"]
         metadata = read(Metadata, {name: found[name] for name in _KNOWN_BY if name in found})
     except (KeyError, TypeError, ValidationError):
         return None
-    text = shortened(problem)
-    return Unreadable(metadata, text, _is_said(body, metadata.generation, text))
+    text = shortened(_said(error))
+    paths = [path.split(".") for path in error.fields]
+    status_fields = tuple(sorted({path[1] for path in paths if path[0] == "status" and len(path) > 1}))
+    return Unreadable(metadata, text, status_fields, _is_said(body, metadata.generation, text))
+
+
+def _said(error: InvalidResource) -> str:
+    """The problems without the object's name, which stands beside them wherever they are told."""
+    said = [f"{path}: {message}" if path else message for path, message in error.problems]
+    return f"it cannot be read: {'; '.join(said)}; change it, or use an operator of its release"
 
 
 def _is_said(body: Mapping[str, Any], generation: int, problem: str) -> bool:

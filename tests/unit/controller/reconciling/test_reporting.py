@@ -13,13 +13,13 @@ from lithify.controller.api import Object
 from lithify.controller.reconciling.reporting import Reports
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.unreadable import unreadable
-from lithify.errors import ClusterRefused
+from lithify.errors import ClusterRefused, InvalidResource
 from lithify.resources.names import COMPACTION, LAKE_TABLE, OWN_KINDS, POLICY, Kind, ObjectKey
 from lithify.resources.objects import UNREADABLE, Metadata
 
 KEY = ObjectKey("team", "odd")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-PROBLEM = "it cannot be read: spec: Input should be an object"
+PROBLEMS = (("spec", "Input should be an object"), ("status.lastRun.time", "Input should be a time"))
 
 
 class World:
@@ -43,9 +43,10 @@ class World:
     async def post(self, kind: Kind, about: Metadata, severity: str, reason: str, message: str) -> None:
         self.posted.append((kind.name, about.uid, severity, reason, message))
 
-    def set(self, kind: Kind, *, uid: str = "u", problem: str = PROBLEM, **body: Any) -> None:
+    def set(self, kind: Kind, *, uid: str = "u", problem: str = "", **body: Any) -> None:
         metadata = {"name": KEY.name, "namespace": KEY.namespace, "uid": uid, "generation": 3}
-        found = unreadable({"metadata": metadata, **body}, problem)
+        problems = (("", problem),) if problem else PROBLEMS
+        found = unreadable({"metadata": metadata, **body}, InvalidResource(kind.name, KEY.name, problems))
         assert found is not None
         self.store.unreadable[kind.name, KEY] = found
 
@@ -69,7 +70,9 @@ def test_the_owner_is_told_once(kind: Kind) -> None:
     world = World()
     world.set(kind)
     assert [world.look(kind), world.look(kind)] == [None, None]
-    assert world.posted == [(kind.name, "u", "Warning", UNREADABLE, PROBLEM)]
+    (said,) = world.posted
+    assert said[:4] == (kind.name, "u", "Warning", UNREADABLE)
+    assert all(text in said[4] for problem in PROBLEMS for text in problem)
     assert world.reconciled == []
 
 
@@ -80,10 +83,17 @@ def test_status_says_so_in_the_words_of_kstatus() -> None:
     ((kind, key, patch, subresource),) = world.written
     assert (kind, key, subresource) == ("CompactionPolicy", KEY, "status")
     assert patch["status"]["observedGeneration"] == 3
-    said = {
-        one["type"]: (one["status"], one["reason"], one["message"]) for one in patch["status"]["conditions"]
-    }
-    assert said == {"Ready": ("False", UNREADABLE, PROBLEM), "Stalled": ("True", UNREADABLE, PROBLEM)}
+    said = {one["type"]: (one["status"], one["reason"]) for one in patch["status"]["conditions"]}
+    assert said == {"Ready": ("False", UNREADABLE), "Stalled": ("True", UNREADABLE)}
+
+
+def test_what_nobody_can_read_of_a_status_is_taken_away() -> None:
+    world = World()
+    world.set(LAKE_TABLE)
+    world.look(LAKE_TABLE)
+    ((_, _, patch, _),) = world.written
+    assert patch["status"].keys() == {"observedGeneration", "conditions", "lastRun"}
+    assert patch["status"]["lastRun"] is None
 
 
 def test_the_status_of_a_run_is_left_alone() -> None:
@@ -126,13 +136,14 @@ def test_a_status_that_is_refused_leaves_the_event() -> None:
     [{}, {"metadata": None}, {"metadata": {"name": "x"}}, {"metadata": {"name": 7, "namespace": "y"}}],
 )
 def test_what_has_no_name_cannot_be_told(body: Object) -> None:
-    assert unreadable(body, PROBLEM) is None
+    assert unreadable(body, InvalidResource("Kind", "any", PROBLEMS)) is None
 
 
 @pytest.mark.parametrize(
     "status", [None, [], {"conditions": None}, {"conditions": ["x"]}, {"conditions": [{}]}]
 )
 def test_a_status_of_any_shape_says_nothing(status: Any) -> None:
-    found = unreadable({"metadata": {"name": "x", "namespace": "y"}, "status": status}, PROBLEM)
+    body = {"metadata": {"name": "x", "namespace": "y"}, "status": status}
+    found = unreadable(body, InvalidResource("Kind", "x", PROBLEMS))
     assert found is not None
     assert not found.is_said
