@@ -1,7 +1,7 @@
 """Objects that nobody can read, in a real API server: each costs only itself, whoever leads.
 
-An API server keeps up to 10,000 levels wherever it does not know a field, and in `managedFields` of any object
-that somebody may write, pods included. So requests are texts here: Python's own JSON cannot make them.
+An API server keeps up to 10,000 levels wherever it does not know a field, and in `managedFields` of any
+object that somebody may write, pods included. So requests are texts here: Python's own JSON cannot make them.
 """
 
 from __future__ import annotations

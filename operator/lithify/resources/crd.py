@@ -19,7 +19,7 @@ from lithify.resources.compaction import Compaction
 from lithify.resources.modelling import RULES, json_schema
 from lithify.resources.names import CATALOG, CATEGORY, COMPACTION, GROUP, LAKE_TABLE, POLICY, VERSION, Kind
 from lithify.resources.policy import CompactionPolicy
-from lithify.resources.structural import structural
+from lithify.resources.structural import INT_OR_STRING, structural
 from lithify.resources.table import LakeTable
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -237,8 +237,8 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
         """Folds what says nothing to people: as a block, pod templates would mostly be indentation."""
-        is_folded = "description" not in mapping and "rule" not in mapping and _is_short(mapping)
-        return super().represent_mapping(tag, mapping, flow_style or is_folded)
+        is_folded = {"type", INT_OR_STRING} & mapping.keys() and _is_short(mapping)
+        return super().represent_mapping(tag, mapping, flow_style or bool(is_folded))
 
 
 def _is_short(mapping: Any) -> bool:
