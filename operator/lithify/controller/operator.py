@@ -33,6 +33,7 @@ from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.policies import Policies
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
+from lithify.controller.reconciling.reporting import Reports
 from lithify.controller.reconciling.room import Room
 from lithify.controller.reconciling.secrets import Hidden, Secrets
 from lithify.controller.reconciling.store import Store
@@ -224,11 +225,13 @@ class Operator:
     async def _lead(self) -> None:
         """Works for as long as the Lease is held."""
         reconcilers = {
-            COMPACTION.name: self._compactions.reconcile,
-            LAKE_TABLE.name: Tables(self._world).reconcile,
-            POLICY.name: Policies(self._world).reconcile,
-            CATALOG.name: Catalogs(self._world).reconcile,
+            COMPACTION: self._compactions.reconcile,
+            LAKE_TABLE: Tables(self._world).reconcile,
+            POLICY: Policies(self._world).reconcile,
+            CATALOG: Catalogs(self._world).reconcile,
         }
+        reports = Reports(self._world)
+        beside = {kind.name: reports.beside(kind, each) for kind, each in reconcilers.items()}
         keep = asyncio.create_task(self.election.keep())
         try:
             await _first_of(keep, self._sync())
@@ -244,7 +247,7 @@ class Operator:
                 self.looks.work(),
                 work(
                     self.queue,
-                    reconcilers,
+                    beside,
                     self._edges.metrics.reconciled,
                     self._settings.workers,
                     within=partial(concern_of, self._world.store),

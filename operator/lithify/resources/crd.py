@@ -6,6 +6,7 @@ what is written with what would be. `validating` checks objects against them whe
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,15 @@ from lithify.resources.compaction import Compaction
 from lithify.resources.modelling import RULES, json_schema
 from lithify.resources.names import CATALOG, CATEGORY, COMPACTION, GROUP, LAKE_TABLE, POLICY, VERSION, Kind
 from lithify.resources.policy import CompactionPolicy
-from lithify.resources.structural import structural
+from lithify.resources.structural import INT_OR_STRING, structural
 from lithify.resources.table import LakeTable
 
 _ROOT = Path(__file__).resolve().parents[3]
 FOLDER = _ROOT / "crds"
 CHART_FOLDER = _ROOT / "charts" / "lithify" / "files" / "crds"
 """The chart's copy: Helm reads no files from outside of a chart."""
+_LONGEST_FOLDED = 250
+"""Characters of a node that is written without line breaks of its own."""
 HEADER = "# Generated from operator/lithify/resources by `make crds`; changes belong there.\n"
 
 
@@ -227,10 +230,20 @@ def write(folder: Path) -> None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Repeats what occurs twice, instead of referring to it."""
+    """Repeats what occurs twice, instead of referring to it; small nodes without words take one line."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the signature is PyYAML's
         return True
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
+        """Folds what says nothing to people: as a block, pod templates would mostly be indentation."""
+        is_folded = {"type", INT_OR_STRING} & mapping.keys() and _is_short(mapping)
+        return super().represent_mapping(tag, mapping, flow_style or bool(is_folded))
+
+
+def _is_short(mapping: Any) -> bool:
+    text = json.dumps(mapping)
+    return len(text) <= _LONGEST_FOLDED and '"description"' not in text
 
 
 if __name__ == "__main__":

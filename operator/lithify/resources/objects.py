@@ -19,6 +19,8 @@ READY = "Ready"
 RECONCILING = "Reconciling"
 STALLED = "Stalled"
 """Types of conditions that several kinds have; the last two are those of kstatus."""
+UNREADABLE = "Unreadable"
+"""The reason of Ready, and of an Event, where an object cannot be read."""
 OBJECT_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from lithify.resources.modelling import OWN_NAME_LENGTH, Rule, name_rule, part, rules
 from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference
+from lithify.resources.pod_template.template import PodTemplate
 from lithify.resources.table import TimeZone
 
 TimeOfDay = Annotated[str, Field(max_length=5, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
@@ -29,10 +30,6 @@ PartitionValues = Annotated[
     ),
 ]
 """Values of partition columns; columns that are not named may have any."""
-PodTemplate = Annotated[
-    Mapping[str, Any],
-    Field(json_schema_extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
-]
 
 
 class Day(StrEnum):

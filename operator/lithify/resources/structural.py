@@ -15,6 +15,8 @@ from lithify.resources.modelling import RULES
 
 Schema = dict[str, Any]
 
+INT_OR_STRING = "x-kubernetes-int-or-string"
+
 _KEPT = (
     "type",
     "format",
@@ -29,7 +31,8 @@ _KEPT = (
     "maxItems",
     "minProperties",
     "maxProperties",
-    "x-kubernetes-preserve-unknown-fields",
+    INT_OR_STRING,
+    "anyOf",
     "x-kubernetes-list-type",
     "x-kubernetes-list-map-keys",
     "x-kubernetes-map-type",
@@ -72,6 +75,8 @@ def _resolved(node: Schema, parts: Mapping[str, Schema]) -> Schema:
     What stands beside a reference is about the field, and wins over what the part says of itself; rules of
     both hold.
     """
+    if INT_OR_STRING in node:
+        return node
     beside = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
     if "$ref" in node:
         inner = _resolved(parts[node["$ref"].rsplit("/", 1)[-1]], parts)
@@ -86,7 +91,7 @@ def _resolved(node: Schema, parts: Mapping[str, Schema]) -> Schema:
 
 def _map_values(flat: Schema) -> Schema | None:
     """What the values of a map are; patterns of its keys are left to rules."""
-    if "properties" in flat or flat.get("x-kubernetes-preserve-unknown-fields"):
+    if "properties" in flat:
         return None
     if "patternProperties" in flat:
         (values,) = flat["patternProperties"].values()

@@ -97,6 +97,24 @@ def test_what_is_given_is_left_as_it_is() -> None:
             POLICY, {"spark": {"conf": {"spark.a": 1}}}, "spec.spark.conf['spark.a']", id="map-value"
         ),
         pytest.param(
+            POLICY,
+            {"spark": {"driver": {"podTemplate": {"spec": {"volumes": [{"emptydir": {}}]}}}}},
+            "spec.spark.driver.podTemplate.spec.volumes[0].emptydir",
+            id="unknown-in-a-pod-template",
+        ),
+        pytest.param(
+            POLICY,
+            {
+                "spark": {
+                    "executor": {
+                        "podTemplate": {"spec": {"containers": [{"resources": {"limits": {"cpu": 0.5}}}]}}
+                    }
+                }
+            },
+            "spec.spark.executor.podTemplate.spec.containers[0].resources.limits.cpu",
+            id="fraction-in-a-pod-template",
+        ),
+        pytest.param(
             CATALOG, {"warehouse": "/w", "discovery": {"include": []}}, "spec.discovery.include", id="empty"
         ),
     ],
@@ -108,7 +126,9 @@ def test_what_the_schema_refuses_is_named_by_its_field(kind: Kind, spec: object,
     assert (caught.value.kind, caught.value.name) == (kind.name, "one")
 
 
-def test_pod_templates_may_hold_anything() -> None:
-    template = {"spec": {"tolerations": [{"operator": "Exists"}]}}
+def test_pod_templates_are_left_as_they_are() -> None:
+    limits = {"cpu": 1, "memory": "64Mi"}
+    sidecar = {"name": "proxy", "resources": {"limits": limits}}
+    template = {"spec": {"tolerations": [{"operator": "Exists"}], "containers": [{}, sidecar]}}
     found = validated(POLICY, made(POLICY, {"spark": {"driver": {"podTemplate": template}}}))
     assert found["spec"]["spark"]["driver"]["podTemplate"] == template

@@ -6,7 +6,6 @@ data: the typed models of the package cost memory and know nothing of our kinds.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -23,6 +22,7 @@ from kubernetes.aio.config.incluster_config import load_incluster_config
 from kubernetes.aio.config.kube_config import load_kube_config
 
 from lithify.controller.api import Object
+from lithify.controller.cluster.decoding import decode
 from lithify.errors import (
     ClusterConflict,
     ClusterExists,
@@ -183,7 +183,10 @@ class ClusterClient:
 def _answer(verb: str, what: str, status: int, text: bytes) -> Any:
     """The body of a good response, None for a missing object, or the error that the status stands for."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-        return json.loads(text)
+        try:
+            return decode(text)
+        except ValueError as error:
+            raise ClusterUnavailable(what, f"the answer is no JSON ({error})") from error
     problem = _problem(status, text)
     if status == HTTPStatus.NOT_FOUND:
         return None
@@ -204,7 +207,7 @@ def _answer(verb: str, what: str, status: int, text: bytes) -> Any:
 def _problem(status: int, text: bytes) -> tuple[str, str]:
     """Reason and message of a Status object, as far as there is one."""
     try:
-        answer = json.loads(text)
+        answer = decode(text)
         return str(answer.get("reason", "")), str(answer.get("message", "")) or f"HTTP {status}"
     except (ValueError, AttributeError):
         return "", f"HTTP {status}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import yaml
@@ -19,6 +20,9 @@ from lithify.resources.objects import OBJECT_NAME
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MOST_VALUES = 100_000
+_MOST_LEVELS = 64
+"""Nothing that the schemas of our kinds know is half as deep."""
+_LARGEST = 2**63 - 1
 _LONGEST_NAME = 253
 DEFAULT_NAMESPACE = "default"
 KINDS: Mapping[tuple[str, str], Kind] = {(kind.api_version, kind.name): kind for kind in (*OWN_KINDS, SECRET)}
@@ -72,8 +76,8 @@ def read_documents(file: str, text: str) -> Iterator[Document | Flaw]:
         blank = len(chunk) - len(chunk.lstrip())
         line += chunk.count("\n", 0, blank)
         try:
-            found = _plain(yaml.load(chunk, Loader=_Loader), _Budget())  # noqa: S506  # builds plain data only
-        except (yaml.YAMLError, _Unfit, RecursionError) as error:
+            found = plain(chunk, _Loader)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it concerns one document
             number += 1
             yield Flaw(file, number, line, _one_line(error))
             continue
@@ -163,7 +167,7 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-class _Unfit(Exception):
+class _Unfit(ValueError):
     """A document that cannot be an object."""
 
 
@@ -179,16 +183,62 @@ class _Budget:
             raise _Unfit(f"it has more than {_MOST_VALUES} values")
 
 
-def _plain(value: object, budget: _Budget) -> Any:
-    """The same as JSON has it, with nothing shared."""
+def plain(text: str, loader: type[yaml.CSafeLoader]) -> Any:
+    """A YAML document as JSON has it, with nothing shared.
+
+    Raises:
+        ValueError: it has values that an API server would not take, or is deeper or larger than any object.
+        YAMLError: it is no YAML.
+    """
+    _check_depth(text, loader)
+    return _plain(yaml.load(text, Loader=loader), _Budget(), 1)  # noqa: S506  # builds plain data only
+
+
+def _check_depth(text: str, loader: type[yaml.CSafeLoader]) -> None:
+    """Finds depth before the loader does, whose recursion in C would end the process."""
+    level = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            level += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            level -= 1
+        _check_level(level)
+
+
+def _check_level(level: int) -> None:
+    if level > _MOST_LEVELS:
+        raise _Unfit(f"it is nested deeper than {_MOST_LEVELS} levels")
+
+
+def _plain(value: object, budget: _Budget, level: int) -> Any:
     budget.spend()
+    _check_level(level)  # aliases of aliases are deeper than their text
     if isinstance(value, dict):
-        return {str(name): _plain(inner, budget) for name, inner in value.items()}
+        return {_text(str(name)): _plain(inner, budget, level + 1) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(inner, budget) for inner in value]
-    if value is None or isinstance(value, str | int | float):
-        return value
+        return [_plain(inner, budget, level + 1) for inner in value]
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, int | float):
+        return _number(value)
     raise _Unfit(f"a value of type {type(value).__name__} has no place in an object")
+
+
+def _text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _Unfit("a text has half a character: a surrogate without the other one") from error
+    return value
+
+
+def _number(value: int | float | None) -> int | float | None:
+    """A number that an API server can hold; JSON knows neither infinity nor what is no number."""
+    if isinstance(value, float) and not isfinite(value):
+        raise _Unfit("a number is too large for 64 bits")
+    if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+        raise _Unfit("a whole number is too large for 64 bits")
+    return value
 
 
 class _Loader(yaml.CSafeLoader):

@@ -13,10 +13,12 @@ from signal import SIGINT, SIGTERM
 from threading import current_thread, main_thread
 from typing import Any
 
+import aiohttp
 import kopf
 from kubernetes.aio.client.configuration import Configuration
 
 from lithify.controller.api import Tell
+from lithify.controller.cluster.responses import Response
 from lithify.resources.names import LABEL_COMPACTION, OWN_KINDS, POD, Kind
 
 _FINALIZER = "lithify.dev/unused"
@@ -105,15 +107,16 @@ async def watch(
 
 def _login(configuration: Configuration) -> Any:
     refresh: Callable[[Configuration], Any] | None = configuration.refresh_api_key_hook
+    sessions: list[tuple[kopf.ConnectionInfo, kopf.AiohttpSession]] = []
 
-    async def login(**_: object) -> kopf.ConnectionInfo:
+    async def login(**_: object) -> kopf.AiohttpSession:
         if refresh is not None:
             refreshed = refresh(configuration)
             if asyncio.iscoroutine(refreshed):
                 await refreshed
         keys: dict[str, str] = configuration.api_key
         scheme, _blank, token = keys.get("BearerToken", "").rpartition(" ")
-        return kopf.ConnectionInfo(
+        info = kopf.ConnectionInfo(
             server=configuration.host,
             ca_path=configuration.ssl_ca_cert,
             insecure=not configuration.verify_ssl,
@@ -122,5 +125,19 @@ def _login(configuration: Configuration) -> Any:
             scheme=scheme or None,
             token=token or None,
         )
+        # kopf gives up on credentials that it gets again after they were refused, and tells by the session.
+        if not (sessions and sessions[0][0] == info):
+            sessions[:] = [(info, _session(info))]
+        return sessions[0][1]
 
     return login
+
+
+def _session(info: kopf.ConnectionInfo) -> kopf.AiohttpSession:
+    """A session like kopf's own, but for its responses; kopf closes it."""
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
+        headers=info.as_http_headers(),
+        response_class=Response,
+    )
+    return kopf.AiohttpSession(server=info.server, aiohttp_session=session)

@@ -260,6 +260,6 @@ def _plain(request: str, body: Object) -> dict[str, Any]:
     """A copy that is certainly JSON."""
     try:
         copied: dict[str, Any] = json.loads(json.dumps(body))
-    except (TypeError, ValueError) as error:
+    except (RecursionError, TypeError, ValueError) as error:
         raise ClusterRefused(request, f"it is not JSON ({error})") from error
     return copied

@@ -90,8 +90,8 @@ class Importer:
         overlay = _overlay(entry, digest)
         try:
             body = self._effective(document, overlay, entry)
-        except LithifyError as error:
-            self._refused[place] = document.flaw(str(error))
+        except Exception as error:  # noqa: BLE001  # whatever it is, it concerns one document
+            self._refused[place] = document.flaw(_said(error))
             self._applied[place] = document
             return
         origin = Origin(document.file, digest, overlay)
@@ -166,9 +166,9 @@ class Importer:
             metadata = {**entry.body["metadata"], **_user_part(found["metadata"])}
             rest = {name: value for name, value in found.items() if name not in ("metadata", "status")}
             body = self.validate(entry.kind, {**rest, **kept, "metadata": metadata}, entry.body)
-        except LithifyError as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, it concerns one record
             name = path.relative_to(self.sources.folder).as_posix()
-            self._spoilt[place] = Flaw(name, 1, 1, str(error))
+            self._spoilt[place] = Flaw(name, 1, 1, _said(error))
             return
         self._spoilt.pop(place, None)
         self.keeper.change(entry, body, None, anyway=True)
@@ -186,6 +186,11 @@ def _overlay(entry: Entry | None, digest: str) -> dict[str, Any]:
     if entry.origin.digest != digest:
         overlay.pop("spec", None)  # the user's word is the last one
     return overlay
+
+
+def _said(error: Exception) -> str:
+    """Why an object cannot be used; of an error that nobody expected, which one it is."""
+    return str(error) if isinstance(error, LithifyError) else f"it cannot be used ({error!r})"
 
 
 def _user_part(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class Keeper:
                     continue
                 try:
                     self._load_one(kind, found, files)
-                except (KeyError, TypeError, ValueError) as error:
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
                     name = path.relative_to(files.folder.parent.parent).as_posix()
                     self.flaws.append(
                         Flaw(name, 0, 0, f"it is no record of an object ({error!r}); remove it")

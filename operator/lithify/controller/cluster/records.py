@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from lithify.controller.cluster.documents import Flaw
+from lithify.controller.cluster.documents import Flaw, plain
 from lithify.controller.cluster.sources import Signature, signature
 from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.names import Kind, ObjectKey
@@ -105,8 +105,8 @@ class Files:
         """What a file holds, or why it cannot be used."""
         name = path.relative_to(self.folder.parent.parent).as_posix()
         try:
-            found = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506  # plain data only
-        except (OSError, ValueError, yaml.YAMLError) as error:
+            found = plain(path.read_text(encoding="utf-8"), _Loader)
+        except Exception as error:  # noqa: BLE001  # people may have written anything into it
             return Flaw(name, 0, 0, f"it cannot be read: {' '.join(str(error).split())}")
         if isinstance(found, dict) and isinstance(found.get("metadata"), dict):
             return found

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 
 from lithify.controller.cluster.documents import Document, Flaw, read_documents
 
@@ -21,11 +22,13 @@ Signature = tuple[int, int, int, int]
 
 
 def signature(path: Path) -> Signature | None:
-    """Changes whenever the file does; None if there is no such file."""
+    """Changes whenever the file does; None if there is no such file, or it is a pipe or a device."""
     try:
         found = path.stat()
     except OSError:
         return None
+    if not S_ISREG(found.st_mode):
+        return None  # reading it might never end
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 

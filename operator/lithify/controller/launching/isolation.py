@@ -1,19 +1,18 @@
 """What a policy's pod template must not hold: what leaves the pod, and what Lithify sets itself.
 
 Pure; used by `template`. A field that would be replaced in silence is refused as well, by name. What else a
-template says, the API server and the cluster's admission judge.
+template says, the API server and the cluster's admission judge. `pod_security` has what reaches out of a pod.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-HOST = "it reaches out of the pod; an operator started with --allow-host-access lets it pass"
+from lithify.controller.launching.pod_security import Plain, Refusal, violations
+from lithify.resources.names import GROUP
+from lithify.resources.pod_template.volumes import FORMER
 
-_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
-_HOST_SPACES = ("hostNetwork", "hostPID", "hostIPC")
 _OWN_METADATA = {
     "name": "pods are named after their Compaction",
     "generateName": "pods are named after their Compaction",
@@ -23,7 +22,10 @@ _OWN_METADATA = {
 }
 _OWN_SPEC = {
     "nodeName": "it goes past the scheduler; use nodeSelector or affinity",
+    "ephemeralContainers": "Kubernetes lets no pod begin with them",
     "hostname": "Spark names the host",
+    "hostnameOverride": "Spark names the host",
+    "priority": "Kubernetes takes it from priorityClassName; set that instead",
     "activeDeadlineSeconds": "set deadlines in the policy instead",
 }
 _OWN_CONTAINER = {
@@ -34,6 +36,7 @@ _OWN_CONTAINER = {
     "terminationMessagePolicy": "results are read from the usual place",
     "lifecycle": "Spark sets what happens at the end of a pod",
     "restartPolicy": "Lithify starts pods anew itself",
+    "restartPolicyRules": "Lithify starts pods anew itself",
 }
 _AMOUNTS = ("cpu", "memory")
 
@@ -51,93 +54,52 @@ class Bounds:
     host_access: bool = False
 
 
-Refusal = tuple[str, str]
-"""A field, below that of the template, and why it must not be there."""
-
-
-def refusals(template: Mapping[str, Any], container: Mapping[str, Any], bounds: Bounds) -> Iterator[Refusal]:
+def refusals(template: Plain, container: Plain, bounds: Bounds) -> Iterator[Refusal]:
     """Everything in a template that must not be there.
 
     Args:
-        template: of the shape of a pod.
+        template: of the shape that its schema gives it.
         container: which of its containers becomes ours; empty if there is none.
         bounds: what is allowed.
     """
-    spec = template.get("spec") or {}
-    yield from _set_by_us(template, spec, container, bounds)
+    metadata, spec = template.get("metadata", {}), template.get("spec", {})
+    yield from _own_fields(metadata, spec, container)
+    yield from _own_values(metadata, spec, bounds)
+    yield from _amounts("spec.containers.resources", container.get("resources", {}))
+    yield from _amounts("spec.resources", spec.get("resources", {}))
+    for index, volume in enumerate(spec.get("volumes", ())):
+        for kind in FORMER:
+            if kind in volume:
+                yield f"spec.volumes[{index}].{kind}", "use a persistentVolumeClaim instead"
     if not bounds.host_access:
-        yield from _reaching_out(spec)
+        yield from violations(metadata, spec)
 
 
-def _set_by_us(
-    template: Mapping[str, Any], spec: Mapping[str, Any], container: Mapping[str, Any], bounds: Bounds
-) -> Iterator[Refusal]:
-    for name, why in _OWN_METADATA.items():
-        if name in (template.get("metadata") or {}):
-            yield f"metadata.{name}", why
-    for name, why in _OWN_SPEC.items():
-        if name in spec:
-            yield f"spec.{name}", why
+def _own_fields(metadata: Plain, spec: Plain, container: Plain) -> Iterator[Refusal]:
+    for path, found, own in (
+        ("metadata", metadata, _OWN_METADATA),
+        ("spec", spec, _OWN_SPEC),
+        ("spec.containers", container, _OWN_CONTAINER),
+    ):
+        for name, why in own.items():
+            if name in found:
+                yield f"{path}.{name}", why
+
+
+def _own_values(metadata: Plain, spec: Plain, bounds: Bounds) -> Iterator[Refusal]:
+    for kind in ("labels", "annotations"):
+        for name in metadata.get(kind, {}):
+            if name.startswith(f"{GROUP}/"):
+                yield f"metadata.{kind}[{name}]", "the operator knows its pods by names that begin so"
     if spec.get("restartPolicy", "Never") != "Never":
         yield "spec.restartPolicy", "a pod is one attempt, so it is Never"
     for name in ("serviceAccountName", "serviceAccount"):
         if spec.get(name, bounds.service_account) != bounds.service_account:
             yield f"spec.{name}", "set spark.serviceAccountName of the policy instead"
-    for name, why in _OWN_CONTAINER.items():
-        if name in container:
-            yield f"spec.containers.{name}", why
-    yield from _amounts(container)
 
 
-def _amounts(container: Mapping[str, Any]) -> Iterator[Refusal]:
-    resources = container.get("resources") or {}
+def _amounts(field: str, resources: Plain) -> Iterator[Refusal]:
     for kind in ("requests", "limits"):
         for name in _AMOUNTS:
-            if isinstance(resources, Mapping) and name in (resources.get(kind) or {}):
-                why = "set cores and memory in the policy instead"
-                yield f"spec.containers.resources.{kind}.{name}", why
-
-
-def _reaching_out(spec: Mapping[str, Any]) -> Iterator[Refusal]:
-    for name in _HOST_SPACES:
-        if spec.get(name):
-            yield f"spec.{name}", HOST
-    for index, volume in enumerate(_items(spec.get("volumes"))):
-        if "hostPath" in volume:
-            yield f"spec.volumes[{index}].hostPath", HOST
-    yield from _privileges("spec.securityContext", spec.get("securityContext"))
-    for kind in _CONTAINERS:
-        for index, container in enumerate(_items(spec.get(kind))):
-            field = f"spec.{kind}[{index}]"
-            yield from _privileges(f"{field}.securityContext", container.get("securityContext"))
-            if any(port.get("hostPort") for port in _items(container.get("ports"))):
-                yield f"{field}.ports", HOST
-
-
-def _privileges(field: str, context: object) -> Iterator[Refusal]:
-    if not isinstance(context, Mapping):
-        return
-    found = {
-        "privileged": bool(context.get("privileged")),
-        "allowPrivilegeEscalation": bool(context.get("allowPrivilegeEscalation")),
-        "capabilities.add": bool(_mapping(context.get("capabilities")).get("add")),
-        "procMount": context.get("procMount", "Default") != "Default",
-        "runAsNonRoot": context.get("runAsNonRoot") is False,
-        "runAsUser": context.get("runAsUser") == 0,
-        "seccompProfile": _mapping(context.get("seccompProfile")).get("type") == "Unconfined",
-        "appArmorProfile": _mapping(context.get("appArmorProfile")).get("type") == "Unconfined",
-        "windowsOptions.hostProcess": bool(_mapping(context.get("windowsOptions")).get("hostProcess")),
-    }
-    for name, is_there in found.items():
-        if is_there:
-            yield f"{field}.{name}", HOST
-
-
-def _items(value: object) -> list[Mapping[str, Any]]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        return []
-    return [one for one in value if isinstance(one, Mapping)]
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+            if name in resources.get(kind, {}):
+                yield f"{field}.{kind}.{name}", "set cores and memory in the policy instead"

@@ -11,6 +11,7 @@ from typing import Any
 
 from lithify.controller.launching.isolation import Bounds, refusals
 from lithify.errors import InvalidOption
+from lithify.resources.pod_template.misfits import misfits
 
 CONTAINER = "lithify"
 """The name of our container. A template may call one so, to add to it; else its first one is meant."""
@@ -37,16 +38,20 @@ def template_problem(field: str, template: object, bounds: Bounds) -> str | None
 
 
 def check(field: str, template: object, bounds: Bounds) -> None:
-    """Makes sure that a template has the shape of a pod and holds nothing that it must not.
+    """Makes sure that a template fits its schema and holds nothing that it must not.
+
+    The API server has held it against the schema, unless it was stored under an older one.
 
     Raises:
         InvalidOption: it does not; the option is the field.
     """
-    completed(field, template, pod={"metadata": {}, "spec": {}}, container={})
-    if not isinstance(template, Mapping):
+    if template is None:
         return
-    ours, _ = _containers(field, template.get("spec", {}))
-    for path, why in refusals(template, ours, bounds):
+    for path, why in misfits(template):
+        raise InvalidOption(f"{field}.{path}".removesuffix("."), why)
+    found = _mapping(field, template)
+    ours, _ = _containers(field, found.get("spec", {}))
+    for path, why in refusals(found, ours, bounds):
         raise InvalidOption(f"{field}.{path}", why)
 
 

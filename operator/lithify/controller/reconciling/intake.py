@@ -1,25 +1,22 @@
 """Takes in what events say: updates the store, and adds to the queue whom a change concerns.
 
-Called by the event stream, and by the resync that heals lost events. An object that cannot be read is left
-out and logged: the API server has checked it, so it is of a newer release.
+Called by the event stream, and by the resync that heals lost events. Whatever is wrong with an object
+concerns that object only: one that cannot be read is kept apart, and what was known of it before stays.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from lithify.controller.api import Api, Object
 from lithify.controller.reconciling.queue import Item, Queue
-from lithify.controller.reconciling.store import Shelf, Store
-from lithify.errors import ClusterRefused
-from lithify.resources.catalog import Catalog
-from lithify.resources.compaction import Compaction
-from lithify.resources.modelling import read
+from lithify.controller.reconciling.store import Shelf, Store, is_newer
+from lithify.controller.reconciling.unreadable import unreadable
+from lithify.errors import ClusterRefused, InvalidResource
 from lithify.resources.names import (
     CATALOG,
     COMPACTION,
@@ -31,7 +28,8 @@ from lithify.resources.names import (
     Kind,
     ObjectKey,
 )
-from lithify.resources.policy import CompactionPolicy
+from lithify.resources.objects import Metadata
+from lithify.resources.reading import read_object
 from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
@@ -56,54 +54,96 @@ class Intake:
     """The uids of what was deleted since the last resync began: its list may still have them."""
 
     def take(self, kind: Kind, body: Object, gone: bool) -> None:  # the events' signature
-        """Takes one event in."""
+        """Takes one event in. Never raises: the stream of all events must not end because of one object."""
+        try:
+            self._take(kind, body, gone)
+        except Exception:  # noqa: BLE001  # it concerns one object, and is logged
+            _log.exception("%s %s cannot be taken in", kind.name, _metadata(body).get("name"))
+
+    def _take(self, kind: Kind, body: Object, gone: bool) -> None:
         if kind is POD:
             labels = body["metadata"].get("labels") or {}
             if labels.get(LABEL_COMPACTION):
                 self.queue.add(COMPACTION, ObjectKey(body["metadata"]["namespace"], labels[LABEL_COMPACTION]))
             return
-        model, shelf = self._shelf(kind)
+        shelf = self._shelf(kind)
         uid = body["metadata"].get("uid")
         if gone:
             self._gone.add(uid)
-            key = ObjectKey(body["metadata"]["namespace"], body["metadata"]["name"])
-            known = shelf.get(key)
-            if known is not None and shelf.drop(key, uid):
-                self._changed(kind, known, None)
+            self._drop(kind, ObjectKey(body["metadata"]["namespace"], body["metadata"]["name"]), uid)
             return
         if uid in self._gone or _is_known(shelf, body):
             return
         try:
-            found = read(model, body)
-        except ValidationError as error:
-            _log.error("%s %s cannot be read: %s", kind.name, body["metadata"].get("name"), error)
+            found = read_object(kind, body)
+        except InvalidResource as error:
+            self._keep_apart(kind, body, error)
             return
-        before = shelf.get(found.metadata.key)
+        self._put(kind, found)
+
+    def _put(self, kind: Kind, found: Any) -> None:
+        """Takes in an object that can be read, perhaps for the first time in a while."""
+        key = found.metadata.key
+        apart = self.store.unreadable.get((kind.name, key))
+        if apart is not None:
+            if not is_newer(apart.metadata, found.metadata):
+                return
+            del self.store.unreadable[kind.name, key]
+            self.queue.add(kind, key)
+        shelf = self._shelf(kind)
+        before = shelf.get(key)
         if shelf.put(found):
             self._changed(kind, before, found)
+
+    def _drop(self, kind: Kind, key: ObjectKey, uid: str) -> None:
+        """Forgets an object that is gone."""
+        apart = self.store.unreadable.get((kind.name, key))
+        if apart is not None and apart.metadata.uid == uid:
+            del self.store.unreadable[kind.name, key]
+            self.queue.add(kind, key)  # a run may have left a driver, though nobody could read it
+        shelf = self._shelf(kind)
+        known = shelf.get(key)
+        if known is not None and shelf.drop(key, uid):
+            self._changed(kind, known, None)
+
+    def _keep_apart(self, kind: Kind, body: Object, error: InvalidResource) -> None:
+        """Has the owner of an object told that it cannot be read."""
+        found = unreadable(body, error)
+        if found is None:
+            _log.error("%s", error)
+            return
+        key = found.metadata.key
+        readable, apart = self._shelf(kind).get(key), self.store.unreadable.get((kind.name, key))
+        known = [one.metadata for one in (readable, apart) if one is not None]
+        if all(is_newer(one, found.metadata) for one in known):
+            self.store.unreadable[kind.name, key] = found
+            self.queue.add(kind, key)
 
     async def resync(self, api: Api) -> None:
         """Lists everything anew: what events were lost for is found and looked at."""
         self._gone.clear()
         for kind in OWN_KINDS:
             listed = await api.list(kind)
-            _, shelf = self._shelf(kind)
             for number, body in enumerate(listed):
                 self.take(kind, body, gone=False)
                 if number % _AT_ONCE == 0:
                     await asyncio.sleep(0)  # there may be thousands, and others have to run meanwhile
-            uids = {body["metadata"]["uid"] for body in listed}
-            for known in shelf:
-                if known.metadata.uid not in uids and await _is_gone(api, kind, known.metadata.key):
-                    shelf.drop(known.metadata.key, known.metadata.uid)
-                    self._changed(kind, known, None)
+            uids = {_metadata(body).get("uid") for body in listed}
+            for known in self._known(kind):
+                if known.uid not in uids and await _is_gone(api, kind, known.key):
+                    self._drop(kind, known.key, known.uid)
 
-    def _shelf(self, kind: Kind) -> tuple[type[Any], Shelf[Any]]:
-        shelves: dict[str, tuple[type[Any], Shelf[Any]]] = {
-            CATALOG.name: (Catalog, self.store.catalogs),
-            LAKE_TABLE.name: (LakeTable, self.store.tables),
-            POLICY.name: (CompactionPolicy, self.store.policies),
-            COMPACTION.name: (Compaction, self.store.compactions),
+    def _known(self, kind: Kind) -> list[Metadata]:
+        """All objects of a kind, whether they can be read or not."""
+        apart = [found.metadata for (name, _), found in self.store.unreadable.items() if name == kind.name]
+        return [*(known.metadata for known in self._shelf(kind)), *apart]
+
+    def _shelf(self, kind: Kind) -> Shelf[Any]:
+        shelves: dict[str, Shelf[Any]] = {
+            CATALOG.name: self.store.catalogs,
+            LAKE_TABLE.name: self.store.tables,
+            POLICY.name: self.store.policies,
+            COMPACTION.name: self.store.compactions,
         }
         return shelves[kind.name]
 
@@ -144,6 +184,12 @@ def _counted_by(table: LakeTable | None) -> set[Item]:
         Item(POLICY.name, ObjectKey(namespace, table.spec.policy_ref.name)),
         Item(CATALOG.name, ObjectKey(namespace, table.spec.catalog_ref.name)),
     }
+
+
+def _metadata(body: Object) -> Mapping[str, Any]:
+    """The metadata of an object, if it has any."""
+    metadata = body.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
 async def _is_gone(api: Api, kind: Kind, key: ObjectKey) -> bool:

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from lithify.controller.reconciling.unreadable import Unreadable
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
 from lithify.resources.names import ObjectKey
+from lithify.resources.objects import Metadata
 from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec
 from lithify.resources.table import LakeTable
 
@@ -49,7 +51,7 @@ class Shelf(Generic[Resource]):
         """Takes an object in; False if it is known already, or is older than what is known."""
         key = found.metadata.key
         known = self._objects.get(key)
-        if known is not None and not _is_newer(known, found):
+        if known is not None and not is_newer(known.metadata, found.metadata):
             return False
         self.drop(key)
         self._objects[key] = found
@@ -78,6 +80,8 @@ class Store:
     tables: Shelf[LakeTable] = field(default_factory=Shelf[LakeTable])
     policies: Shelf[CompactionPolicy] = field(default_factory=Shelf[CompactionPolicy])
     compactions: Shelf[Compaction] = field(default_factory=Shelf[Compaction])
+    unreadable: dict[tuple[str, ObjectKey], Unreadable] = field(default_factory=dict)
+    """Objects that cannot be read, by kind and key; an older version of one may stand on a shelf."""
 
     def table_of(self, run: Compaction) -> LakeTable | None:
         """The LakeTable of a Compaction."""
@@ -113,12 +117,8 @@ def _relations(found: Catalog | LakeTable | CompactionPolicy | Compaction) -> li
     return []
 
 
-def _is_newer(
-    known: Catalog | LakeTable | CompactionPolicy | Compaction,
-    found: Catalog | LakeTable | CompactionPolicy | Compaction,
-) -> bool:
+def is_newer(old: Metadata, new: Metadata) -> bool:
     """Whether an object is newer than the known one: an event may come after the answer to our own write."""
-    old, new = known.metadata, found.metadata
     if old.uid != new.uid:
         return True
     if not (old.resource_version.isdigit() and new.resource_version.isdigit()):

@@ -94,6 +94,7 @@ def test_what_does_not_concern_us_is_no_flaw(text: str) -> None:
 
 TEN = ", ".join(["*a{0}"] * 10)
 BOMB = "[&a0 [x, x], " + ", ".join(f"&a{n + 1} [{TEN.format(n)}]" for n in range(6)) + "]"
+STAIRS = "[&a0 [x], " + ", ".join(f"&a{n + 1} [*a{n}]" for n in range(200)) + "]"
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,16 @@ BOMB = "[&a0 [x, x], " + ", ".join(f"&a{n + 1} [{TEN.format(n)}]" for n in range
         case(table(spec=BOMB), "values", id="aliases of aliases"),
         case(table(spec="&x [*x]"), "", id="a value that holds itself"),
         case(table(spec="{? [1, 2] : 3}"), "", id="a list as a name"),
+        case(table(spec=f"{'[' * 70}{']' * 70}"), "deeper", id="deeper than any object"),
+        case(table(spec=f"{'[' * 900}{']' * 900}"), "deeper", id="deeper than Python can go"),
+        case(table(spec="{a: " * 100_000), "deeper", id="deeper than YAML can go"),
+        case(table(spec=STAIRS), "deeper", id="deeper by aliases"),
+        case("- " * 100_000 + "\n", "deeper", id="a list in a list in a list"),
+        case(table(spec=f"{{a: {'9' * 5000}}}"), "", id="more digits than Python reads"),
+        case(table(spec=f"{{a: 0x{'f' * 5000}}}"), "64 bits", id="more digits than Python writes"),
+        case(table(spec="{a: 1.0e999}"), "64 bits", id="infinity"),
+        case(table(spec="{a: 9223372036854775808}"), "64 bits", id="one too many"),
+        case(table(spec='{a: "\\ud800"}'), "", id="half a character"),
     ],
 )
 def test_a_flaw_leaves_the_others(flawed: str, word: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -317,3 +318,42 @@ async def test_records_that_are_spoilt_are_told_and_cost_nothing_else(folder: Fo
     assert len(folder.api.problems()) == 2
     assert [one["metadata"]["name"] for one in await folder.api.list(COMPACTION)] == ["orders-2"]
     assert await the_table(folder), "made anew from the user's file"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        case("[" * 3000 + "]" * 3000, id="depth"),
+        case(
+            "metadata: {name: orders-1, uid: a, resourceVersion: '1'}\nstatus: " + "[" * 90 + "]" * 90,
+            id="some",
+        ),
+        case("metadata: {name: orders-1, uid: a, resourceVersion: [1]}\n", id="version"),
+        case("metadata: {name: [orders-1]}\n", id="name"),
+        case("metadata: {name: orders-1}\nfolder: text\n", id="bookkeeping"),
+        case(f"metadata: {{name: {'9' * 5000}}}\n", id="digits"),
+    ],
+)
+@pytest.mark.parametrize("is_open", [case(True, id="open"), case(False, id="closed")])
+async def test_a_record_with_anything_in_it_costs_only_itself(
+    folder: Folder, text: str, is_open: bool
+) -> None:
+    folder.put("a.yaml", table())
+    await make_run(folder)
+    await folder.api.create(COMPACTION, "default", run_of(await the_table(folder), "orders-2"))
+    folder.record("objects", COMPACTION, RUN).write_text(text)
+    if is_open:
+        folder.settle()
+        assert len(folder.api.problems()) <= 1, "what identifies an object is not taken in"
+    folder.reopen()
+    folder.settle()
+    assert len(folder.api.problems()) <= 1
+    assert is_open or folder.api.problems()
+    assert "orders-2" in [one["metadata"]["name"] for one in await folder.api.list(COMPACTION)]
+
+
+async def test_a_pipe_is_no_file(folder: Folder) -> None:
+    os.mkfifo(folder.path / "pipe.yaml")
+    folder.put("a.yaml", table())
+    assert await the_table(folder)
+    assert folder.api.problems() == []

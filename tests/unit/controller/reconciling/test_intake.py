@@ -188,9 +188,89 @@ def test_a_pod_concerns_its_run(world: World) -> None:
         assert world.take(POD, nobodys) == set()
 
 
-def test_an_object_that_cannot_be_read_hinders_no_other(world: World) -> None:
-    assert world.take(LAKE_TABLE, world.body(LAKE_TABLE, spec={"identifier": 7})) == set()
-    assert world.take(POLICY, world.body(POLICY, spec={"priority": 5}))
+def deep(levels: int = 100_000) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        case({"spec": {"identifier": 7}}, id="another type"),
+        case({"spec": {"identifier": deep()}}, id="depth"),
+        case({"spec": {"identifier": "db.\ud800"}}, id="half a character"),
+        case({"spec": {"checkIntervalSeconds": 10**4000}}, id="an absurd number"),
+        case({"spec": {"checkIntervalSeconds": float("nan")}}, id="no number"),
+        case({"status": {"lastSuccessTime": "0000-01-01T00:00:00Z"}}, id="the year 0"),
+        case({"status": []}, id="a status of another shape"),
+        case({"status": {"conditions": [7, {}]}}, id="conditions of another shape"),
+        case({"metadata": {"labels": {"a": 7}}}, id="labels"),
+        case({"metadata": {"ownerReferences": [deep()]}}, id="owners"),
+    ],
+)
+def test_an_object_that_cannot_be_read_is_kept_apart_and_hinders_no_other(
+    world: World, changes: dict[str, Any]
+) -> None:
+    body = world.body(LAKE_TABLE, **changes)
+    assert world.take(LAKE_TABLE, body) == {TABLE}, "whose owner is to be told"
+    found = world.store.unreadable[LAKE_TABLE.name, ObjectKey("team", "orders")]
+    assert (found.metadata.uid, found.is_said) == ("uid-LakeTable", False)
+    assert found.problem
+    assert world.store.tables.get(ObjectKey("team", "orders")) is not None, "what was known before stays"
+    assert TABLE in world.take(POLICY, world.body(POLICY, spec={"priority": 5}))
+
+
+@pytest.mark.parametrize("kind", [*OWN_KINDS, POD], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("gone", [case(True, id="gone"), case(False, id="there")])
+@pytest.mark.parametrize(
+    "body",
+    [
+        case({}, id="nothing"),
+        case({"metadata": None}, id="no metadata"),
+        case({"metadata": []}, id="metadata of another shape"),
+        case({"metadata": {"name": "x"}}, id="no namespace"),
+        case({"metadata": {"name": ["x"], "namespace": {}}}, id="no names"),
+        case({"metadata": {"name": "x", "namespace": "y", "labels": {}}}, id="no label"),
+    ],
+)
+def test_a_body_that_is_no_object_ends_nothing(world: World, kind: Kind, gone: bool, body: Object) -> None:
+    before = {kind: len(world.store.tables) for kind in OWN_KINDS}
+    world.take(kind, body, gone=gone)
+    assert {kind: len(world.store.tables) for kind in OWN_KINDS} == before
+
+
+def test_what_can_be_read_again_is_looked_at(world: World) -> None:
+    world.take(LAKE_TABLE, world.body(LAKE_TABLE, spec={"identifier": 7}))
+    assert world.take(LAKE_TABLE, world.body(LAKE_TABLE)) == {TABLE}
+    assert world.store.unreadable == {}
+
+
+def test_of_two_versions_the_newer_counts_whether_it_can_be_read_or_not(world: World) -> None:
+    old, older = world.body(LAKE_TABLE, spec={"identifier": 7}), world.body(LAKE_TABLE)
+    world.take(LAKE_TABLE, world.body(LAKE_TABLE))
+    assert world.take(LAKE_TABLE, old) == set()
+    assert world.store.unreadable == {}
+    bad = world.body(LAKE_TABLE, spec={"identifier": 7})
+    world.take(LAKE_TABLE, bad)
+    assert world.take(LAKE_TABLE, older) == set()
+    assert world.take(LAKE_TABLE, bad) == set(), "it has been looked at"
+    assert world.store.unreadable
+
+
+def test_what_could_not_be_read_is_cleared_away_once_it_is_gone(world: World) -> None:
+    body = world.body(COMPACTION, metadata={"name": "odd", "uid": "odd"}, spec={"strategy": "Sideways"})
+    world.take(COMPACTION, body)
+    assert world.take(COMPACTION, body, gone=True) == {("Compaction", "odd")}
+    assert world.store.unreadable == {}
+
+
+def test_a_resync_finds_that_it_is_gone(world: World) -> None:
+    world.take(POLICY, world.body(POLICY, spec={"priority": "high"}))
+    asyncio.run(world.intake.resync(Server({}, {})))
+    assert world.store.unreadable == {}
+    assert len(world.store.policies) == 0
 
 
 class Server:
