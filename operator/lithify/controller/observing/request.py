@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from lithify.tables.observation import Observation, RunFound
+from lithify.tables.reach import NOWHERE, Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class TableTarget:
         catalog_options: by pypaimon's names, credentials included: never to be logged.
         overrides: table options by which triggers are judged.
         time_zone: of the table's writers, None for UTC.
+        reach: where the operator's own rights may be used.
     """
 
     warehouse: str
@@ -30,6 +32,7 @@ class TableTarget:
     catalog_options: Mapping[str, str] = field(repr=False)
     overrides: Mapping[str, str] = field(default_factory=dict)
     time_zone: str | None = None
+    reach: Reach = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ class Catalogs:
         problem: TableProblem | None = None
         try:
             options = await self.world.secrets.of_catalog(key.namespace, spec)
-            target = TableTarget(spec.warehouse, "", options)
+            reach = self.world.reach(key.namespace)
+            target = TableTarget(spec.warehouse, "", options, reach=reach)
             found = await self.world.observer.list_tables(target, float(spec.timeout_seconds))
         except LithifyError as error:
             problem = problem_of(error)

@@ -332,7 +332,9 @@ class Compactions:
             if table is None or catalog is None:
                 return
             options = await world.secrets.of_catalog(run.metadata.namespace, catalog.spec)
-            target = target_of(table, None, options, catalog.spec.warehouse)
+            target = target_of(
+                table, None, options, catalog.spec.warehouse, world.reach(run.metadata.namespace)
+            )
             found = await world.observer.find_run(
                 target, run.metadata.uid, _SEARCH_TIMEOUT, run.metadata.creation_timestamp
             )

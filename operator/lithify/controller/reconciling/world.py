@@ -18,6 +18,7 @@ from lithify.controller.reconciling.room import Room
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.metrics import Metrics
+from lithify.tables.reach import OwnIdentity, Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class World:
         metrics: counts.
         clock: tells the time.
         conf_problem: why the Spark settings of a policy are refused, None if they are not.
+        reach: where tables of a namespace may be read with the rights of this process.
     """
 
     api: Api
@@ -53,6 +55,7 @@ class World:
     metrics: Metrics
     clock: Clock
     conf_problem: Callable[..., str | None]
+    reach: Callable[[str], Reach] = OwnIdentity().reach
 
     def now(self) -> datetime:
         """The time in whole seconds, which is all that objects in Kubernetes hold."""
