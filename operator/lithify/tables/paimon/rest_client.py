@@ -40,6 +40,8 @@ _BUSY = (429, 503)
 _MOST_PAGES = 10_000
 _CHUNK = 1 << 16
 _PAGE = "pageToken"
+_KINDS = frozenset({ErrorResponse.RESOURCE_TYPE_TABLE, ErrorResponse.RESOURCE_TYPE_SNAPSHOT})
+"""What an error may say not to exist, as far as it makes a difference."""
 
 
 class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaimon is untyped
@@ -106,11 +108,12 @@ class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaim
 
     def _refuse(self, status: int, body: bytes) -> None:
         """Raises the exception that a status, or the code in an answer, stands for."""
-        code = _code(body) or status
+        kind, code = _said(body)
+        code = code or status
         if 300 <= code < 400:
             raise BadRequestException(f"HTTP {status}: redirects are not followed, name the address itself")
         said = f"HTTP {status}" if code == status else f"HTTP {status}, code {code}"
-        self.error_handler.accept(ErrorResponse("", "", said, code), self.DEFAULT_REQUEST_ID)
+        self.error_handler.accept(ErrorResponse(kind, "", said, code), self.DEFAULT_REQUEST_ID)
 
 
 class _GuardedAdapter(HTTPAdapter):
@@ -138,24 +141,29 @@ def _read(stream: Any, deadline: float) -> bytes:
     return b"".join(chunks)
 
 
-def _code(body: bytes) -> int | None:
-    """The code in a catalog's error, if the answer is one."""
+def _said(body: bytes) -> tuple[str, int | None]:
+    """What kind of thing a catalog's error is about, and its code; nothing if the answer is none."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
-        return None
-    code = found.get("code") if isinstance(found, dict) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else None
+        return "", None
+    if not isinstance(found, dict):
+        return "", None
+    kind, code = found.get("resourceType"), found.get("code")
+    is_known = isinstance(kind, str) and kind in _KINDS
+    return str(kind) if is_known else "", code if isinstance(code, int) and 400 <= code < 600 else None
 
 
 def _parsed(body: bytes, response_type: type) -> Any:
     try:
         found = JSON.from_json(body.decode(), response_type)
+        if isinstance(found, ConfigResponse):
+            found.defaults = options_from_server(found.defaults)
+            found.overrides = options_from_server(found.overrides)
+    except LithifyError:
+        raise
     except Exception:  # noqa: BLE001  # pypaimon takes whatever is there for what it expects
         raise RESTException("its answer is not what Paimon's REST catalogs answer") from None
-    if isinstance(found, ConfigResponse):
-        found.defaults = options_from_server(found.defaults)
-        found.overrides = options_from_server(found.overrides)
     return found
 
 

@@ -53,10 +53,13 @@ def options_from_server(sent: object) -> dict[str, str]:
     """Those of a REST server's options that it may set for its clients; the others are left out.
 
     Raises:
+        TypeError: these are no options.
         InvalidOption: a value of one of them cannot be used.
     """
-    if not isinstance(sent, Mapping):
+    if sent is None:
         return {}
+    if not isinstance(sent, Mapping):
+        raise TypeError(f"a {type(sent).__name__} is no mapping of options")
     taken = {}
     for name, value in sent.items():
         if name in _FROM_SERVER and isinstance(value, str):
@@ -66,8 +69,10 @@ def options_from_server(sent: object) -> dict[str, str]:
 
 
 def _check(name: str, value: str, metastore: str) -> None:
-    if name in ("metastore", "uri", "warehouse"):
+    if name in ("metastore", "uri"):
         return
+    if name == "warehouse":
+        raise InvalidOption(name, "it stands beside the options, not among them")
     if metastore == "rest" and name.startswith(_HEADER):
         header = name.removeprefix(_HEADER)
         if not _HEADER_NAME.fullmatch(header) or header.lower() in _OWN_HEADERS or _is_for_proxies(header):
@@ -142,6 +147,7 @@ _EVERYWHERE: dict[str, Check] = {
     "lock.enabled": _boolean,
     # Java's catalogs know them, and one description may serve both: they change nothing here.
     **dict.fromkeys(("allow-upper-case", "cache-enabled", "case-sensitive", "client-pool-size"), _no_check),
+    **dict.fromkeys(("lock.type", "lock-acquire-timeout", "lock-check-max-sleep"), _no_check),
     "sync-all-properties": _boolean,
 }
 _OF_METASTORES: dict[str, dict[str, Check]] = {
