@@ -104,11 +104,11 @@ def operator(**options: Any) -> int:
 
 
 async def _operate(options: dict[str, Any]) -> int:
+    addresses, own = _addresses(options), _own_identity(options)
     configuration = await load_configuration(options["kubeconfig"], options["context"])
     state = Path(options["state"]).expanduser()
     metrics = Metrics(new_registry(), __version__, per_table=options["table_metrics"])
     namespaces: tuple[str, ...] = options["namespaces"]
-    addresses, own = _addresses(options), _own_identity(options)
     async with (
         connect(configuration, metrics.request, namespaces) as api,
         observer_pool(state, options["looks"], addresses) as observer,

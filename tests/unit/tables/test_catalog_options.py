@@ -69,14 +69,9 @@ def test_no_uri_gets_past_its_host(before: str, after: str) -> None:
 
 
 def test_a_server_sets_what_it_says_of_itself() -> None:
-    sent = {
-        "prefix": "quarry",
-        "data-token.enabled": "true",
-        "uri": "http://evil",
-        "token": "x",
-        "fuse.root": "/",
-    }
-    assert options_from_server(sent) == {"prefix": "quarry", "data-token.enabled": "true"}
+    taken = {"prefix": "quarry", "data-token.enabled": "true"}
+    sent = {**taken, "uri": "http://evil.example", "token": "x", "fuse.root": "/"}
+    assert options_from_server(sent) == taken
     assert options_from_server(None) == {}
 
 
@@ -97,7 +92,8 @@ def test_jdbc_uris(uri: str, wanted: JdbcUri) -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        *("jdbc:sqlite:file:/x?mode=rwc", "jdbc:sqlite::memory:", "jdbc:sqlite:", "jdbc:sqlite:/x?mode=rwc"),
+        *("jdbc:sqlite:file:/x?mode=rwc", "jdbc:sqlite::memory:", "jdbc:sqlite:?cache=shared"),
+        "jdbc:sqlite:/x?mode=rwc",
         *("jdbc:sqlite:/x%00", "jdbc:sqlite://host/share", "jdbc:sqlite:/x\0y", "jdbc:oracle:thin:@db"),
         *("jdbc:mysql://db/x?allowLoadLocalInfile=true", "jdbc:mysql://u:p@db/x", "jdbc:mysql:///x"),
         *("jdbc:mysql://db:0/x", "jdbc:mysql://db/x/y", "jdbc:mysql://db", "jdbc:mysql://a,b/x"),
