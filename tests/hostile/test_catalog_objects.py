@@ -12,6 +12,7 @@ from end_to_end.scene import message
 from end_to_end.server import CATALOGS, condition
 from end_to_end.stage import Stage
 from hostile.catalogs import listening
+from lithify.resources.compaction import Reason
 from oracle.client import Table
 from support.cases import case
 
@@ -63,7 +64,7 @@ def test_refused_and_named(stage: Stage, spec: Mapping[str, Any], reason: str, n
     seen = stage.table_says(care, "Ready", "False", reason)
     assert named in message(seen, "Ready")
     told = stage.story.until(
-        CATALOGS, care.catalog, lambda found: condition(found, "Ready")["reason"] == reason
+        CATALOGS, care.catalog, lambda found: condition(found, "Ready").get("reason") == reason
     )
     assert named in message(told, "Ready")
 
@@ -76,4 +77,9 @@ def test_a_driver_gets_no_further(stage: Stage) -> None:
             Table("w", "db.t"), of={**spec, "options": {"token.provider": "bear", "token": "t"}}
         )
         stage.table_says(care, "Ready", "False", "InvalidOption")
+
+        run = stage.run(care)
+
+        stage.ended(run)
+        stage.stands(run, Reason.INVALID_SPEC)
         assert listener.connections == 0
