@@ -30,6 +30,8 @@ from lithify.tables.paimon import rest_client
 from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.connecting import list_tables
 from lithify.tables.reach import NOWHERE, OwnIdentity, Reach
+from objectstore.fixtures import Bucket
+from objectstore.tables import small_table
 from support.cases import case
 from support.rest_server import TOKEN, WAREHOUSE, RestServer
 from support.small_tables import SmallTable
@@ -192,6 +194,15 @@ def test_names_that_lead_here_are_refused_whenever_they_do(listener: Listener) -
     command = [sys.executable, "-c", dedent(script)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_store_that_is_allowed_works(local: ObserverPool, s3: Bucket) -> None:
+    small_table(s3)
+    target = TableTarget(f"{s3.url}/lake", "db.t", s3.options(), reach=NOWHERE)
+    found = await local.observe(ObservationRequest(target, cache_key="s3"), PATIENCE)
+    assert found is not None
+    assert found.files == 8
 
 
 @pytest.mark.asyncio(loop_scope="module")
