@@ -6,6 +6,7 @@ LithifyError
 │   │   └── InvalidResource       an object is not what the definition of its kind asks for
 │   ├── NotFound                a warehouse, table, partition, bucket or snapshot does not exist
 │   ├── NotAllowed              a catalog does not accept the credentials, or they may not do this
+│   ├── OutOfReach              the operator may not connect there, or not use its own rights there
 │   └── UnsupportedTable        an option, type or layout that this release refuses
 ├── CorruptTable              the table's own files contradict its metadata
 │   └── MissingFile             a file that a snapshot names does not exist
@@ -111,6 +112,15 @@ class NotAllowed(UserError):
     def __init__(self, catalog: str, problem: str) -> None:
         super().__init__(f"{catalog}: {problem}; look at the credentials among the --catalog-option settings")
         self.catalog = catalog
+        self.problem = problem
+
+
+class OutOfReach(UserError):
+    """The process may not connect to `where`, or not use rights of its own there."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
         self.problem = problem
 
 

@@ -22,6 +22,7 @@ from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.tables.observation import Observation
+from lithify.tables.reach import UNBOUNDED
 from oracle.client import Table
 
 _TESTS = Path(__file__).resolve().parents[1]
@@ -82,7 +83,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 def main(warehouse: str, name: str, folder: str) -> None:
     """Answers until its input ends."""
     answers = Answers(WorkerSettings(folder), SystemClock(UTC))
-    target = TableTarget(warehouse, name, {})
+    target = TableTarget(warehouse, name, {}, reach=UNBOUNDED)
     seen: Observation | None = None
     for _ in sys.stdin:
         request = ObservationRequest(

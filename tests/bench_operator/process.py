@@ -77,7 +77,7 @@ class OperatorProcess:
         self._command = [
             *(sys.executable, "-m", "lithify", "operator", "--launcher", "process"),
             *("--kubeconfig", str(kubeconfig), "--state", str(state), "--listen", self._address),
-            *("--home", namespace),
+            *("--home", namespace, "--own-identity", "*=/", "--allow-address", "127.0.0.1"),
             *(("--namespace", namespace) if only else ()),
         ]
         self._process: subprocess.Popen[bytes] | None = None

@@ -73,6 +73,7 @@ def operator_as(kubeconfig: Path, arguments: Sequence[str], folder: Path) -> Ite
     moved = ("--listen=", "--state=", "--log-format=")
     kept = [one for one in arguments if not one.startswith(moved)]
     command = [LITHIFY, *kept, "--kubeconfig", str(kubeconfig), "--listen=127.0.0.1:0", "--log-format=json"]
+    command.append("--own-identity=*=/")
     log = folder / "operator.log"
     environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
     with (

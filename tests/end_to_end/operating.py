@@ -18,6 +18,8 @@ from lithify.resources.names import ObjectKey
 from support.runs import LITHIFY
 
 _POLL_SECONDS = 0.05
+LOCAL = ("--allow-address", "127.0.0.1", "--own-identity", "*=/")
+"""Options by which an operator works on this machine's folders, and asks servers on it."""
 
 
 @dataclass
@@ -119,7 +121,7 @@ class RunningOperator:
             *(LITHIFY, "operator", "--kubeconfig", str(self.kubeconfig), "--state", str(self.state)),
             *("--namespace", self.namespace, "--home", self.namespace, "--identity", self.identity),
             *("--lease-seconds", str(self.lease_seconds), "--log-format", "text"),
-            *("--listen", "127.0.0.1:0", *self.options),
+            *("--listen", "127.0.0.1:0", *LOCAL, *self.options),
         ]
 
     def _until(self, word: str) -> None:

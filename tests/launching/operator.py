@@ -11,6 +11,7 @@ from launching.orders import order
 from lithify.clock import SystemClock
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
 from lithify.resources.catalog import SecretReference
+from lithify.tables.reach import UNBOUNDED
 from support.runs import LITHIFY
 
 
@@ -20,7 +21,9 @@ async def no_secrets(namespace: str, reference: SecretReference) -> Mapping[str,
 
 async def main(state: str, warehouse: str, faults: str) -> None:
     settings = ProcessSettings(Path(state), [LITHIFY, "drive"], variables={"LITHIFY_FAULTS": faults})
-    started = await ProcessLauncher(settings, no_secrets, SystemClock()).start(order(warehouse))
+    started = await ProcessLauncher(settings, no_secrets, SystemClock(), lambda _: UNBOUNDED).start(
+        order(warehouse)
+    )
     print(started.uid, flush=True)
     await asyncio.Event().wait()
 

@@ -28,6 +28,7 @@ from lithify.resources.compaction import Reason
 from lithify.resources.outcome import Stage
 from lithify.resources.policy import SparkTemplate
 from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.reach import UNBOUNDED
 from support.runs import LITHIFY, TESTS, Held, ShiftedClock
 from unit.job.orders import copy_of, make_orders, rows
 
@@ -65,7 +66,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
     def launcher(faults: str = "", clock: SystemClock | None = None, **settings: Any) -> ProcessLauncher:
         variables = {"LITHIFY_FAULTS": faults} if faults else {}
         made = ProcessSettings(tmp_path / "state", [LITHIFY, "drive"], variables=variables, **settings)
-        launchers.append(ProcessLauncher(made, secrets, clock or SystemClock()))
+        launchers.append(ProcessLauncher(made, secrets, clock or SystemClock(), lambda _: UNBOUNDED))
         return launchers[-1]
 
     yield launcher

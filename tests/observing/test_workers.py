@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -171,7 +172,7 @@ async def test_garbage_from_a_catalog_is_an_error_of_its_kind(table: SmallTable,
     with RestServer(table.warehouse) as server:
         async with pool_in(tmp_path) as pool:
             target = target_of(table)
-            target = type(target)(WAREHOUSE, table.name, server.options)
+            target = replace(target, warehouse=WAREHOUSE, catalog_options=server.options)
             for reply in ((200, "<html>garbage"), (200, {"what": "ever"}), (500, "oops"), (204, "")):
                 server.canned["config"] = reply
                 with pytest.raises(LithifyError) as raised:

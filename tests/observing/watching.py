@@ -13,6 +13,7 @@ from typing import Any
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
+from lithify.tables.reach import UNBOUNDED
 from support.rest_server import WAREHOUSE
 from support.small_tables import SmallTable
 
@@ -28,7 +29,7 @@ def pool_in(folder: Path, **changes: Any) -> ObserverPool:
 
 
 def target_of(table: SmallTable) -> TableTarget:
-    return TableTarget(str(table.warehouse), table.name, {})
+    return TableTarget(str(table.warehouse), table.name, {}, reach=UNBOUNDED)
 
 
 def request_for(target: TableTarget, **changes: Any) -> ObservationRequest:
@@ -43,7 +44,7 @@ def silent_catalog() -> Iterator[TableTarget]:
         server.listen(64)
         uri = f"http://127.0.0.1:{server.getsockname()[1]}"
         options = {"metastore": "rest", "uri": uri, "token.provider": "bear", "token": "open sesame"}
-        yield TableTarget(WAREHOUSE, "db.silent", options)
+        yield TableTarget(WAREHOUSE, "db.silent", options, reach=UNBOUNDED)
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -62,7 +62,7 @@ def installation(node: Node) -> Installation:
         node.import_image(archives / name)
     for name in (LAKE, DOOMED):
         node.kubectl.apply(_restricted(name))
-    made = Installation(node.kubectl.within(HOME), _values())
+    made = Installation(node.kubectl.within(HOME), _values(node))
     made.install()
     made.until_led()
     return made
@@ -73,7 +73,7 @@ def _restricted(namespace: str) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}
 
 
-def _values() -> dict[str, object]:
+def _values(node: Node) -> dict[str, object]:
     def image(name: str) -> dict[str, str]:
         return {"repository": f"localhost/lithify/{name}", "tag": "test"}
 
@@ -82,7 +82,7 @@ def _values() -> dict[str, object]:
         "spark": {"image": image("spark")},
         "watchNamespaces": [LAKE, DOOMED],
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
-        "operator": {"leaseSeconds": 10},
+        "operator": {"leaseSeconds": 10, "extraArgs": [f"--allow-address={node.host_address}"]},
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pypaimon import CatalogFactory
 
-from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotFound, UnsupportedTable
+from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotFound
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
@@ -95,17 +95,17 @@ def test_files_that_a_jdbc_catalog_does_not_list_are_no_table(oracle: Oracle, tm
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("metastore", ["filesystem", "jdbc"])
-def test_files_that_are_not_known_to_be_local_are_refused(
+def test_options_that_choose_another_way_to_files_are_refused(
     oracle: Oracle, tmp_path: Path, metastore: str
 ) -> None:
     table = make_plain(oracle, tmp_path / "warehouse", commits=1)
     options = registered(table, tmp_path / "catalog.db") if metastore == "jdbc" else {}
     before = data_files(table)
 
-    with pytest.raises(UnsupportedTable) as caught:
+    with pytest.raises(InvalidOption) as caught:
         run(table, {**options, "resolving-file-io.enabled": "true"})
 
-    assert "table location" in caught.value.reasons[0]
+    assert caught.value.option == "resolving-file-io.enabled"
     assert data_files(table) == before
 
 
@@ -117,7 +117,7 @@ def test_files_that_are_not_known_to_be_local_are_refused(
         case(jdbc("jdbc:mysql://db/x?password=pw"), InvalidOption, 2, id="MySQL without a driver"),
         case(jdbc("jdbc:postgresql://db/x"), InvalidOption, 2, id="PostgreSQL without a driver"),
         case(jdbc("jdbc:sqlite:/nowhere/at/all.db"), NotFound, 2, id="a file that does not exist"),
-        case(jdbc("jdbc:sqlite:file:/nowhere/x.db"), CatalogUnavailable, 1, id="a file that cannot be made"),
+        case(jdbc("jdbc:sqlite:file:/nowhere/x.db"), InvalidOption, 2, id="a URI instead of a file"),
         case(jdbc("jdbc:sqlite:NOISE"), CatalogUnavailable, 1, id="a file that is no database"),
         case({"metastore": "hive", "uri": "thrift://h:1"}, InvalidOption, 2, id="a Hive metastore"),
     ],

@@ -453,7 +453,7 @@ FORBIDDEN: Reply = (403, {"message": "not for you", "code": 403})
         case({}, {"snapshot": FORBIDDEN}, NotAllowed, id="snapshots that the token may not see"),
         case({"token.provider": "magic"}, {}, InvalidOption, id="no such kind of token"),
         case({"uri": ""}, {}, InvalidOption, id="no address"),
-        case({"metastore": "rset"}, {}, NotFound, id="kind of catalog misspelt"),
+        case({"metastore": "rset"}, {}, InvalidOption, id="kind of catalog misspelt"),
         case({"warehouse": "elsewhere"}, {}, NotFound, id="warehouse that it does not have"),
         case({"uri": "http://127.0.0.1:9/"}, {}, CatalogUnavailable, id="nobody listens"),
         case({}, {"config": (200, "<html>")}, CatalogUnavailable, id="not a catalog"),
@@ -470,7 +470,8 @@ def test_catalog_that_cannot_be_used_is_one_error(
     error: type[LithifyError],
 ) -> None:
     server.canned.update(canned)
-    address = TableAddress(WAREHOUSE, "db.t", {**server.options, **settings})
+    options = {**server.options, **settings}
+    address = TableAddress(options.pop("warehouse", WAREHOUSE), "db.t", options)
 
     with pytest.raises(error) as caught:
         compact(Request(address), InlineRunner(), ShiftedClock())

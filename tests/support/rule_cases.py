@@ -106,7 +106,7 @@ TWICE = "an option stands either in options or in secretRef.options, not in both
 WAREHOUSE = (
     "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path"
 )
-PROVIDER = "a Rest catalog needs the option token.provider, bear or dlf"
+PROVIDER = "a Rest catalog needs the option token.provider, which is bear"
 TOKEN = "the token.provider bear needs the option token; keep it in a Secret, see secretRef"
 OPTION_NAMES = "names of options have 1 to 128 characters"
 OWN_FIELDS = "metastore, uri and warehouse are fields of the spec, not options"

@@ -36,6 +36,7 @@ from lithify.errors import (
     NotAllowed,
     NotFound,
     OutOfMemory,
+    OutOfReach,
     ProcessLost,
     StorageError,
     StorageUnavailable,
@@ -53,6 +54,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
     (InvalidOption("--bucket", "no list"), Failure.USER, 2, {"option": "--bucket"}),
     (NotFound("table", "db.t", "look there"), Failure.USER, 2, {"what": "table", "name": "db.t"}),
     (NotAllowed("http://c", "expired"), Failure.USER, 2, {"catalog": "http://c", "problem": "expired"}),
+    (OutOfReach("10.1.2.3", "private"), Failure.USER, 2, {"where": "10.1.2.3", "problem": "private"}),
     (
         UnsupportedTable("db.t", ("merge-engine", "orc")),
         Failure.USER,

@@ -70,6 +70,7 @@ from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.catalog import TableAddress
 from lithify.tables.paimon.found_runs import find_run
 from lithify.tables.paimon.table import Selection
+from lithify.tables.reach import Reach
 
 STOPPED = 128 + signal.SIGTERM
 DEFAULT_OUTCOME = "/dev/termination-log"
@@ -351,6 +352,7 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
             name=told.identifier,
             catalog_options={**told.catalog_options, **credentials},
             overrides=told.overrides,
+            reach=Reach(told.own_prefixes, told.own_with_endpoint),
         ),
         strategy=Strategy(told.strategy.value.lower()),
         selection=Selection(told.partitions, frozenset(told.buckets)),

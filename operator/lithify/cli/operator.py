@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,9 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
+from lithify.errors import InvalidOption
+from lithify.tables.addresses import ALLOW_ADDRESS, AddressPolicy, read_policy
+from lithify.tables.reach import OWN_IDENTITY, OwnIdentity, read_own_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,21 @@ class _Rules(click.ParamType[Any]):
 @click.option(
     "--allow-host-access", is_flag=True, help="Pod templates of policies may reach out of their pods."
 )
+@click.option(
+    ALLOW_ADDRESS,
+    "addresses",
+    multiple=True,
+    metavar="ENTRY",
+    help="Network, address, host name or *.suffix that Catalogs may name though not public. Repeatable.",
+)
+@click.option(
+    OWN_IDENTITY,
+    "own_identity",
+    multiple=True,
+    metavar="NAMESPACE=PREFIX",
+    help="Catalogs of a namespace (* for all) without credentials may use the operator's own below a prefix "
+    "such as s3://bucket/path or /path. Repeatable. Default: none may.",
+)
 @click.option("--state", default="~/.lithify", show_default=True, help="Folder of looks and processes.")
 @click.option("--looks", default=2, show_default=True, type=click.IntRange(1, 64), help="Tables at a time.")
 @click.option(
@@ -130,23 +149,25 @@ def operator(**options: Any) -> int:
 
 
 async def _operate(options: dict[str, Any]) -> int:
+    addresses, own = _addresses(options), _own_identity(options)
     configuration = await load_configuration(options["kubeconfig"], options["context"])
     state = Path(options["state"]).expanduser()
     metrics = Metrics(new_registry(), __version__, per_table=options["table_metrics"])
     namespaces: tuple[str, ...] = options["namespaces"]
     async with (
         connect(configuration, metrics.request, namespaces) as api,
-        observer_pool(state, options["looks"]) as observer,
+        observer_pool(state, options["looks"], addresses) as observer,
     ):
         edges = Edges(
             api=api,
             events=ClusterEvents(configuration, namespaces),
-            launcher=_launcher(options, state),
+            launcher=_launcher(options, state, own),
             observer=observer,
             clock=SystemClock(),
             metrics=metrics,
             credentials=credentials,
             conf_problem=partial(conf_problem, host_access=options["allow_host_access"]),
+            reach=own.reach,
         )
         operator = Operator(_settings(options), edges)
         pages = Pages(metrics.registry, lambda: operator.facts, operator.measure)
@@ -172,10 +193,24 @@ def _settings(options: dict[str, Any]) -> Settings:
     )
 
 
-def _launcher(options: dict[str, Any], state: Path) -> Callable[[Api, Secrets], Launcher]:
+def _addresses(options: dict[str, Any]) -> AddressPolicy:
+    try:
+        return read_policy(options["addresses"], os.environ.get("KUBERNETES_SERVICE_HOST", ""))
+    except ValueError as error:
+        raise InvalidOption(ALLOW_ADDRESS, str(error)) from error
+
+
+def _own_identity(options: dict[str, Any]) -> OwnIdentity:
+    try:
+        return read_own_identity(options["own_identity"])
+    except ValueError as error:
+        raise InvalidOption(OWN_IDENTITY, str(error)) from error
+
+
+def _launcher(options: dict[str, Any], state: Path, own: OwnIdentity) -> Callable[[Api, Secrets], Launcher]:
     clock = SystemClock()
     if options["launcher"] == "process":
-        return lambda _, secrets: ProcessLauncher(process_settings(state), secrets.options, clock)
+        return lambda _, secrets: ProcessLauncher(process_settings(state), secrets.options, clock, own.reach)
     pods = PodSettings(
         image=options["image"],
         host_access=options["allow_host_access"],

@@ -18,6 +18,7 @@ from lithify.controller.launching.process import ProcessSettings
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.controller.operator import Operator
+from lithify.tables.addresses import AddressPolicy
 
 SPARE_PLACES = 4
 """Looks that may be asked for beyond the workers: those at a catalog that hangs wait without a worker."""
@@ -69,11 +70,14 @@ def own_namespace() -> str:
     return "default"
 
 
-def observer_pool(state: Path, places: int) -> ObserverPool:
-    """The workers that look at tables; what they remember is in the state folder."""
+def observer_pool(state: Path, places: int, addresses: AddressPolicy | None = None) -> ObserverPool:
+    """The workers that look at tables; what they remember is in the state folder.
+
+    They connect to what the policy allows, without one to everything.
+    """
     cache = state / "tables"
     cache.mkdir(parents=True, exist_ok=True)
-    return ObserverPool(PoolSettings(WorkerSettings(str(cache)), workers=places))
+    return ObserverPool(PoolSettings(WorkerSettings(str(cache), addresses=addresses), workers=places))
 
 
 def process_settings(state: Path) -> ProcessSettings:

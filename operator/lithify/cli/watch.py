@@ -28,6 +28,7 @@ from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.plain_text import plain_line
 from lithify.resources.validating import validated
+from lithify.tables.reach import UNBOUNDED, Reach
 
 _LOOK_SECONDS = 0.5
 _LONGEST = 4096
@@ -58,12 +59,15 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
             edges = Edges(
                 api=api,
                 events=api,
-                launcher=lambda _, secrets: ProcessLauncher(process_settings(state), secrets.options, clock),
+                launcher=lambda _, secrets: ProcessLauncher(
+                    process_settings(state), secrets.options, clock, _reach
+                ),
                 observer=observer,
                 clock=clock,
                 metrics=Metrics(new_registry(), __version__),
                 credentials=credentials,
                 conf_problem=conf_problem,
+                reach=_reach,
             )
             settings = Settings(
                 identity(), caps=Caps(total=options["max_runs"]), places=options["looks"] + SPARE_PLACES
@@ -75,6 +79,11 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
             finally:
                 attending.cancel()
             return _verdict(api, operator) if options["once"] and not code else code
+
+
+def _reach(_: str) -> Reach:
+    """Who runs this command wrote the files of the folder, and may do what they may do."""
+    return UNBOUNDED
 
 
 async def _attend(api: FolderApi, operator: Operator, *, once: bool) -> None:

@@ -44,6 +44,7 @@ from lithify.controller.telemetry.metrics import Metrics
 from lithify.errors import ClusterUnavailable
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
 from lithify.resources.policy import SparkTemplate
+from lithify.tables.reach import OwnIdentity, Reach
 
 _log = logging.getLogger(__name__)
 _PRIORITIES = {COMPACTION.name: 0, CATALOG.name: 1, POLICY.name: 1, LAKE_TABLE.name: 2}
@@ -100,6 +101,7 @@ class Edges:
         metrics: counts.
         credentials: receives the credentials that texts must leave out.
         conf_problem: why Spark settings are refused.
+        reach: where tables of a namespace may be read with the rights of this process; by default nowhere.
     """
 
     api: Api
@@ -110,6 +112,7 @@ class Edges:
     metrics: Metrics
     credentials: Hidden
     conf_problem: Callable[[SparkTemplate], str | None]
+    reach: Callable[[str], Reach] = OwnIdentity().reach
 
 
 class Operator:
@@ -158,6 +161,7 @@ class Operator:
             clock=edges.clock,
             conf_problem=edges.conf_problem,
             limits=settings.limits,
+            reach=edges.reach,
         )
         self._compactions = Compactions(self._world)
         self._intake = Intake(store, self.queue)

@@ -110,7 +110,7 @@ class Discovery:
     Rule(
         "self.metastore != 'Rest' || (has(self.options) && 'token.provider' in self.options) "
         "|| (has(self.secretRef) && 'token.provider' in self.secretRef.options)",
-        "a Rest catalog needs the option token.provider, bear or dlf",
+        "a Rest catalog needs the option token.provider, which is bear",
         ".options",
     ),
     Rule(
@@ -138,7 +138,8 @@ class CatalogSpec:
     )
     options: Mapping[OptionName, OptionValue] = Field(
         default_factory=dict,
-        description="Catalog options by Paimon's names. Credentials belong into a Secret, see secretRef.",
+        description="Catalog options by Paimon's names, as listed in docs/commands.md; others are refused. "
+        "Credentials belong into a Secret, see secretRef.",
         max_length=64,
         json_schema_extra=rules(OPTION_NAMES, OWN_FIELDS),
     )

@@ -31,6 +31,7 @@ REASONS = {
     errors.InvalidResource: Reason.INVALID_SPEC,
     errors.NotFound: Reason.INVALID_SPEC,
     errors.NotAllowed: Reason.ACCESS_DENIED,
+    errors.OutOfReach: Reason.ACCESS_DENIED,
     errors.UnsupportedTable: Reason.UNSUPPORTED,
     errors.CorruptTable: Reason.CORRUPT_TABLE,
     errors.MissingFile: Reason.CORRUPT_TABLE,

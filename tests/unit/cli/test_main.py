@@ -62,6 +62,8 @@ def case(words: list[str], at_fault: str, id: str) -> Any:  # noqa: A002
         case(["compact", *HERE, "--run-id", ""], "--run-id", id="an empty run id"),
         case(["compact", *HERE, "--run-id", "x" * 64], "--run-id", id="a run id that is too long"),
         case(["compact", *HERE, "--run-id", "a\n"], "--run-id", id="a run id with the end of a line"),
+        case(["operator", "--allow-address", "http://x"], "--allow-address", id="a URL as address"),
+        case(["operator", "--own-identity", "s3://lake"], "--own-identity", id="rights for nobody"),
         case(["-x"], "-x", id="an option of no command"),
     ],
 )

@@ -20,6 +20,7 @@ from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Strategy
 from lithify.resources.modelling import part, plain, read
 from lithify.resources.quantities import quantity_bytes
+from lithify.tables.reach import DRIVER, Reach
 
 VARIABLE = "LITHIFY_ORDER"
 """The environment variable that holds instructions; without it they come through stdin."""
@@ -43,7 +44,8 @@ class Instructions:
     `task_size` is set, tasks are `task_share` of the size that is usual for the table. A run commits when it
     has read `commit_every`, or earlier, by the time that takes. With a `sizing` the number of executors
     follows from the plan; if none has come after `patience` seconds, the attempt ends. `held` are
-    fingerprints of buckets by path: those that still have these files are left out.
+    fingerprints of buckets by path: those that still have these files are left out. `own_prefixes` and
+    `own_with_endpoint` say where the rights of the driver's own process may be used, see `Reach`.
     """
 
     run: str
@@ -71,6 +73,8 @@ class Instructions:
     executor_template: Mapping[str, Any] | None = None
     sizing: ExecutorSizing | None = None
     patience: int | None = None
+    own_prefixes: tuple[str, ...] | None = DRIVER.prefixes
+    own_with_endpoint: bool = DRIVER.with_endpoint
 
 
 def instructions_of(
@@ -81,6 +85,7 @@ def instructions_of(
     credentials: Mapping[str, str] | None = None,
     executor_template: Mapping[str, Any] | None = None,
     sizing: ExecutorSizing | None = None,
+    reach: Reach = DRIVER,
 ) -> Instructions:
     """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
     reference = order.catalog.secret_ref
@@ -112,6 +117,8 @@ def instructions_of(
         executor_template=executor_template,
         sizing=sizing,
         patience=None if sizing is None else order.scheduling_seconds,
+        own_prefixes=reach.prefixes,
+        own_with_endpoint=reach.with_endpoint,
     )
 
 

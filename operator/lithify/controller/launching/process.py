@@ -37,6 +37,7 @@ from lithify.controller.launching.spark_conf import conf_problem, local_conf, lo
 from lithify.errors import ClusterRefused, ClusterUnavailable, NotFound
 from lithify.resources.catalog import SecretReference
 from lithify.resources.names import ObjectKey
+from lithify.tables.reach import NOWHERE, Reach
 
 ReadSecret = Callable[[str, SecretReference], Awaitable[Mapping[str, str]]]
 """The catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""
@@ -72,13 +73,27 @@ class ProcessSettings:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-class ProcessLauncher:
-    """A `Launcher` of processes. `watch` has to run for changes to be told and for logs to stay small."""
+def _nowhere(_: str) -> Reach:
+    return NOWHERE
 
-    def __init__(self, settings: ProcessSettings, secrets: ReadSecret, clock: Clock) -> None:
+
+class ProcessLauncher:
+    """A `Launcher` of processes. `watch` has to run for changes to be told and for logs to stay small.
+
+    `reach` says where drivers of a namespace may use the rights of this process's user, which are theirs.
+    """
+
+    def __init__(
+        self,
+        settings: ProcessSettings,
+        secrets: ReadSecret,
+        clock: Clock,
+        reach: Callable[[str], Reach] = _nowhere,
+    ) -> None:
         self._settings = settings
         self._secrets = secrets
         self._clock = clock
+        self._reach = reach
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._tell: Callable[[ObjectKey], None] = lambda _: None
 
@@ -192,6 +207,7 @@ class ProcessLauncher:
             master=local_master(order, os.cpu_count() or 1),
             conf=local_conf(order),
             credentials=credentials,
+            reach=self._reach(order.key.namespace),
         )
 
     def _try_start(self, order: DriverOrder) -> subprocess.Popen[bytes] | None:

@@ -66,6 +66,7 @@ def _address(target: TableTarget) -> TableAddress:
         name=target.identifier,
         catalog_options=dict(target.catalog_options),
         overrides=dict(target.overrides),
+        reach=target.reach,
     )
 
 

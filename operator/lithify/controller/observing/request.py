@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from lithify.tables.observation import Observation, RunFound
+from lithify.tables.reach import NOWHERE, Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class TableTarget:
         overrides: table options by which triggers are judged.
         time_zone: of the table's writers, None for UTC.
         catalog: which Catalog it is of, as `namespace/name`: catalogs take turns.
+        reach: where the operator's own rights may be used.
     """
 
     warehouse: str
@@ -32,6 +34,7 @@ class TableTarget:
     overrides: Mapping[str, str] = field(default_factory=dict)
     time_zone: str | None = None
     catalog: str = ""
+    reach: Reach = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from lithify.controller.observing.request import ALL_TABLES, ObservationRequest, TableFilter, TableTarget
 from lithify.errors import LithifyError
+from lithify.tables.addresses import AddressPolicy
 
 HEADER = 8
 """Bytes of the length in front of a message."""
@@ -35,12 +36,14 @@ class WorkerSettings:
         cache_bytes: how large that may get.
         most_open: how many tables it keeps open.
         memory_bytes: with more resident memory it ends at once.
+        addresses: what it may connect to, None for everything.
     """
 
     cache_folder: str
     cache_bytes: int = 512 << 20
     most_open: int = 1024
     memory_bytes: int = 2 << 30
+    addresses: AddressPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from lithify.controller.observing.wire import (
     WorkerSettings,
     receive,
 )
+from lithify.tables.guard import guard
 
 _MEMORY_CHECKED = 0.2
 """Seconds between two looks at one's own memory."""
@@ -39,6 +40,8 @@ def main() -> None:
     _be_quiet()
     _be_ended_first()
     settings: WorkerSettings = receive(questions)
+    if settings.addresses is not None:
+        guard(settings.addresses)
     Thread(target=_watch_memory, args=(settings.memory_bytes,), daemon=True).start()
     asked: SimpleQueue[Question] = SimpleQueue()
     Thread(target=_listen, args=(questions, asked), daemon=True).start()

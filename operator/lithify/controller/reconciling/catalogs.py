@@ -108,7 +108,8 @@ class Catalogs:
         problem: TableProblem | None = None
         try:
             options = await self.world.secrets.of_catalog(catalog)
-            target = TableTarget(spec.warehouse, "", options, catalog=str(key))
+            reach = self.world.reach(key.namespace)
+            target = TableTarget(spec.warehouse, "", options, catalog=str(key), reach=reach)
             found = await self.world.observer.list_tables(
                 target, self.world.limits.timeout_of(spec), self._wanted(spec)
             )

@@ -131,7 +131,7 @@ class Tables:
             options = await world.secrets.of_catalog(catalog)
         except (UserError, ClusterRefused) as error:
             return problem_of(error), rhythm_of(table, policy, catalog.spec, world.limits).retry
-        target = target_of(table, policy, options, catalog.spec.warehouse)
+        target = target_of(table, policy, options, catalog.spec.warehouse, world.reach(key.namespace))
         rhythm = rhythm_of(table, policy, catalog.spec, world.limits)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= world.now() else None

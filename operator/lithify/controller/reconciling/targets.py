@@ -12,18 +12,24 @@ from lithify.controller.reconciling.looks import Rhythm
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
+from lithify.tables.reach import Reach
 
 _RETRIES = 4
 """A table that cannot be looked at is tried again after so many intervals: who has to mend it is slower."""
 
 
 def target_of(
-    table: LakeTable, policy: CompactionPolicySpec | None, options: Mapping[str, str], warehouse: str
+    table: LakeTable,
+    policy: CompactionPolicySpec | None,
+    options: Mapping[str, str],
+    warehouse: str,
+    reach: Reach,
 ) -> TableTarget:
     """The table that a LakeTable stands for."""
     return TableTarget(
         warehouse=warehouse,
         identifier=table.spec.identifier,
+        reach=reach,
         catalog_options=options,
         overrides=table_overrides(policy or CompactionPolicySpec(), table),
         time_zone=table.spec.time_zone,

@@ -19,6 +19,7 @@ from lithify.controller.reconciling.room import Room
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.metrics import Metrics
+from lithify.tables.reach import OwnIdentity, Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class World:
         clock: tells the time.
         conf_problem: why the Spark settings of a policy are refused, None if they are not.
         limits: what tenants may ask for at most.
+        reach: where tables of a namespace may be read with the rights of this process.
     """
 
     api: Api
@@ -56,6 +58,7 @@ class World:
     clock: Clock
     conf_problem: Callable[..., str | None]
     limits: Limits = field(default_factory=Limits)
+    reach: Callable[[str], Reach] = OwnIdentity().reach
 
     def now(self) -> datetime:
         """The time in whole seconds, which is all that objects in Kubernetes hold."""

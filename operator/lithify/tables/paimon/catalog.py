@@ -27,6 +27,7 @@ from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
 from lithify.tables.paimon.support.rules import Role
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.reach import UNBOUNDED, Reach, local_path
 
 _TUNING = (
     "compaction.",
@@ -53,9 +54,10 @@ class TableAddress:
     Attributes:
         warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
         name: `database.table` or `database.table$branch_name`.
-        catalog_options: passed through to pypaimon (`metastore`, `uri`, credentials...).
+        catalog_options: those that `support.catalog_options` lists (`metastore`, `uri`, credentials...).
         overrides: table options for this run only.
         rule: whose picking rule.
+        reach: where the rights of this process may be used.
     """
 
     warehouse: str
@@ -63,6 +65,7 @@ class TableAddress:
     catalog_options: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
     rule: Rule = Rule.V1_4
+    reach: Reach = UNBOUNDED
 
 
 def open_table(address: TableAddress) -> PaimonTable:
@@ -71,18 +74,20 @@ def open_table(address: TableAddress) -> PaimonTable:
     Raises:
         NotFound: the warehouse, database or table does not exist.
         InvalidOption: an option or override cannot be used.
+        OutOfReach: the process may not go there, or not use its own rights there.
         NotAllowed: the catalog does not accept the credentials.
         CorruptTable: its schema makes no sense.
         UnsupportedTable: it is not a primary-key table of a kind that this release knows.
         StorageError: the file system refuses, or the catalog does not answer.
     """
     _check_overrides(address.overrides)
-    loaded = load_table(address.warehouse, address.name, address.catalog_options)
+    loaded = load_table(address.warehouse, address.name, address.catalog_options, address.reach)
     schema = known_schema(loaded, loaded.table_schema, address.overrides)
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
     options = read_options(schema.options, address.rule)
     storage = Storage(table.file_io)
+    _check_places(options.places, address.reach)
     return PaimonTable(
         table=table,
         name=address.name,
@@ -152,6 +157,13 @@ def _place_refusals(schema: Schema, options: PlaceOptions, storage: Storage) -> 
                     f"column {name} as partition with option partition.legacy-name = false: its directories "
                     "are named in the time zone of whoever writes, which nothing tells"
                 )
+
+
+def _check_places(options: PlaceOptions, reach: Reach) -> None:
+    """Own rights count for local files outside of the table's folder, too; S3 is checked as it is asked."""
+    for path in options.external:
+        if local_path(path) is not None:
+            reach.check(path)
 
 
 def _order_refusals(options: TableOptions) -> Iterator[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
 
 from pypaimon import CatalogFactory
 from pypaimon.api.rest_exception import (
@@ -23,13 +24,13 @@ from pypaimon.api.rest_exception import (
 from pypaimon.catalog.catalog import Catalog
 from pypaimon.catalog.catalog_context import CatalogContext
 from pypaimon.catalog.catalog_exception import (
-    CatalogException,
     DatabaseNoPermissionException,
     DatabaseNotExistException,
     TableNoPermissionException,
     TableNotExistException,
 )
 from pypaimon.catalog.filesystem_catalog import FileSystemCatalog
+from pypaimon.catalog.rest.rest_catalog import RESTCatalog
 from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.identifier import DEFAULT_MAIN_BRANCH, Identifier
@@ -44,14 +45,19 @@ from lithify.errors import (
     LithifyError,
     NotAllowed,
     NotFound,
+    OutOfReach,
     StorageError,
     UnsupportedTable,
 )
+from lithify.tables.paimon import rest_client as _bounded  # noqa: F401  # servers are asked through it
 from lithify.tables.paimon.identity import home, is_main
+from lithify.tables.paimon.jdbc import JdbcCatalogOnS3, check_database, database_answering, driver_settings
 from lithify.tables.paimon.s3.answers import NO_BUCKET
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3, read_settings
 from lithify.tables.paimon.storage import Storage, reporting
+from lithify.tables.paimon.support.catalog_options import check_catalog_options
+from lithify.tables.reach import UNBOUNDED, Reach, local_path
 
 _FORBIDDEN = (
     NotAuthorizedException,
@@ -61,31 +67,34 @@ _FORBIDDEN = (
 )
 _REFUSED = (BadRequestException, NoSuchResourceException, NotImplementedException)
 _SYSTEM_DATABASES = frozenset({Catalog.SYSTEM_DATABASE_NAME})
-_SECRETS = re.compile(r"\?.*|(?<=//)[^/@]*@")
 _NAME = re.compile(r"(?P<database>[^.$/]+)\.(?P<table>[^.$/]+)(?:\$branch_(?P<branch>[^$/]+))?")
-_SQLITE = re.compile(r"jdbc:sqlite:(?!file:|:memory:)(?P<file>.+)")
 
 
-def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) -> FileStoreTable:
+def load_table(
+    warehouse: str, name: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED
+) -> FileStoreTable:
     """Loads a table by its name, `database.table`, or a branch of one, `database.table$branch_name`.
 
     Raises:
         InvalidOption: the name or the catalog's settings make no sense.
+        OutOfReach: the process may not go there, or not use its own rights there.
         NotFound: the warehouse, database or table does not exist.
         UnsupportedTable: it is something else that catalogs call tables.
         CorruptTable: its schema cannot be read.
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
     identifier = parse_name(name)
-    with _connected(warehouse, catalog_options) as catalog:
+    with _connected(warehouse, catalog_options, reach) as catalog:
         try:
             table = catalog.get_table(identifier)
         except (ValueError, RuntimeError, TypeError, LookupError, AttributeError) as error:
-            where = _shown(catalog_options.get("uri", warehouse))
-            raise CorruptTable(f"{where}: {name}", f"cannot be loaded ({error})") from error
+            where = catalog_options.get("uri", warehouse)
+            # What a server has answered is not repeated: it may be another one than a catalog's.
+            said = type(error).__name__ if isinstance(catalog, RESTCatalog) else error
+            raise CorruptTable(f"{where}: {name}", f"cannot be loaded ({said})") from error
     if not isinstance(table, FileStoreTable):
         raise UnsupportedTable(name, (f"it is a {type(table).__name__}, which has no levels",))
-    _reach_files(table, catalog_options)
+    _reach_files(table, catalog_options, reach)
     return table if is_main(table) else _with_own_schema(table)
 
 
@@ -104,29 +113,45 @@ def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
     )
 
 
-def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str]) -> None:
+def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reach: Reach) -> None:
     """Has a table on S3 reach its files our way."""
     reaches = table.file_io
+    _check_location(str(table.table_path), reach)
     if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
         return
     if isinstance(reaches, RESTTokenFileIO):
         with answering(str(catalog_options.get("uri"))):
             token = reaches.valid_token()
-        table.file_io = S3FileIO(read_settings({**catalog_options, **token.token}), reaches)
+        table.file_io = S3FileIO(read_settings({**catalog_options, **token.token}, reach), reaches)
     else:
-        table.file_io = S3FileIO(read_settings(catalog_options))
+        table.file_io = S3FileIO(read_settings(catalog_options, reach))
 
 
-def list_tables(warehouse: str, catalog_options: Mapping[str, str]) -> tuple[str, ...]:
+def _check_location(path: str, reach: Reach) -> None:
+    """Refuses files that only the process's own rights reach; those on S3 are checked as they are asked for.
+
+    Raises:
+        OutOfReach: the process may not use its own rights there, or there is no telling whether it would.
+    """
+    if local_path(path) is not None:
+        reach.check(path)
+    elif not is_s3(path) and reach.prefixes is not None:
+        raise OutOfReach(path, "the operator reads tables on S3 and on file systems of its own, no others")
+
+
+def list_tables(
+    warehouse: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED
+) -> tuple[str, ...]:
     """All tables of a catalog, of whatever kind, as `database.table`; not those of its system databases.
 
     Raises:
         InvalidOption: the catalog's settings make no sense.
+        OutOfReach: the process may not go there, or not use its own rights there.
         NotFound: the warehouse does not exist.
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
     found: list[Identifier] = []
-    with _connected(warehouse, catalog_options) as catalog:
+    with _connected(warehouse, catalog_options, reach) as catalog:
         for database in catalog.list_databases():
             if database not in _SYSTEM_DATABASES:
                 with suppress(DatabaseNotExistException):  # dropped meanwhile
@@ -144,16 +169,20 @@ def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> lis
 
 
 @contextmanager
-def _connected(warehouse: str, catalog_options: Mapping[str, str]) -> Iterator[Catalog]:
+def _connected(warehouse: str, catalog_options: Mapping[str, str], reach: Reach) -> Iterator[Catalog]:
     """A catalog, whose answers are turned into our errors."""
-    options = {"warehouse": warehouse, **catalog_options}
-    metastore, uri = options.get("metastore"), options.get("uri", warehouse)
+    check_catalog_options(warehouse, catalog_options)
+    options: dict[str, Any] = {**catalog_options, "warehouse": warehouse}
+    metastore, uri = options.get("metastore", "filesystem"), options.get("uri", warehouse)
     if metastore != "rest":
-        _check_warehouse(warehouse, options)
-    if metastore == "jdbc":
-        _check_sqlite(uri)
-    with reporting(warehouse), answering(uri), _database_answering(uri, metastore):
-        yield _connect(warehouse, uri, options)
+        _check_warehouse(warehouse, options, reach)
+    with ExitStack() as around:
+        if metastore == "jdbc":
+            options |= driver_settings(check_database(uri, reach))
+            around.enter_context(database_answering(uri))
+        around.enter_context(reporting(warehouse))
+        around.enter_context(answering(uri))
+        yield _connect(warehouse, uri, options, reach)
 
 
 @contextmanager
@@ -166,26 +195,20 @@ def answering(uri: str) -> Iterator[None]:
         StorageError: it refuses the request.
         CatalogUnavailable: it does not answer, or fails; what was asked may have been done all the same.
     """
-    catalog = _shown(uri)
     try:
         yield
     except DatabaseNotExistException as error:
-        raise NotFound("database", error.database, f"{catalog} does not have it") from error
+        raise NotFound("database", error.database, f"{uri} does not have it") from error
     except TableNotExistException as error:
         kind = "branch" if error.identifier.get_branch_name() else "table"
-        raise NotFound(kind, error.identifier.get_full_name(), f"{catalog} does not have it") from error
+        raise NotFound(kind, error.identifier.get_full_name(), f"{uri} does not have it") from error
     except (*_FORBIDDEN, RESTException) as error:
-        raise _translated(error, catalog) from error
+        raise _translated(error, uri) from error
     except RuntimeError as error:
         # pypaimon wraps what a commit fails with; nothing else has a REST error as its cause
         if not isinstance(error.__cause__, RESTException):
             raise
-        raise _translated(error.__cause__, catalog) from error
-
-
-def _shown(uri: str) -> str:
-    """A URI as messages may show it: without what may be a secret."""
-    return _SECRETS.sub("", uri)
+        raise _translated(error.__cause__, uri) from error
 
 
 def _translated(error: Exception, catalog: str) -> LithifyError:
@@ -193,13 +216,7 @@ def _translated(error: Exception, catalog: str) -> LithifyError:
         return NotAllowed(catalog, str(error))
     if isinstance(error, _REFUSED):
         return StorageError(catalog, f"the catalog refuses the request ({error})")
-    return CatalogUnavailable(catalog, f"the catalog gives no answer ({_root(error)})")
-
-
-def _root(error: BaseException) -> BaseException:
-    """What it all began with: HTTP libraries wrap it several times."""
-    deeper = error.__cause__ or error.__context__
-    return error if deeper is None else _root(deeper)
+    return CatalogUnavailable(catalog, f"the catalog gives no answer ({error})")
 
 
 class _CatalogOnS3(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
@@ -212,40 +229,52 @@ class _CatalogOnS3(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is unty
         self.file_io = file_io
 
 
-def _connect(warehouse: str, uri: str, options: Mapping[str, str]) -> Catalog:
+class _RestCatalog(RESTCatalog):  # type: ignore[misc]
+    """pypaimon's REST catalog, without its own ways to files: the server says where they are."""
+
+    def __init__(self, options: Mapping[str, str], reach: Reach) -> None:
+        self._given, self._reach = options, reach
+        super().__init__(CatalogContext.create_from_options(Options(dict(options))))
+
+    def file_io_from_options(self, table_path: str) -> FileIO:
+        """What reaches files by the catalog's options."""
+        _check_location(table_path, self._reach)
+        if is_s3(table_path):
+            return S3FileIO(read_settings(self._given, self._reach))
+        return FileIO.get(table_path, self.context.options)
+
+    def file_io_for_data(self, table_path: str, identifier: Identifier) -> FileIO:
+        """What reaches files by the server's tokens, if it hands out any."""
+        _check_location(table_path, self._reach)
+        if self.data_token_enabled:
+            return RESTTokenFileIO(identifier, table_path, self.context.options)
+        return self.file_io_from_options(table_path)
+
+
+def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach) -> Catalog:
     metastore = options.get("metastore", "filesystem")
-    if is_s3(warehouse) and metastore == "filesystem":
-        return _CatalogOnS3(warehouse, options, S3FileIO(read_settings(options)))
     try:
-        catalog = CatalogFactory.create(options)
+        if metastore == "rest":
+            return _RestCatalog(options, reach)
+        if not is_s3(warehouse):
+            return CatalogFactory.create(options)
+        file_io = S3FileIO(read_settings(options, reach))
+        return (JdbcCatalogOnS3 if metastore == "jdbc" else _CatalogOnS3)(warehouse, options, file_io)
     except (ValueError, ImportError) as error:
         problem = f"no catalog can be opened with these settings ({error})"
         raise InvalidOption("--catalog-option", problem) from error
     except NoSuchResourceException as error:
-        hint = f"{_shown(uri)} does not have it, or is not the address of a Paimon REST catalog"
+        hint = f"{uri} does not have it, or is not the address of a Paimon REST catalog"
         raise NotFound("warehouse", warehouse, hint) from error
-    if is_s3(warehouse) and metastore == "jdbc":
-        catalog.file_io = S3FileIO(read_settings(options))
-    return catalog
 
 
-@contextmanager
-def _database_answering(uri: str, metastore: str | None) -> Iterator[None]:
-    """The drivers of a JDBC catalog's databases have errors of their own, each another family."""
-    try:
-        yield
-    except (LithifyError, CatalogException, RESTException, OSError):
-        raise
-    except Exception as error:
-        if metastore != "jdbc":
-            raise
-        raise CatalogUnavailable(_shown(uri), f"the database gives no answer ({error})") from error
-
-
-def _check_warehouse(warehouse: str, options: Mapping[str, str]) -> None:
+def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -> None:
     if is_s3(warehouse):
-        _check_prefix(warehouse, S3FileIO(read_settings(options)))
+        _check_prefix(warehouse, S3FileIO(read_settings(options, reach)))
         return
+    _check_location(warehouse, reach)
+    if local_path(warehouse) is None and urlsplit(warehouse).scheme:
+        raise InvalidOption("--warehouse", f"{warehouse} is neither a local path nor on S3")
     try:
         with reporting(warehouse):
             exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
@@ -266,13 +295,6 @@ def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
         raise NotFound("warehouse", warehouse, error.problem) from error
     if not is_there:
         raise NotFound("warehouse", warehouse, "nothing is in the bucket below it")
-
-
-def _check_sqlite(uri: str) -> None:
-    """SQLite would make a database that does not exist, and users would look for their table in vain."""
-    match = _SQLITE.fullmatch(uri)
-    if match is not None and not Path(match["file"]).exists():
-        raise NotFound("SQLite database", match["file"], "the file does not exist")
 
 
 def parse_name(name: str) -> Identifier:

@@ -116,7 +116,7 @@ class TableWatch:
 
     def list_tables(self, address: TableAddress) -> tuple[str, ...]:
         """All tables of a catalog; see `connecting.list_tables`."""
-        return connecting.list_tables(address.warehouse, address.catalog_options)
+        return connecting.list_tables(address.warehouse, address.catalog_options, address.reach)
 
     def _keep_open(self, key: str, opened: _Opened) -> None:
         self._opened[key] = opened

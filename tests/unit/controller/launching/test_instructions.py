@@ -7,6 +7,7 @@ import json
 import pytest
 
 from launching.orders import ORDER, order
+from lithify.cli.drive import request_of
 from lithify.controller.launching.instructions import (
     instructions_of,
     read_instructions,
@@ -16,6 +17,7 @@ from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
+from lithify.tables.reach import DRIVER, Reach
 
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "secret", "token": "token"})
 CATALOG = CatalogSpec(
@@ -49,6 +51,14 @@ def test_pods_are_told_where_credentials_are_and_processes_what_they_are() -> No
     assert (pod.secret, pod.credential_files, pod.credentials) == ("keys", SECRET.options, {})
     assert (process.secret, process.credential_files, process.credentials) == ("", {}, {"token": "hunter2"})
     assert "hunter2" not in repr(process)
+
+
+def test_a_driver_is_told_where_it_may_use_its_own_rights() -> None:
+    pod = instructions_of(order(), master="m", conf={})
+    assert Reach(pod.own_prefixes, pod.own_with_endpoint) == DRIVER
+    process = instructions_of(order(), master="m", conf={}, reach=Reach(("/lake",), with_endpoint=False))
+    told = read_instructions(write_instructions(process))
+    assert request_of(told, {}).table.reach == Reach(("/lake",), with_endpoint=False)
 
 
 def test_tasks_get_more_memory_and_less_to_read_after_they_ran_out_of_it() -> None:

@@ -17,6 +17,7 @@ from lithify.controller.observing.wire import FindRun, ListTables, Question, Rep
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.observation import TableWatch
+from lithify.tables.reach import UNBOUNDED
 from support.cases import case
 from support.small_tables import SmallTable
 
@@ -32,7 +33,7 @@ def table(tmp_path: Path) -> SmallTable:
 
 @pytest.fixture
 def target(table: SmallTable) -> TableTarget:
-    return TableTarget(str(table.warehouse), table.name, SECRETS)
+    return TableTarget(str(table.warehouse), table.name, SECRETS, reach=UNBOUNDED)
 
 
 @pytest.fixture

@@ -25,36 +25,36 @@ NO_BUCKET = "the bucket does not exist"
 """The problem of a `StorageError` that says so."""
 
 _STATUS = re.compile(r"non-2xx status code: (\d{3})")
-_CODE = re.compile(r"<Code>([A-Za-z0-9]+)</Code>")
-_MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
-_ADDRESS = re.compile(r"https?://\S+")
+_CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
+_CONNECTION = re.compile(
+    r"HTTP error: (error sending request|request or response body error|[a-z ]*timed out)"
+)
 _WHOLE = "non-partial response"
-_NOISE = "Generic S3 error: "
 _CREDENTIALS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"})
 _PASSING = frozenset({"RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "ThrottlingException"})
-_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a failed request came to: HTTP status, S3's code and message; all None if there was no answer."""
+    """What a failed request came to: HTTP status and S3's code; both None if there was no answer.
+
+    What else was answered is not kept: it may be another service's, which the Catalog's author may not ask.
+    """
 
     status: int | None
     code: str | None
-    message: str | None
 
     @classmethod
     def of(cls, error: Exception) -> Answer:
         """What an error of obstore's quotes."""
         text = str(error)
-        status, code, message = (pattern.search(text) for pattern in (_STATUS, _CODE, _MESSAGE))
-        return cls(int(status[1]) if status else None, code and code[1], message and message[1][:_LONGEST])
+        status, code = _STATUS.search(text), _CODE.search(text)
+        return cls(int(status[1]) if status else None, code and code[1])
 
     @property
     def text(self) -> str:
         """For people."""
-        parts = (str(self.status or ""), self.code or "", f"({self.message})" if self.message else "")
-        return " ".join(part for part in parts if part)
+        return " ".join(part for part in (str(self.status or ""), self.code or "") if part)
 
 
 class OutOfRange(Exception):
@@ -118,6 +118,8 @@ def _translated(path: str, error: Exception) -> Exception:
 
 
 def _shortly(error: Exception) -> str:
-    """The first line of a message, without the address."""
-    line = (str(error).splitlines() or [type(error).__name__])[0]
-    return " ".join(_ADDRESS.sub("", line.removeprefix(_NOISE)).split())[:_LONGEST]
+    """What the client says of a connection; nothing where it may quote an answer."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    found = _CONNECTION.search(str(error))
+    return found[0] if found else "its answer is none of S3's"

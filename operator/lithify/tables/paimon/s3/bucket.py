@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import obstore
 from obstore.store import S3Store
 
+from lithify.tables.guard import is_guarded
 from lithify.tables.paimon.s3.answers import OutOfRange, Taken, answering
+from lithify.tables.paimon.s3.gate import gate
 from lithify.tables.paimon.s3.settings import Keys, Settings
 
 if TYPE_CHECKING:
@@ -193,6 +196,10 @@ def _store(
     }
     if endpoint is not None and endpoint.startswith("http://"):
         client["allow_http"] = True
+    if endpoint is not None and is_guarded():
+        parts = urlsplit(endpoint)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        client["proxy_url"] = gate().open(str(parts.hostname), port)
     return S3Store(
         name,
         config=config,  # type: ignore[arg-type]  # made of parts

@@ -7,6 +7,7 @@ every folder, and goes on for minutes before it gives up. Can be pickled: execut
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,10 +19,14 @@ from pyarrow.fs import FileInfo, FileType
 from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 
-from lithify.errors import LithifyError
+from lithify.errors import InvalidOption, LithifyError
+from lithify.tables.paimon import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
 from lithify.tables.paimon.s3.bucket import Bucket, Listed
 from lithify.tables.paimon.s3.settings import SCHEMES, Keys, Settings, read_settings
 from lithify.tables.paimon.s3.streams import BlockReader, SmallObject, Upload
+
+_BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
+"""It becomes a part of a host's name."""
 
 
 class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
@@ -36,6 +41,17 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         self._settings = settings
         self._tokens = tokens
         self._buckets: dict[str, Bucket] = {}
+        if self._is_ambient and settings.endpoint is not None and not settings.reach.with_endpoint:
+            problem = (
+                "an endpoint that the Catalog names gets no credentials of the environment: give "
+                "s3.access-key and s3.secret-key"
+            )
+            raise InvalidOption("s3.endpoint", problem)
+
+    @property
+    def _is_ambient(self) -> bool:
+        """Whether requests are signed with what the environment of this process has."""
+        return self._tokens is None and self._settings.keys is None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_settings": self._settings, "_tokens": self._tokens}
@@ -44,11 +60,17 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         self.__dict__.update(state, _buckets={})
 
     def bucket(self, path: str) -> tuple[Bucket, str]:
-        """The bucket of a path, and the key in it."""
+        """The bucket of a path, and the key in it.
+
+        Raises:
+            OutOfReach: the process may not use its own credentials there, or not connect to the endpoint.
+        """
         parts = urlsplit(path, allow_fragments=False)
-        if parts.scheme not in SCHEMES or not parts.netloc:
+        if parts.scheme not in SCHEMES or not _BUCKET.fullmatch(parts.netloc):
             raise ValueError(f"{path} is not on S3")
         name = parts.netloc
+        if self._is_ambient:
+            self._settings.reach.check(path)
         if name not in self._buckets:
             self._buckets[name] = Bucket(name, self._settings, self._keys())
         query = f"?{parts.query}" if parts.query else ""

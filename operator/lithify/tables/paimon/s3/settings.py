@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
+from lithify.tables.reach import UNBOUNDED, Reach
 
 SCHEMES = frozenset({"s3", "s3a", "s3n"})
 """Of URLs that mean S3; they are one to us, as they are to Paimon."""
@@ -28,6 +29,19 @@ _TOKEN = ("securityToken", "session-token", "session.token", "security-token", "
 _PATH_STYLE = ("path-style-access", "path.style.access")
 _PATIENCE_SECONDS = 40.0
 _PLAIN_HOST = re.compile(r"[^.]+")
+_REGION = re.compile(r"[A-Za-z0-9-]{1,64}")
+"""It becomes a part of a host's name."""
+_ENDPOINT = re.compile(
+    r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?)(:[0-9]{1,5})?"
+    r"(/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*"
+)
+
+OPTION_NAMES = frozenset(
+    prefix + name
+    for prefix in _PREFIXES
+    for name in ("endpoint", "region", *_ACCESS_KEY, *_SECRET_KEY, *_TOKEN, *_PATH_STYLE)
+)
+"""The options that are read here, but for PATIENCE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,7 @@ class Settings:
         path_style: the bucket stands in the path, not before the host.
         keys: None for what the environment has.
         patience: seconds for which a request is tried again.
+        reach: where what the environment has may be used.
     """
 
     endpoint: str | None = None
@@ -57,6 +72,7 @@ class Settings:
     path_style: bool = False
     keys: Keys | None = None
     patience: float = _PATIENCE_SECONDS
+    reach: Reach = UNBOUNDED
 
     def endpoint_of(self, bucket: str) -> str | None:
         """The URL by which a bucket is reached, None for that of the region."""
@@ -71,8 +87,8 @@ def is_s3(path: str) -> bool:
     return urlsplit(path).scheme in SCHEMES
 
 
-def read_settings(options: Mapping[str, str]) -> Settings:
-    """What a catalog's options say.
+def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> Settings:
+    """What a catalog's options say; `reach` says where the environment's credentials may be used.
 
     Raises:
         InvalidOption: some of them make no sense, or not together.
@@ -80,10 +96,11 @@ def read_settings(options: Mapping[str, str]) -> Settings:
     endpoint = _endpoint(_first(options, ("endpoint",)))
     return Settings(
         endpoint=endpoint,
-        region=_first(options, ("region",)),
+        region=_region(_first(options, ("region",))),
         path_style=_boolean(options, _PATH_STYLE) or _has_no_subdomains(endpoint),
         keys=_keys(options),
         patience=_patience(options),
+        reach=reach,
     )
 
 
@@ -104,10 +121,23 @@ def _endpoint(text: str | None) -> str | None:
     if text is None:
         return None
     url = text.rstrip("/") if "://" in text else f"https://{text.rstrip('/')}"
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+    if not _ENDPOINT.fullmatch(url) or not _has_port(url):
         raise InvalidOption("s3.endpoint", "it is not of the form https://host:port")
     return url
+
+
+def _has_port(url: str) -> bool:
+    """Whether the port, if there is one, is a number that ports have."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
+def _region(text: str | None) -> str | None:
+    if text is not None and not _REGION.fullmatch(text):
+        raise InvalidOption("s3.region", "it is no name of a region: letters, digits and hyphens")
+    return text
 
 
 def _has_no_subdomains(endpoint: str | None) -> bool:

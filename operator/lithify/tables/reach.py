@@ -1,0 +1,124 @@
+"""Where the rights of the process itself may serve a table: its cloud identity, and its local files.
+
+Made by the command line from flags, carried with a table's address, enforced where tables are opened and
+where S3 is asked. Whoever brings credentials of their own needs none of this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os.path import realpath
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from lithify.errors import OutOfReach
+
+OWN_IDENTITY = "--own-identity"
+EVERY_NAMESPACE = "*"
+
+_S3 = frozenset({"s3", "s3a", "s3n"})
+_FILE = re.compile(r"file:(//[^/]*)?(?=/)")
+_NAMESPACE = re.compile(r"\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+Place = tuple[str, ...]
+"""Where something lies: the kind of store, and then the path's segments (the first of S3 is the bucket)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where the process's own rights may be used.
+
+    Attributes:
+        prefixes: below these paths only; None for everywhere.
+        with_endpoint: also at an endpoint that a catalog's options name.
+    """
+
+    prefixes: tuple[str, ...] | None = None
+    with_endpoint: bool = True
+
+    def covers(self, path: str) -> bool:
+        """Whether own rights may be used for a path, compared by whole segments."""
+        if self.prefixes is None:
+            return True
+        place = _place(path)
+        granted = map(_place, self.prefixes)
+        return place is not None and any(one is not None and place[: len(one)] == one for one in granted)
+
+    def check(self, path: str) -> None:
+        """Refuses a path for which own rights may not be used.
+
+        Raises:
+            OutOfReach: they may not.
+        """
+        if self.covers(path):
+            return
+        problem = (
+            "the operator would have to use rights of its own there, because the Catalog brings no "
+            "credentials; give it keys, or have who runs the operator allow it with "
+            f"{OWN_IDENTITY} NAMESPACE=PREFIX"
+        )
+        raise OutOfReach(path, problem)
+
+
+UNBOUNDED = Reach()
+"""For commands that people run themselves."""
+NOWHERE = Reach((), with_endpoint=False)
+"""For Catalogs that bring credentials of their own."""
+DRIVER = Reach(with_endpoint=False)
+"""For driver pods: their own rights are those of a service account of their namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnIdentity:
+    """Who may make use of the operator's own rights, and where: pairs of namespace (or `*`) and prefix."""
+
+    grants: tuple[tuple[str, str], ...] = ()
+
+    def reach(self, namespace: str) -> Reach:
+        """What the tables of a namespace get of it."""
+        prefixes = (prefix for name, prefix in self.grants if name in (EVERY_NAMESPACE, namespace))
+        return Reach(tuple(prefixes), with_endpoint=False)
+
+
+def read_own_identity(entries: Iterable[str]) -> OwnIdentity:
+    """What entries of the form NAMESPACE=PREFIX grant.
+
+    Raises:
+        ValueError: one of them is not of that form.
+    """
+    grants = []
+    for entry in entries:
+        namespace, equals, prefix = entry.strip().partition("=")
+        if not equals or not _NAMESPACE.fullmatch(namespace):
+            raise ValueError(f"'{entry}' does not begin with a namespace and =, or with *=")
+        if _place(prefix) is None:
+            raise ValueError(f"'{prefix}' is neither s3://bucket/path nor an absolute path without dots")
+        grants.append((namespace, prefix))
+    return OwnIdentity(tuple(grants))
+
+
+def local_path(path: str) -> str | None:
+    """The path of a local file or folder without its scheme, None if it is something else."""
+    plain = _FILE.sub("", path, count=1)
+    return plain if plain.startswith("/") else None
+
+
+def _place(path: str) -> Place | None:
+    """The place of a path; None if it is none that could be granted, or could be read in two ways."""
+    if any(ord(letter) < 32 for letter in path):
+        return None
+    local = local_path(path)
+    if local is not None:
+        is_plain = local == path or unquote(local) == local
+        return ("file", *PurePosixPath(realpath(local)).parts[1:]) if is_plain and not _dots(local) else None
+    parts = urlsplit(path, allow_fragments=False)
+    if parts.scheme not in _S3 or not parts.netloc:
+        return None
+    key = path.partition("://")[2].partition("/")[2]
+    return None if _dots(key) else ("s3", parts.netloc, *(part for part in key.split("/") if part))
+
+
+def _dots(path: str) -> bool:
+    return any(part in (".", "..") for part in path.split("/"))

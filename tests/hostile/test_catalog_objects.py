@@ -1,0 +1,85 @@
+"""Catalogs that ask the operator for what it must not do, applied to a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from end_to_end.objects import secret
+from end_to_end.scene import message
+from end_to_end.server import CATALOGS, condition
+from end_to_end.stage import Stage
+from hostile.catalogs import listening
+from lithify.resources.compaction import Reason
+from oracle.client import Table
+from support.cases import case
+
+REST = {"metastore": "Rest", "warehouse": "w", "uri": "https://catalog.example.org"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "named"),
+    [
+        case(
+            {**REST, "options": {"token.provider": "dlf", "dlf.token-loader": "ecs"}},
+            "InvalidOption",
+            "dlf.token-loader",
+            id="another way to credentials",
+        ),
+        case(
+            {
+                **REST,
+                "options": {"token.provider": "bear", "token": "t"},
+                "secretRef": {"name": "SECRET", "options": {"dlf.token-path": "path"}},
+            },
+            "InvalidOption",
+            "dlf.token-path",
+            id="one in a Secret",
+        ),
+        case(
+            {**REST, "uri": "http://10.96.0.1/", "options": {"token.provider": "bear", "token": "t"}},
+            "AccessDenied",
+            "--allow-address",
+            id="an address of the cluster",
+        ),
+        case({"warehouse": "s3://lake/w"}, "AccessDenied", "--own-identity", id="rights of the operator"),
+        case(
+            {"metastore": "Jdbc", "warehouse": "/tmp", "uri": "jdbc:sqlite:file:/tmp/x.db?mode=rwc"},
+            "InvalidOption",
+            "uri",
+            id="a database with modes",
+        ),
+    ],
+)
+def test_refused_and_named(stage: Stage, spec: Mapping[str, Any], reason: str, named: str) -> None:
+    name = stage.name("keys")
+    stage.kubectl.apply(secret(name, path="/etc/passwd"))
+    if "secretRef" in spec:
+        spec = {**spec, "secretRef": {**spec["secretRef"], "name": name}}
+
+    care = stage.care_for(Table("w", "db.t"), of=spec)
+
+    seen = stage.table_says(care, "Ready", "False", reason)
+    assert named in message(seen, "Ready")
+    told = stage.story.until(
+        CATALOGS, care.catalog, lambda found: condition(found, "Ready").get("reason") == reason
+    )
+    assert named in message(told, "Ready")
+
+
+def test_a_driver_gets_no_further(stage: Stage) -> None:
+    """Also for a table that nobody has looked at with success."""
+    with listening("127.0.0.2") as listener:
+        spec = {**REST, "uri": f"http://127.0.0.2:{listener.port}/x?"}
+        care = stage.care_for(
+            Table("w", "db.t"), of={**spec, "options": {"token.provider": "bear", "token": "t"}}
+        )
+        stage.table_says(care, "Ready", "False", "InvalidOption")
+
+        run = stage.run(care)
+
+        stage.ended(run)
+        stage.stands(run, Reason.INVALID_SPEC)
+        assert listener.connections == 0
