@@ -3,6 +3,10 @@
 Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO:
 on S3 on one of our own (`s3`), of which it knows more. On the local file system data goes through PyArrow's
 native files (no Python in the data path), and small files through `local_files`.
+
+A `Storage` is made with the roots of a table: its folder and its external paths. It reads, writes and
+deletes nothing outside them, whatever path it is given and whatever symbolic links are there; without roots
+it deletes nothing. Names from metadata are checked before (`file_names`): this is the last line of defence.
 """
 
 from __future__ import annotations
@@ -22,11 +26,23 @@ from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, LithifyError, StorageError
-from lithify.tables.paimon.local_files import link_text, make_folder, replace_text, sync, unlink_text
+from lithify.tables.paimon.local_files import (
+    LeadsElsewhere,
+    files_below,
+    is_regular,
+    link_text,
+    make_folder,
+    replace_text,
+    sync,
+    unlink_below,
+    unlink_text,
+)
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3
 
 _ASKED_AT_ONCE = 8
+_DATABASE = ".db"
+"""How the folders of databases end in Paimon's catalogs."""
 _FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
 
 
@@ -48,7 +64,7 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file in a directory, or a directory in it."""
+    """A file in a directory, or a directory in it; a symbolic link counts as what it leads to."""
 
     name: str
     modified_seconds: float
@@ -56,10 +72,83 @@ class ListedFile:
 
 
 class Storage:
-    """Access to the files below one table; picklable, so that executors can have it too."""
+    """Access to the files below one table; picklable, so that executors can have it too.
 
-    def __init__(self, file_io: FileIO) -> None:
+    Args:
+        file_io: what reaches the files.
+        roots: folders outside which nothing is read, written or deleted. Without any, everything can be read
+            and written, and nothing deleted.
+    """
+
+    def __init__(self, file_io: FileIO, roots: Sequence[str] = ()) -> None:
         self._file_io = file_io
+        self.roots = tuple(root.rstrip("/") for root in roots)
+
+    def is_below(self, path: str, folder: str) -> bool:
+        """Whether a path is a folder or lies below it, by their spelling; no `..` is resolved."""
+        parts, above = self._parts(path), self._parts(folder)
+        return parts[: len(above)] == above and not {".", ".."} & set(parts[len(above) :])
+
+    def is_of_another_table(self, path: str, root: str) -> bool:
+        """Whether other tables may lie in a directory, or it in one of theirs.
+
+        They lie beside a table's folder or, where that lies in `<database>.db`, in other folders that are
+        called so. A directory above the table's own counts: everything lies there.
+        """
+        parts, own = self._real_parts(path), self._real_parts(root)
+        if parts[: len(own)] == own:
+            return False
+        database = own[:-1]
+        if own[: len(parts)] == parts:
+            return True
+        if not database or not database[-1].endswith(_DATABASE):
+            return False
+        warehouse = database[:-1]
+        below = parts[len(warehouse) :] if parts[: len(warehouse)] == warehouse else ()
+        return bool(below) and below[0].endswith(_DATABASE)
+
+    def _real_parts(self, path: str) -> tuple[str, ...]:
+        """The parts of a path, on a local file system without symbolic links."""
+        return self.local_path(path).resolve().parts if self.is_local else self._parts(path)
+
+    def _parts(self, path: str) -> tuple[str, ...]:
+        if self.s3 is not None and is_s3(path):
+            bucket, key = self.s3.bucket(path)
+            return (bucket.name, *key.split("/")) if key else (bucket.name,)
+        plain = self._plain(path)
+        return ("/" if plain.startswith("/") else "", *(part for part in plain.split("/") if part))
+
+    def check_inside(self, path: str) -> None:
+        """Makes sure that a path leads to a file or folder in one of the roots, if there are any.
+
+        Raises:
+            CorruptTable: it leads elsewhere.
+        """
+        if self.roots:
+            self._check_links(path, self._root_of(path))
+
+    def _root_of(self, path: str) -> str:
+        """The root in which a path lies.
+
+        Raises:
+            CorruptTable: it lies in none.
+        """
+        for root in self.roots:
+            if self.is_below(path, root):
+                return root
+        raise CorruptTable(
+            path, "it lies outside the table's folder and external paths, so it is not touched"
+        )
+
+    def _check_links(self, path: str, root: str) -> None:
+        if not self.is_local:
+            return
+        try:
+            real, real_root = (self.local_path(each).resolve() for each in (path, root))
+        except (ValueError, RuntimeError) as error:  # a character that no path has, or links in a circle
+            raise CorruptTable(path, f"it is no path ({error})") from error
+        if not real.is_relative_to(real_root):
+            raise CorruptTable(path, f"a symbolic link leads from it out of {root}, so it is not touched")
 
     @property
     def is_local(self) -> bool:
@@ -84,7 +173,13 @@ class Storage:
         return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
 
     def is_same_place(self, one: str, other: str) -> bool:
-        """Whether two directories are one, however they are spelt."""
+        """Whether two directories are one, however they are spelt; not if one of them is no path."""
+        try:
+            return self._is_same_place(one, other)
+        except (ValueError, RuntimeError, OSError):
+            return False
+
+    def _is_same_place(self, one: str, other: str) -> bool:
         if self.s3 is not None and is_s3(one) and is_s3(other):
             (first, key), (second, other_key) = self.s3.bucket(one), self.s3.bucket(other)
             return (first.name, key) == (second.name, other_key)
@@ -102,7 +197,9 @@ class Storage:
 
         Raises:
             FileNotFoundError: it does not exist.
+            CorruptTable: it leads out of the table.
         """
+        self.check_inside(path)
         if self.is_local:
             return pa.OSFile(str(self.local_path(path)))
         if self.s3 is not None:
@@ -113,6 +210,7 @@ class Storage:
 
     def create(self, path: str) -> NewFile:
         """Opens a new file for writing, with the directories above it."""
+        self.check_inside(path)
         with reporting(path):
             if self.s3 is not None:
                 upload = self.s3.upload(path)
@@ -136,8 +234,9 @@ class Storage:
         """The content of a small file, None if it does not exist.
 
         Raises:
-            CorruptTable: it is no text.
+            CorruptTable: it is no text, or leads out of the table.
         """
+        self.check_inside(path)
         try:
             with reporting(path):
                 text: str = self._file_io.read_file_utf8(path)
@@ -149,6 +248,7 @@ class Storage:
 
     def write_text(self, path: str, text: str) -> None:
         """Writes a small file in one go, replacing what is there."""
+        self.check_inside(path)
         with reporting(path):
             if self.is_local:
                 replace_text(self.local_path(path), text)
@@ -166,6 +266,7 @@ class Storage:
             is_wanted: asked last, when on a local file system the text is on disk and lacks only its name;
                 the file is written if the answer is yes.
         """
+        self.check_inside(path)
         with reporting(path):
             if self.is_local:
                 return link_text(self.local_path(path), text, is_wanted)
@@ -184,6 +285,7 @@ class Storage:
         On a local file system no other file is deleted that is renamed over it at the same time. On S3 one
         that is put there between the look and the deletion is.
         """
+        self._check_links(path, self._root_of(path))
         with reporting(path), suppress(FileNotFoundError):
             if self.is_local:
                 return unlink_text(self.local_path(path), is_meant)
@@ -208,9 +310,23 @@ class Storage:
                 sync(folder)
 
     def delete(self, path: str) -> None:
-        """Deletes a file; it is fine if it is gone already."""
+        """Deletes a file in one of the roots; it is fine if it is gone already.
+
+        Raises:
+            CorruptTable: it is in none of them, is reached through a symbolic link, or is no regular file.
+        """
+        root = self._root_of(path)
         with reporting(path), suppress(FileNotFoundError):
-            self._file_io.delete(self._plain(path))
+            if self.is_local:
+                self._unlink(path, root)
+            else:
+                self._file_io.delete(path)
+
+    def _unlink(self, path: str, root: str) -> None:
+        try:
+            unlink_below(self.local_path(root), self.local_path(path))
+        except LeadsElsewhere as error:
+            raise CorruptTable(path, f"it is not deleted: {error.strerror}") from error
 
     def exist(self, paths: Sequence[str]) -> Iterator[bool]:
         """Whether each of some files exists."""
@@ -219,26 +335,37 @@ class Storage:
 
     def exists(self, path: str) -> bool:
         """Whether a file exists; one request."""
+        self.check_inside(path)
         with reporting(path):
             return bool(
                 self._file_io.exists(self._plain(path)) if self.s3 is None else self.s3.has_file(path)
             )
 
     def files_below(self, folder: str) -> Iterator[str]:
-        """The paths of all files in a directory and those in it, however deep."""
+        """The paths of all files in a directory and those in it, however deep; of none if it does not exist.
+
+        On a local file system symbolic links are neither followed nor among them.
+        """
+        self.check_inside(folder)
         if self.s3 is not None:
             with reporting(folder):
                 yield from self.s3.files_below(folder)
-            return
-        for file in self.list(folder):
-            path = f"{folder}/{file.name}"
-            if file.is_folder:
-                yield from self.files_below(path)
-            else:
-                yield path
+        elif self.is_local:
+            local = self.local_path(folder)
+            with reporting(folder):
+                yield from (f"{folder}/{path.relative_to(local)}" for path in files_below(local))
+        else:
+            for file in self.list(folder):
+                path = f"{folder}/{file.name}"
+                yield from self.files_below(path) if file.is_folder else (path,)
+
+    def is_plain_file(self, path: str) -> bool:
+        """Whether a path that was listed is a file itself, not a link to one; only asked of local ones."""
+        return not self.is_local or is_regular(self.local_path(path))
 
     def list(self, folder: str) -> list[ListedFile]:
         """What is right in a directory, nothing if it does not exist."""
+        self.check_inside(folder)
         with reporting(folder):
             is_there = self.s3 is not None or self._file_io.exists(self._plain(folder))
             statuses = self._file_io.list_status(self._plain(folder)) if is_there else []
