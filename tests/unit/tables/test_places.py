@@ -25,8 +25,9 @@ SHORT, LONG = "x=8.41E21", "x=8.409999999999999E21"
 
 def places(root: Path, options: PlaceOptions = PLAIN, **columns: str) -> Places:
     """Of a table that is partitioned by these columns."""
+    storage = Storage(LocalFileIO(), (str(root), *options.listed))
     made = replace(schema([*columns.items(), ("id", "INT NOT NULL")], ["id"]), partition_keys=tuple(columns))
-    return Places(str(root), "db.t", made, options, Storage(LocalFileIO()))
+    return Places(str(root), "db.t", made, options, storage)
 
 
 def partition(**values: tuple[str, Raw]) -> bytes:

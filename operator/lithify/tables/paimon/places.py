@@ -117,12 +117,12 @@ class Places:
             return None
         if not is_plain_path(path) or not path.endswith(f"/{file.name}"):
             return f"data file {file.name}: its external path {shown(path)} is no path of this file"
-        if any(self._storage.is_below(path, root) for root in (self._root, *self._options.listed)):
+        if any(self._storage.is_below(path, root) for root in self._storage.roots):
             return None
         return (
             f"data file {file.name}: it lies in {path.rpartition('/')[0]}, below no path of the option "
-            "data-file.external-paths; list that path there (new files do not go there if "
-            "data-file.external-paths.strategy is none), or compact the bucket with Paimon"
+            "data-file.external-paths that is outside the folders of databases; list it there (new files do "
+            "not go there if data-file.external-paths.strategy is none), or compact the bucket with Paimon"
         )
 
     def path(self, entry: Entry) -> str:
