@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,20 @@ def test_a_holder_of_references_that_makes_no_sense_keeps_files_and_stops_no_run
     assert left.exists()
     assert [problem for problem in report.uncleaned if path.name in problem]
     assert tables.everything_else == before
+
+
+def test_nobody_counts_through_numbers_of_snapshots_that_are_not_there(tables: Neighbours) -> None:
+    """A journal makes the driver look at all snapshots since its base."""
+    number = tables.own.numbers[-1]
+    far = {**tables.own.snapshot(number), "id": 10**17}
+    (tables.own.folder / "snapshot" / f"snapshot-{10**17}").write_text(json.dumps(far))
+    (tables.own.folder / "snapshot" / "LATEST").write_text(str(10**17))
+    started = datetime.now(UTC).isoformat()
+    (tables.attempts / "x-1.json").write_text(text_of(journal(OWN_PREFIX, condemned=None, started=started)))
+
+    (report,) = tables.compact(0, full=True)
+
+    assert (report.status, report.snapshot_after) == ("Compacted", 10**17 + 1)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[]", "5", "no JSON"])

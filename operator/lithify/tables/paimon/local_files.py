@@ -76,9 +76,10 @@ def unlink_below(root: Path, path: Path) -> None:
         LeadsElsewhere: below the folder the path has a symbolic link, or what is there is no regular file.
         FileNotFoundError: nothing is there.
     """
-    *folders, name = path.relative_to(root).parts
-    if ".." in folders or name == "..":
-        raise LeadsElsewhere(errno.ELOOP, "the path has '..' in it")
+    parts = path.relative_to(root).parts
+    if not parts or ".." in parts:
+        raise LeadsElsewhere(errno.ELOOP, "it is no path below a folder")
+    *folders, name = parts
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for folder in folders:
