@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -161,6 +162,35 @@ def test_a_name_that_is_refused_costs_only_its_file(tables: Neighbours, name: st
     assert first.status == "Compacted"
     assert (tables.attempts / name).exists()
     assert len(first.uncleaned) == len(second.uncleaned) == 1
+
+
+def test_a_pipe_is_no_journal(tables: Neighbours) -> None:
+    """Nobody writes to it, so whoever opened it would wait for ever."""
+    os.mkfifo(tables.attempts / "x-1.json")
+
+    (report,) = tables.compact(0, full=True)
+
+    assert report.status == "Compacted"
+    assert [problem for problem in report.uncleaned if "x-1.json" in problem]
+
+
+def test_a_journal_that_is_being_written_is_no_problem(tables: Neighbours) -> None:
+    for name in ("x-1.json", f"x-1.committed-9-1577836800-{OWN_PREFIX}"):
+        (tables.attempts / f".lithify-{name}.{uuid4()}").write_text("half")
+
+    (report,) = tables.compact(0, full=True)
+
+    assert (report.status, report.uncleaned) == ("Compacted", ())
+
+
+def test_very_many_journals_that_are_refused_do_not_make_the_report_endless(tables: Neighbours) -> None:
+    for number in range(300):
+        (tables.attempts / f"x-{number}.json").write_text("[")
+
+    (report,) = tables.compact(0, full=True)
+
+    assert report.status == "Compacted"
+    assert len(report.uncleaned) == 101
 
 
 def test_the_name_of_a_committed_journal_must_fit_its_text(tables: Neighbours) -> None:

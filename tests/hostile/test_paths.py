@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,10 +14,14 @@ import pytest
 
 from hostile.neighbours import Neighbours, journal, text_of
 from lithify.errors import CorruptTable, InvalidOption, LithifyError, UnsupportedTable
-from lithify.tables.paimon.catalog import open_table
+from lithify.job.driver import Request, compact
+from lithify.job.runner import InlineRunner
+from lithify.planning.policy import Strategy
+from lithify.tables.paimon.catalog import TableAddress, open_table
 from lithify.tables.paimon.entries import Entry
 from oracle.client import Table
-from support.runs import run_inline
+from support.rest_server import WAREHOUSE, RestServer
+from support.runs import ShiftedClock, run_inline
 
 OWN_PREFIX = "11111111-2222-4333-8444-"
 
@@ -297,6 +301,32 @@ def test_nobody_counts_through_numbers_of_snapshots_that_are_not_there(tables: N
     (report,) = tables.compact(0, full=True)
 
     assert (report.status, report.snapshot_after) == ("Compacted", 10**17 + 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"baseManifestList": "../../../victim.db/orders/manifest/x"},
+        {"deltaManifestList": None},
+        {"id": "3/../../../victim.db/orders/snapshot/snapshot-1"},
+        {"statistics": "../x"},
+    ],
+    ids=str,
+)
+def test_what_a_catalog_server_says_of_snapshots_has_names_and_no_paths(
+    tables: Neighbours, changes: Mapping[str, Any]
+) -> None:
+    with RestServer(tables.warehouse) as server:
+        newest = tables.own.snapshot(tables.own.numbers[-1])
+        counts = {"recordCount": 1, "fileSizeInBytes": 1, "fileCount": 1, "lastFileCreationTime": 1}
+        server.canned["snapshot"] = (200, {"snapshot": {"snapshot": {**newest, **changes}, **counts}})
+        address = TableAddress(WAREHOUSE, tables.own.name, server.options)
+        before = tables.everything_else
+
+        with pytest.raises(CorruptTable):
+            compact(Request(address, Strategy.FULL), InlineRunner(), ShiftedClock())
+
+    assert tables.everything_else == before
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[]", "5", "no JSON"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from typing import Any
 from uuid import UUID, uuid4
 
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.tables.paimon.entries import check_record, record_of_entry
 from lithify.tables.paimon.entry_columns import _check_names
 from lithify.tables.paimon.file_names import (
     check_file_name,
@@ -24,7 +26,7 @@ from lithify.tables.paimon.file_names import (
 from lithify.tables.paimon.journal import sign_of, writer_id
 from lithify.tables.paimon.options import read_options
 from lithify.tables.paimon.writer import FileTarget
-from unit.tables.manifests import schema
+from unit.tables.manifests import entry, schema
 
 PREFIX = "1538160e-e428-452a-8174-"
 UUID_4 = "1538160e-e428-452a-8174-842e69962e67"
@@ -207,3 +209,10 @@ def test_small_files_that_a_crash_leaves_behind(name: str, is_ours: bool) -> Non
 def test_a_message_shows_what_it_is_about_in_printable_letters() -> None:
     with pytest.raises(ValueError, match=re.escape(r"'\x1b[31m")):
         check_file_name("\x1b[31m" + "x" * 1000)
+
+
+@pytest.mark.parametrize("changes", [{"name": "../x"}, {"extra_files": ("x", "a/b")}], ids=str)
+def test_entries_that_are_written_again_have_names(changes: dict[str, Any]) -> None:
+    check_record(record_of_entry(entry("x")))
+    with pytest.raises(ValueError, match="no name of a file"):
+        check_record(record_of_entry(entry(**{"name": "x", **changes})))

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
-from lithify.tables.paimon.file_names import PREFIX_LENGTH, TEMPORARY, shown
+from lithify.tables.paimon.file_names import PREFIX_LENGTH, TEMPORARY, is_temporary, shown
 from lithify.tables.paimon.journal_files import (
     Attempt,
     JournalUnit,
@@ -45,6 +45,9 @@ The difference allows for clocks that disagree.
 
 RENEWED_EVERY = timedelta(minutes=30)
 """How often a living attempt gives a sign of life."""
+
+_MOST_OF_A_TIME = 64
+"""Characters that are looked at: errors repeat them."""
 
 ATTEMPT_PROPERTY = "lithify.attempt"
 """The snapshot property that holds the prefix of the attempt that committed it."""
@@ -153,6 +156,8 @@ class Journal:
         """The journals in the folder; one listing, and none is read."""
         found = Recorded([], [], [])
         for name in self._names():
+            if is_temporary(name):
+                continue
             path = f"{self._folder}/{name}"
             committed = parse_committed_name(name)
             if is_open_name(name):
@@ -231,7 +236,7 @@ class Journal:
         if prefix != attempt.prefix:
             return attempt.age(now)
         try:
-            return now - datetime.fromisoformat(moment)
+            return now - datetime.fromisoformat(moment[:_MOST_OF_A_TIME])
         except (ValueError, TypeError) as error:
             raise CorruptTable(path, f"it has no time ({error}); delete it once its run is over") from error
 

@@ -20,7 +20,7 @@ Snapshots of attempts that turn out to be no part of the table's history are tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
@@ -38,6 +38,9 @@ from lithify.tables.paimon.references import is_held_elsewhere
 from lithify.tables.paimon.snapshots import Written, own_properties
 from lithify.tables.paimon.sweeping import LINGERING, buckets_of, knows_all_places, left_alone, sweep
 from lithify.tables.paimon.table import PaimonTable
+
+_MOST_TOLD = 100
+"""Problems that are told one by one: anybody who may write the table's folder can make any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,13 @@ def reconcile(table: PaimonTable, clock: Clock) -> Cleaned:
             deleted += step()
         except (CorruptTable, UnsupportedTable, StorageError) as error:
             problems.append(error)
-    return Cleaned(deleted, tuple(map(str, problems)))
+    return Cleaned(deleted, _told(problems))
+
+
+def _told(problems: Sequence[LithifyError]) -> tuple[str, ...]:
+    """What is said of problems; of very many, how many there are."""
+    told = tuple(map(str, problems[:_MOST_TOLD]))
+    return told if len(problems) <= _MOST_TOLD else (*told, f"{len(problems) - _MOST_TOLD} more like these")
 
 
 def _take_back_strays(table: PaimonTable, taken_back: set[str]) -> int:
