@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,11 @@ class Neighbours:
             table.append()
             table.append()
         return cls(folder, *tables)
+
+    def copied(self, folder: Path) -> Neighbours:
+        """Both once more."""
+        shutil.copytree(self.warehouse, folder)
+        return Neighbours(folder, replace(self.own, warehouse=folder), replace(self.victim, warehouse=folder))
 
     @property
     def everything_else(self) -> Tree:

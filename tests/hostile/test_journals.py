@@ -28,9 +28,14 @@ OWN_PREFIX = "11111111-2222-4333-8444-"
 Fields = dict[str, Any]
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Neighbours:
+    return Neighbours.make(tmp_path_factory.mktemp("model") / "warehouse")
+
+
 @pytest.fixture
-def tables(tmp_path: Path) -> Neighbours:
-    return Neighbours.make(tmp_path / "warehouse")
+def tables(model: Neighbours, tmp_path: Path) -> Neighbours:
+    return model.copied(tmp_path / "warehouse")
 
 
 def bucket_of_victim(tables: Neighbours) -> str:

@@ -26,9 +26,14 @@ from support.runs import ShiftedClock, run_inline
 OWN_PREFIX = "11111111-2222-4333-8444-"
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Neighbours:
+    return Neighbours.make(tmp_path_factory.mktemp("model") / "warehouse")
+
+
 @pytest.fixture
-def tables(tmp_path: Path) -> Neighbours:
-    return Neighbours.make(tmp_path / "warehouse")
+def tables(model: Neighbours, tmp_path: Path) -> Neighbours:
+    return model.copied(tmp_path / "warehouse")
 
 
 def edit_snapshot(tables: Neighbours, **changes: Any) -> None:
@@ -90,9 +95,8 @@ def test_data_files_have_names_and_no_paths(tables: Neighbours, field: str, name
     "field",
     ["baseManifestList", "deltaManifestList", "changelogManifestList", "indexManifest", "statistics"],
 )
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_snapshots_name_files_and_no_paths(tables: Neighbours, field: str, name: str) -> None:
-    edit_snapshot(tables, **{field: name})
+def test_snapshots_name_files_and_no_paths(tables: Neighbours, field: str) -> None:
+    edit_snapshot(tables, **{field: "../../../victim.db/orders/x"})
     before = tables.everything_else
 
     with pytest.raises(CorruptTable):

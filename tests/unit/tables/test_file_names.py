@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import PurePosixPath
 from typing import Any
@@ -25,6 +26,7 @@ from lithify.tables.paimon.file_names import (
 )
 from lithify.tables.paimon.journal import sign_of, writer_id
 from lithify.tables.paimon.options import read_options
+from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.writer import FileTarget
 from unit.tables.manifests import entry, schema
 
@@ -216,3 +218,13 @@ def test_entries_that_are_written_again_have_names(changes: dict[str, Any]) -> N
     check_record(record_of_entry(entry("x")))
     with pytest.raises(ValueError, match="no name of a file"):
         check_record(record_of_entry(entry(**{"name": "x", **changes})))
+
+
+@pytest.mark.parametrize("key", ["baseManifestList", "changelogManifestList", "indexManifest", "statistics"])
+@pytest.mark.parametrize("name", [name for name in NO_NAMES.values() if isinstance(name, str)])
+def test_snapshots_name_files(key: str, name: str) -> None:
+    snapshot = {"id": 1, "schemaId": 0, "commitUser": "u", "commitIdentifier": 1, "commitKind": "APPEND"}
+    sound = {**snapshot, "timeMillis": 1, "baseManifestList": "b", "deltaManifestList": "d"}
+    assert parse_snapshot(json.dumps({**sound, key: "x"})).id == 1
+    with pytest.raises(ValueError, match="no name of a file"):
+        parse_snapshot(json.dumps({**sound, key: name}))
