@@ -177,7 +177,7 @@ class CatalogSilent(CatalogUnavailable):
         again_seconds: after so many it may be asked again.
     """
 
-    def __init__(self, path: str, problem: str, again_seconds: float) -> None:
+    def __init__(self, path: str, problem: str, again_seconds: float = 0.0) -> None:
         super().__init__(
             path, f"it gives no answer, and is asked only now and then until it does ({problem})"
         )

@@ -38,7 +38,7 @@ def proxy(s3: Bucket) -> Iterator[S3Proxy]:
 
 @pytest.fixture
 def storage(s3: Bucket, proxy: S3Proxy) -> Storage:
-    return Storage(S3FileIO(read_settings({**s3.options(proxy.endpoint), **IMPATIENT})))
+    return Storage(S3FileIO(read_settings({**s3.options(proxy.endpoint), **IMPATIENT})), (s3.url,))
 
 
 def test_a_look_at_an_unchanged_table_is_one_small_request(

@@ -174,7 +174,7 @@ def test_a_run_that_is_renamed_over_while_it_is_cleaned_up_loses_no_rows(
         return "/bucket-" in folder
 
     def clean_up_and_put_over() -> None:
-        step_before(monkeypatch, (Storage, "list"), lambda: put_over(twin, table), matches=is_data)
+        step_before(monkeypatch, (Storage, "files_below"), lambda: put_over(twin, table), matches=is_data)
         clean_up(table, 0)
 
     step_at(monkeypatch, "snapshot-written", clean_up_and_put_over)

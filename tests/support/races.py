@@ -44,7 +44,7 @@ class HeldStorage(Storage):
     """Waits in front of its first file, as `support.runs.Held` asks for, and tells when it is there."""
 
     def __init__(self, storage: Storage, action: str) -> None:
-        super().__init__(storage._file_io)
+        super().__init__(storage._file_io, storage.roots)
         self._action = action
 
     def create(self, path: str) -> pa.NativeFile:

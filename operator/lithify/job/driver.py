@@ -42,7 +42,8 @@ from lithify.tables.paimon.commit import CommitOutcome, Committer
 from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.found_runs import buckets_of
 from lithify.tables.paimon.heartbeat import Heartbeat
-from lithify.tables.paimon.journal import Attempt, JournalUnit, check_run_id
+from lithify.tables.paimon.journal import check_run_id
+from lithify.tables.paimon.journal_files import Attempt, JournalUnit
 from lithify.tables.paimon.orphans import reconcile
 from lithify.tables.paimon.snapshots import is_last_step
 from lithify.tables.paimon.sweeping import sweep

@@ -72,7 +72,7 @@ def task(tmp_path: Path, inputs: list[FileMeta]) -> MergeTask:
         spec=MergeSpec(("id",)),
         schemas={SCHEMA.id: SCHEMA},
         target=target(tmp_path / "out", SCHEMA),
-        storage=local_storage(),
+        storage=local_storage(tmp_path),
         budget=Budget(16 << 20),
     )
 

@@ -22,8 +22,9 @@ LEVEL, CREATED = 5, 1_234_567
 Rows = Sequence[dict[str, Any]]
 
 
-def local_storage() -> Storage:
-    return Storage(LocalFileIO())
+def local_storage(*roots: Path) -> Storage:
+    """Access to files; those in the roots may be deleted."""
+    return Storage(LocalFileIO(), [str(root) for root in roots])
 
 
 def target(folder: Path, schema: Schema, options: dict[str, str] | None = None) -> FileTarget:
@@ -38,7 +39,7 @@ def table_of(schema: Schema, rows: Rows, dictionaries: Sequence[str] = ()) -> pa
 
 def open_file(folder: Path, schema: Schema, options: dict[str, str] | None = None) -> KeyValueFile:
     to = target(folder, schema, options)
-    return KeyValueFile(next(to.names()), to, local_storage(), lambda: CREATED)
+    return KeyValueFile(next(to.names()), to, local_storage(folder), lambda: CREATED)
 
 
 def write(

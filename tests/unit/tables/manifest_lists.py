@@ -16,6 +16,7 @@ from lithify.tables.paimon.entries import ADD, DELETE, Entry
 from lithify.tables.paimon.manifest_merging import ManifestMerger
 from lithify.tables.paimon.manifests import Manifests
 from lithify.tables.paimon.options import ManifestOptions
+from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.types import ColumnType, parse_type
 from unit.tables.manifests import file_meta
 
@@ -48,7 +49,9 @@ class Folder:
 
     def manifests(self, options: ManifestOptions | None = None) -> Manifests:
         table = CatalogFactory.create({"warehouse": str(self.warehouse)}).get_table(self.name)
-        return Manifests(table, self.types, options or ManifestOptions())
+        return Manifests(
+            table, self.types, options or ManifestOptions(), Storage(table.file_io, (table.table_path,))
+        )
 
     def merger(self, options: ManifestOptions) -> ManifestMerger:
         return ManifestMerger(self.manifests(options), self.types, options)

@@ -17,7 +17,7 @@ from lithify.tables.paimon.catalog import open_table
 from lithify.tables.paimon.changes import BucketChange
 from lithify.tables.paimon.commit import CommitOutcome, Committer
 from lithify.tables.paimon.entries import Entry
-from lithify.tables.paimon.journal import Attempt
+from lithify.tables.paimon.journal_files import Attempt
 from lithify.tables.paimon.storage import Storage
 from lithify.tables.paimon.table import PaimonTable, Selection
 from support.races import step_after

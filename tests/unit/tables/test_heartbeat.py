@@ -12,7 +12,8 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, StorageError
 from lithify.tables.paimon.heartbeat import Heartbeat
-from lithify.tables.paimon.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Attempt, Journal
+from lithify.tables.paimon.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
+from lithify.tables.paimon.journal_files import Attempt
 from lithify.tables.paimon.storage import Storage
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -39,7 +40,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
-    return Journal(str(tmp_path), Storage(LocalFileIO()))
+    return Journal(str(tmp_path), Storage(LocalFileIO(), (str(tmp_path),)))
 
 
 @pytest.fixture
@@ -169,7 +170,8 @@ def test_nobody_commits_whose_files_others_may_delete(
 ) -> None:
     """A cleaner goes by the last sign; however the attempt sleeps, it commits before that is too old."""
     clock = SetClock()
-    journal = Journal(str(tmp_path_factory.mktemp("journal")), Storage(LocalFileIO()))
+    folder = str(tmp_path_factory.mktemp("journal"))
+    journal = Journal(folder, Storage(LocalFileIO(), (folder,)))
     attempt = journal.begin("run", (7, 1000), [], NOW)
     heartbeat = Heartbeat(journal, attempt, clock)
     last = NOW

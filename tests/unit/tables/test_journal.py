@@ -16,12 +16,10 @@ from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
 from lithify.tables.paimon.journal import (
     COMMIT_AGE,
     SAFE_AGE,
-    Attempt,
     Journal,
-    JournalUnit,
-    OutsideRoots,
     writer_id,
 )
+from lithify.tables.paimon.journal_files import Attempt, JournalUnit, OutsideRoots
 from lithify.tables.paimon.storage import ListedFile, Storage
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -32,8 +30,8 @@ UNITS = [
 ]
 
 
-def storage() -> Storage:
-    return Storage(LocalFileIO())
+def storage(folder: Path) -> Storage:
+    return Storage(LocalFileIO(), (str(folder),))
 
 
 def attempts(journal: Journal) -> list[Attempt]:
@@ -43,7 +41,7 @@ def attempts(journal: Journal) -> list[Attempt]:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    yield Journal(str(tmp_path), storage())
+    yield Journal(str(tmp_path), storage(tmp_path))
     folder = tmp_path / "lithify" / "attempts"
     assert not folder.exists() or all(file.suffix == ".json" for file in folder.iterdir())
 
@@ -64,7 +62,7 @@ class TestRecording:
 
     def test_a_slash_behind_the_tables_folder_does_not_matter(self, journal: Journal, tmp_path: Path) -> None:
         attempt = journal.begin("run", BASE, UNITS, NOW)
-        assert attempts(Journal(f"{tmp_path}/", storage())) == [attempt]
+        assert attempts(Journal(f"{tmp_path}/", storage(tmp_path))) == [attempt]
 
     def test_attempts_of_a_run_are_counted(self, journal: Journal) -> None:
         begun = [journal.begin(run, BASE, UNITS, NOW) for run in ("x", "x", "y", "x")]
@@ -86,12 +84,12 @@ class TestRecording:
 
     def test_two_that_begin_at_once_get_different_numbers(self, tmp_path: Path) -> None:
         def begin(_: int) -> Attempt:
-            return Journal(str(tmp_path), storage()).begin("x", BASE, UNITS, NOW)
+            return Journal(str(tmp_path), storage(tmp_path)).begin("x", BASE, UNITS, NOW)
 
         with ThreadPoolExecutor(8) as together:
             begun = list(together.map(begin, range(16)))
         assert sorted(attempt.number for attempt in begun) == list(range(1, 17))
-        recorded = attempts(Journal(str(tmp_path), storage()))
+        recorded = attempts(Journal(str(tmp_path), storage(tmp_path)))
         assert {attempt.prefix for attempt in recorded} == {attempt.prefix for attempt in begun}
 
     def test_a_listing_that_lags_behind_does_not_overwrite(self, journal: Journal, tmp_path: Path) -> None:
@@ -100,7 +98,7 @@ class TestRecording:
                 return super().list(f"{folder}/of-some-time-ago")
 
         first = journal.begin("x", BASE, UNITS, NOW)
-        second = Journal(str(tmp_path), Lagging(LocalFileIO())).begin("x", BASE, UNITS, NOW)
+        second = Journal(str(tmp_path), Lagging(LocalFileIO(), (str(tmp_path),))).begin("x", BASE, UNITS, NOW)
         assert second.number == 2
         assert attempts(journal) == [first, second]
 
@@ -194,15 +192,16 @@ class TestFence:
         assert journal.begin("run", BASE, UNITS, NOW).number == 2
 
 
+PREFIX = "1538160e-e428-452a-8174-"
+
 SOUND: dict[str, Any] = {
     "run": "run",
     "number": 1,
-    "prefix": "p",
+    "prefix": PREFIX,
     "base_snapshot": 1,
     "base_millis": 1,
     "started": NOW.isoformat(),
     "units": [{"partition": "", "bucket": 0, "folder": "f", "inputs": ["a"]}],
-    "condemned": False,
 }
 
 CORRUPT: dict[str, bytes] = {
@@ -233,7 +232,7 @@ class TestCorruptJournals:
 
     def test_the_sound_one_is_read(self, journal: Journal, path: Path) -> None:
         path.write_text(json.dumps(SOUND))
-        assert [attempt.prefix for attempt in attempts(journal)] == ["p"]
+        assert [attempt.prefix for attempt in attempts(journal)] == [PREFIX]
 
     @pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT)
     def test_the_file_is_named(self, journal: Journal, path: Path, content: bytes) -> None:
@@ -262,7 +261,7 @@ class TestWriterIds:
 
 
 def test_where_an_attempt_writes_outside_is_recorded(tmp_path: Path) -> None:
-    journal = Journal(str(tmp_path), storage())
+    journal = Journal(str(tmp_path), storage(tmp_path))
     outside = OutsideRoots("/lake/t", ("file:/elsewhere", "file:/anywhere"))
     attempt = journal.begin("run", BASE, UNITS, NOW, outside=outside)
     assert attempts(journal) == [attempt]
@@ -270,7 +269,7 @@ def test_where_an_attempt_writes_outside_is_recorded(tmp_path: Path) -> None:
 
 
 def test_a_journal_without_such_places_has_none(tmp_path: Path) -> None:
-    journal = Journal(str(tmp_path), storage())
+    journal = Journal(str(tmp_path), storage(tmp_path))
     attempt = journal.begin("run", BASE, UNITS, NOW)
     path = Path(journal.path(attempt))
     fields = json.loads(path.read_text())

@@ -53,6 +53,7 @@ def test_defaults_are_paimons() -> None:
             legacy=True,
             directory="",
             external=(),
+            listed=(),
             weights=(),
             has_entropy=False,
         ),

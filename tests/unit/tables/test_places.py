@@ -25,8 +25,9 @@ SHORT, LONG = "x=8.41E21", "x=8.409999999999999E21"
 
 def places(root: Path, options: PlaceOptions = PLAIN, **columns: str) -> Places:
     """Of a table that is partitioned by these columns."""
+    storage = Storage(LocalFileIO(), (str(root), *options.listed))
     made = replace(schema([*columns.items(), ("id", "INT NOT NULL")], ["id"]), partition_keys=tuple(columns))
-    return Places(str(root), "db.t", made, options, Storage(LocalFileIO()))
+    return Places(str(root), "db.t", made, options, storage)
 
 
 def partition(**values: tuple[str, Raw]) -> bytes:
@@ -62,7 +63,7 @@ def test_a_file_is_where_its_entry_says(tmp_path: Path) -> None:
     where = places(tmp_path)
     assert where.path(replace(entry("f"), partition=partition())) == f"{tmp_path}/bucket-0/f"
     outside = replace(entry("f", external_path="file:/there/f"), partition=partition())
-    assert where.path(outside) == "file:/there/f"
+    assert places(tmp_path, replace(PLAIN, listed=("file:/there",))).path(outside) == "file:/there/f"
 
 
 def test_new_files_go_outside_if_the_table_says_so(tmp_path: Path) -> None:
@@ -117,3 +118,56 @@ def test_a_value_that_no_calendar_has_is_refused_by_name(tmp_path: Path) -> None
         where.bucket_id(partition(p=("DATE", 2_147_483_647)), 0)
     with pytest.raises(UnsupportedTable, match="directory name"):
         where.spec(partition(p=("DATE", 2_147_483_647)))
+
+
+@pytest.mark.parametrize(
+    "value", [b"..", b".", b"a/b", b"../../x", b"a\\b", b"\x00\x1f", b"", b" ", b"\xff", b"%2e"]
+)
+def test_no_partition_value_leads_out_of_the_folder(tmp_path: Path, value: bytes) -> None:
+    """Each is one directory that begins with the name of its column."""
+    where = places(tmp_path, replace(PLAIN, external=("file:/there",)), p="STRING")
+    bucket = where.bucket_id(partition(p=("STRING", value)), 0)
+    inside, outside = where.existing_folders(bucket, external=True)
+    assert where.folder(bucket) == inside
+    assert outside.removeprefix("file:/there") == inside.removeprefix(str(tmp_path))
+    assert Path(inside).parent.parent == tmp_path
+    assert Path(inside).parent.name.startswith("p=")
+    assert Path(inside).resolve() == Path(inside)
+
+
+def test_external_paths_are_left_out_where_nobody_asks_for_them(tmp_path: Path) -> None:
+    where = places(tmp_path, replace(PLAIN, external=("file:/there",)))
+    assert where.existing_folders(where.bucket_id(partition(), 0), external=False) == [f"{tmp_path}/bucket-0"]
+
+
+def test_all_spellings_of_a_partition_that_are_there_may_have_files(tmp_path: Path) -> None:
+    """Though nobody could say which of them a reader would look at."""
+    file_in(tmp_path, f"{SHORT}/y=a/bucket-0", f"{LONG}/y=a/bucket-0", "x=1.0/y=a/bucket-0")
+    where = places(tmp_path, x="DOUBLE", y="STRING")
+    found = where.existing_folders(numbered(where), external=False)
+    assert sorted(found) == sorted(f"{tmp_path}/{spelt}/y=a/bucket-0" for spelt in (SHORT, LONG))
+
+
+@pytest.mark.parametrize(
+    ("path", "is_read"),
+    [
+        (None, True),
+        ("file:/there/bucket-0/f", True),
+        ("file:/there/0100/1010/f", True),
+        ("file:/elsewhere/f", False),
+        ("file:/there/../elsewhere/f", False),
+        ("file:/there/g", False),
+        ("file:/therefore/f", False),
+        ("/f", False),
+        ("f", False),
+    ],
+)
+def test_files_are_read_where_options_say_that_they_may_be(
+    tmp_path: Path, path: str | None, is_read: bool
+) -> None:
+    where = places(tmp_path, replace(PLAIN, listed=("file:/there",)))
+    found = replace(entry("f", external_path=path), partition=partition())
+    assert (where.external_problem(found.file) is None) is is_read
+    if not is_read:
+        with pytest.raises(UnsupportedTable):
+            where.path(found)

@@ -167,7 +167,7 @@ class TestRoundTrip:
         sizes = []
         for number, table in enumerate((pa.concat_tables(rounds), table_of(SIMPLE, rows, ["name"]))):
             file = KeyValueFile(
-                f"{number}.parquet", target(tmp_path, SIMPLE), local_storage(), lambda: CREATED
+                f"{number}.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED
             )
             file.write(table)
             files = [input_file(tmp_path, file.close())]
@@ -433,7 +433,7 @@ class TestMetadata:
 
     def test_the_size_grows_with_every_row_group(self, tmp_path: Path) -> None:
         to = target(tmp_path, SIMPLE)
-        file = KeyValueFile("f.parquet", to, local_storage(), lambda: CREATED)
+        file = KeyValueFile("f.parquet", to, local_storage(tmp_path), lambda: CREATED)
         sizes = [file.size]
         for start in (0, 100, 200):
             file.write(table_of(SIMPLE, simple_rows(*range(start, start + 100))))
@@ -472,7 +472,7 @@ def first_bounds(stats: Stats, types: Sequence[ColumnType]) -> tuple[Raw, Raw]:
 class TestGivingUp:
     @pytest.mark.parametrize("groups", [0, 1, 2])
     def test_an_aborted_file_is_deleted(self, tmp_path: Path, groups: int) -> None:
-        file = KeyValueFile("f.parquet", target(tmp_path, SIMPLE), local_storage(), lambda: CREATED)
+        file = KeyValueFile("f.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED)
         for number in range(groups):
             file.write(table_of(SIMPLE, simple_rows(number)))
         file.abort()
@@ -481,7 +481,7 @@ class TestGivingUp:
         gc.collect()
 
     def test_aborting_after_the_end_deletes_too(self, tmp_path: Path) -> None:
-        file = KeyValueFile("f.parquet", target(tmp_path, SIMPLE), local_storage(), lambda: CREATED)
+        file = KeyValueFile("f.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED)
         file.write(table_of(SIMPLE, simple_rows(1)))
         file.close()
         file.abort()
@@ -491,7 +491,7 @@ class TestGivingUp:
         (tmp_path / "bucket-0").write_text("a file in the way")
         to = target(tmp_path / "bucket-0", SIMPLE)
         with pytest.raises(StorageError) as caught:
-            KeyValueFile("f.parquet", to, local_storage(), lambda: CREATED)
+            KeyValueFile("f.parquet", to, local_storage(tmp_path), lambda: CREATED)
         assert caught.value.path == f"{tmp_path}/bucket-0/f.parquet"
 
     def test_folders_are_made(self, tmp_path: Path) -> None:

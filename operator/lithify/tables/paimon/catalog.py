@@ -86,8 +86,8 @@ def open_table(address: TableAddress) -> PaimonTable:
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
     options = read_options(schema.options, address.rule)
-    storage = Storage(table.file_io)
     _check_places(options.places, address.reach)
+    storage = _storage(table, options.places)
     return PaimonTable(
         table=table,
         name=address.name,
@@ -97,11 +97,30 @@ def open_table(address: TableAddress) -> PaimonTable:
         storage=storage,
         refusals=(
             *_refusals(table, storage, address.catalog_options),
-            *_place_refusals(schema, options.places, storage),
+            *_place_refusals(table.table_path, schema, options.places, storage),
             *_order_refusals(options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )
+
+
+def _storage(table: FileStoreTable, options: PlaceOptions) -> Storage:
+    """Access to the table's folder and to its external paths, and to nothing else."""
+    anything = Storage(table.file_io)
+    external = [path for path in options.listed if _place_refusal(path, table.table_path, anything) is None]
+    return Storage(table.file_io, (table.table_path, *external))
+
+
+def _place_refusal(path: str, root: str, storage: Storage) -> str | None:
+    """Why files at an external path can be neither read nor written; None if they can."""
+    if not storage.reaches(path):
+        return "this release only reaches the kind of file system that the table itself is on"
+    if storage.is_of_another_table(path, root):
+        return (
+            "other tables may lie there; people who may change this one must not have their files read or "
+            "deleted, so choose a directory outside the folders of databases"
+        )
+    return None
 
 
 def _check_overrides(overrides: Mapping[str, str]) -> None:
@@ -142,14 +161,12 @@ def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:
         )
 
 
-def _place_refusals(schema: Schema, options: PlaceOptions, storage: Storage) -> Iterator[str]:
+def _place_refusals(root: str, schema: Schema, options: PlaceOptions, storage: Storage) -> Iterator[str]:
     """Why new files could not be put where readers look for them."""
     for path in options.external:
-        if not storage.reaches(path):
-            yield (
-                f"option data-file.external-paths = {path}: this release only reaches the kind of file "
-                "system that the table itself is on"
-            )
+        problem = _place_refusal(path, root, storage)
+        if problem is not None:
+            yield f"option data-file.external-paths = {path}: {problem}"
     if not options.legacy:
         for name, column in zip(schema.partition_keys, schema.partition_types, strict=True):
             if column.root == "TIMESTAMP_LTZ":

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 
+from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
+from lithify.errors import CorruptTable
 from lithify.tables.paimon.connecting import answering
+from lithify.tables.paimon.snapshot_files import parse_snapshot
 
 
 def has_server(table: FileStoreTable) -> bool:
@@ -39,10 +42,17 @@ class CatalogServer:
         self._uri = str(environment.catalog_context().options.to_map().get("uri"))
 
     def latest(self) -> Snapshot | None:
-        """The newest snapshot, None if the table has none."""
+        """The newest snapshot, None if the table has none.
+
+        Raises:
+            CorruptTable: the server says something that is no snapshot.
+        """
         with answering(self._uri):
             found = self._loader.load().load_snapshot(self._identifier)
-        return None if found is None else found.snapshot
+        try:
+            return None if found is None else parse_snapshot(JSON.to_json(found.snapshot))
+        except (ValueError, TypeError) as error:
+            raise CorruptTable(self._uri, f"what it has as newest snapshot is none ({error})") from error
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
         """Lets the server commit a snapshot if `base` is still its newest one; whether it did."""

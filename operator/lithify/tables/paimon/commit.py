@@ -29,7 +29,8 @@ from lithify.tables.paimon.changes import BucketChange, conflict_of
 from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.heartbeat import Heartbeat
-from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
+from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, writer_id
+from lithify.tables.paimon.journal_files import Attempt
 from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
@@ -324,7 +325,16 @@ class Committer:
         """Table statistics stay valid as long as the schema does."""
         name: str | None = base.statistics
         text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
-        return name if text and json.loads(text).get("schemaId") == schema_id else None
+        return name if text and _schema_id(text) == schema_id else None
+
+
+def _schema_id(statistics: str) -> object:
+    """The version of the schema that statistics are of; None if they are none, which nobody needs."""
+    try:
+        found = json.loads(statistics)
+    except (ValueError, RecursionError):
+        return None
+    return found.get("schemaId") if isinstance(found, dict) else None
 
 
 def _nothing(changes: Sequence[BucketChange], reason: str, tries: int) -> CommitOutcome:

@@ -15,7 +15,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
-from lithify.tables.paimon.local_files import TEMPORARY
+from lithify.tables.paimon.file_names import TEMPORARY
 from lithify.tables.paimon.s3.file_io import S3FileIO
 
 _FIRST, _SECOND = "first", "second"

@@ -50,6 +50,7 @@ from lithify.errors import (
     UnsupportedTable,
 )
 from lithify.tables.paimon import rest_client as _bounded  # noqa: F401  # servers are asked through it
+from lithify.tables.paimon.file_names import is_file_name, shown
 from lithify.tables.paimon.identity import home, is_main
 from lithify.tables.paimon.jdbc import JdbcCatalogOnS3, check_database, database_answering, driver_settings
 from lithify.tables.paimon.s3.answers import NO_BUCKET
@@ -307,6 +308,9 @@ def parse_name(name: str) -> Identifier:
     if match is None:
         problem = f"'{name}' is not of the form database.table or database.table$branch_name"
         raise InvalidOption("--table", problem)
+    for part in match.groupdict().values():
+        if part is not None and not is_file_name(part):
+            raise InvalidOption("--table", f"{shown(name)} has characters that no folder has")
     branch = match["branch"]
     if branch is not None and branch.lower() == DEFAULT_MAIN_BRANCH:
         raise InvalidOption("--table", f"'{name}' is the table itself: leave out the name of the main branch")

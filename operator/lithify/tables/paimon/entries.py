@@ -12,6 +12,7 @@ from typing import Any
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
+from lithify.tables.paimon.file_names import check_file_name
 from lithify.tables.paimon.metadata_files import check_version
 
 ADD, DELETE = 0, 1
@@ -155,6 +156,8 @@ def check_record(record: Mapping[str, Any]) -> None:
     file = record["_FILE"] or {}
     if None in [record[name] for name in _NEVER_NULL] or None in [file[name] for name in _NEVER_NULL_OF_FILE]:
         raise ValueError("a field is null that must not be")
+    for name in (file["_FILE_NAME"], *file["_EXTRA_FILES"]):
+        check_file_name(name)
 
 
 def check_kind(kind: int | None) -> None:

@@ -23,6 +23,7 @@ from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.entries import ADD, ENTRY_VERSION, UNREAD, Entry, FileMeta, Stats, check_kind
 from lithify.tables.paimon.entry_selection import EntrySelection
+from lithify.tables.paimon.file_names import FORBIDDEN, MOST_BYTES, shown
 from lithify.tables.paimon.metadata_files import ROW, check_version, unpack
 
 _AT_A_TIME = 2 << 20
@@ -237,7 +238,20 @@ def _flat(decoded: pl.DataFrame, *, statistics: bool) -> pl.DataFrame:
             *_columns(file["_KEY_STATS"].struct.unnest(), _OF_KEY_STATS),
             *_columns(file["_VALUE_STATS"].struct.unnest(), _OF_VALUE_STATS),
         ]
-    return pl.DataFrame(columns)
+    flat = pl.DataFrame(columns)
+    _check_names(flat["name"])
+    _check_names(flat["extra_files"].explode(empty_as_null=False).drop_nulls())
+    return flat
+
+
+def _check_names(names: pl.Series) -> None:
+    """Makes sure that paths can be made of names; as `file_names.check_file_name`, of a whole column."""
+    is_right = names.str.contains(_NAME) & ~names.is_in([".", ".."]) & (names.str.len_bytes() <= MOST_BYTES)
+    for name in names.filter(~is_right).head(1):
+        raise ValueError(f"{shown(name)} is no name of a file")
+
+
+_NAME = rf"\A[^{FORBIDDEN}]+\z"
 
 
 def _columns(source: pl.DataFrame, wanted: Columns) -> Iterator[pl.Series]:

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from lithify.clock import Clock
 from lithify.errors import CorruptTable, StorageError
-from lithify.tables.paimon.journal import RENEWED_EVERY, Attempt, Journal
+from lithify.tables.paimon.journal import RENEWED_EVERY, Journal
+from lithify.tables.paimon.journal_files import Attempt
 
 
 class Heartbeat:

@@ -13,15 +13,25 @@ writer may yet rename its own snapshot over the one that was committed.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
-from lithify.tables.paimon.local_files import TEMPORARY
+from lithify.tables.paimon.file_names import PREFIX_LENGTH, TEMPORARY, is_temporary, shown
+from lithify.tables.paimon.journal_files import (
+    Attempt,
+    JournalUnit,
+    OutsideRoots,
+    is_like_a_journal,
+    is_open_name,
+    is_run_id,
+    parse_committed_name,
+    parse_journal,
+    to_json,
+)
 from lithify.tables.paimon.storage import Storage
 
 SAFE_AGE = timedelta(days=1)
@@ -36,77 +46,11 @@ The difference allows for clocks that disagree.
 RENEWED_EVERY = timedelta(minutes=30)
 """How often a living attempt gives a sign of life."""
 
+_MOST_OF_A_TIME = 64
+"""Characters that are looked at: errors repeat them."""
+
 ATTEMPT_PROPERTY = "lithify.attempt"
 """The snapshot property that holds the prefix of the attempt that committed it."""
-
-_COMMITTED = re.compile(r"\.committed-(\d+)-(\d+)-([0-9a-f-]+)$")
-_RUN_ID = re.compile(r"[A-Za-z0-9-]{1,63}")
-_PREFIX_LENGTH = 24
-"""The first four groups of a UUID with their dashes; the last group numbers the files' writers."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournalUnit:
-    """One bucket of an attempt, and the names of the files that it replaces or upgrades.
-
-    Its folder is relative to the table's: a table may be copied or moved, with its journals.
-    """
-
-    partition: str
-    bucket: int
-    folder: str
-    inputs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OutsideRoots:
-    """Directories outside the table's folder into which an attempt writes.
-
-    Other than that folder they are not copied or moved with the journals in it, and a copy of a table must
-    not clean up what the original writes there.
-
-    Attributes:
-        table: the table's folder when the attempt began.
-        roots: the directories, as URIs; a bucket has the same folder in each as in the table's.
-    """
-
-    table: str
-    roots: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One try of a run.
-
-    Attributes:
-        run: id of the run.
-        number: counts the attempts of the run from 1.
-        prefix: what the names of all its files contain, unique to the attempt.
-        base_snapshot: the newest snapshot when it began.
-        base_millis: commit time of that snapshot, to recognise a rolled-back table.
-        started: when the attempt began (ISO 8601 with offset).
-        units: its buckets.
-        condemned: since when it must not commit, because its files are deleted (ISO 8601 with offset).
-        outside: where it writes if not to the table's folder.
-    """
-
-    run: str
-    number: int
-    prefix: str
-    base_snapshot: int
-    base_millis: int
-    started: str
-    units: tuple[JournalUnit, ...]
-    condemned: str | None = None
-    outside: OutsideRoots | None = None
-
-    def age(self, now: datetime) -> timedelta:
-        """How long ago it began."""
-        return now - datetime.fromisoformat(self.started)
-
-    def condemned_for(self, now: datetime) -> timedelta:
-        """How long ago it was condemned."""
-        return now - datetime.fromisoformat(self.condemned or now.isoformat())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +77,12 @@ class Recorded:
     Attributes:
         open: files of attempts of which nobody has noted yet that they have committed.
         committed: the others.
+        refused: why files that look like journals cannot be ones of ours.
     """
 
     open: list[str]
     committed: list[CommittedJournal]
+    refused: list[CorruptTable]
 
 
 def check_run_id(run: str) -> None:
@@ -145,7 +91,7 @@ def check_run_id(run: str) -> None:
     Raises:
         InvalidOption: they cannot.
     """
-    if not _RUN_ID.fullmatch(run):
+    if not is_run_id(run):
         raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")
 
 
@@ -195,29 +141,35 @@ class Journal:
             attempt = Attempt(
                 run=run,
                 number=number,
-                prefix=str(uuid4())[:_PREFIX_LENGTH],
+                prefix=str(uuid4())[:PREFIX_LENGTH],
                 base_snapshot=base[0],
                 base_millis=base[1],
                 started=now.isoformat(),
                 units=tuple(units),
                 outside=outside,
             )
-            if self._storage.create_text(self.path(attempt), _to_json(attempt)):
+            if self._storage.create_text(self.path(attempt), to_json(attempt)):
                 return attempt
             number += 1
 
     def recorded(self) -> Recorded:
         """The journals in the folder; one listing, and none is read."""
-        names = self._names()
-        found = ((name, _COMMITTED.search(name)) for name in names)
-        return Recorded(
-            open=[f"{self._folder}/{name}" for name in names if name.endswith(".json")],
-            committed=[self._committed(name, match) for name, match in found if match is not None],
-        )
-
-    def _committed(self, name: str, match: re.Match[str]) -> CommittedJournal:
-        since = datetime.fromtimestamp(int(match[2]), UTC)
-        return CommittedJournal(f"{self._folder}/{name}", match[3], int(match[1]), since)
+        found = Recorded([], [], [])
+        for name in self._names():
+            if is_temporary(name):
+                continue
+            path = f"{self._folder}/{name}"
+            committed = parse_committed_name(name)
+            if is_open_name(name):
+                found.open.append(path)
+            elif committed is not None:
+                found.committed.append(
+                    CommittedJournal(path, committed.prefix, committed.snapshot, committed.since)
+                )
+            elif is_like_a_journal(name):
+                problem = f"{shown(name)} is no name of a journal; delete the file"
+                found.refused.append(CorruptTable(self._folder, problem))
+        return found
 
     def _names(self) -> list[str]:
         return sorted(file.name for file in self._storage.list(self._folder))
@@ -230,7 +182,7 @@ class Journal:
         recorded = self._recorded(attempt)
         if recorded is not None and (recorded.condemned is None or again):
             recorded = replace(recorded, condemned=now.isoformat())
-            self._storage.write_text(self.path(attempt), _to_json(recorded))
+            self._storage.write_text(self.path(attempt), to_json(recorded))
         return recorded
 
     def close(self, attempt: Attempt) -> None:
@@ -243,8 +195,8 @@ class Journal:
         recorded = self._recorded(attempt)
         if recorded is not None:
             since = int(now.timestamp())
-            name = f"{attempt.run}-{attempt.number}.committed-{snapshot}-{since}-{attempt.prefix}"
-            self._storage.create_text(f"{self._folder}/{name}", _to_json(recorded))
+            name = f"{attempt.stem}.committed-{snapshot}-{since}-{attempt.prefix}"
+            self._storage.create_text(f"{self._folder}/{name}", to_json(recorded))
             self.close(attempt)
 
     def reopen(self, committed: CommittedJournal, now: datetime) -> None:
@@ -252,7 +204,7 @@ class Journal:
         attempt = self.read(committed.path)
         if attempt is not None:
             self._storage.create_text(
-                self.path(attempt), _to_json(replace(attempt, condemned=now.isoformat()))
+                self.path(attempt), to_json(replace(attempt, condemned=now.isoformat()))
             )
             self.forget(committed)
 
@@ -284,7 +236,7 @@ class Journal:
         if prefix != attempt.prefix:
             return attempt.age(now)
         try:
-            return now - datetime.fromisoformat(moment)
+            return now - datetime.fromisoformat(moment[:_MOST_OF_A_TIME])
         except (ValueError, TypeError) as error:
             raise CorruptTable(path, f"it has no time ({error}); delete it once its run is over") from error
 
@@ -305,10 +257,10 @@ class Journal:
 
     def path(self, attempt: Attempt) -> str:
         """The file that records an attempt."""
-        return f"{self._folder}/{attempt.run}-{attempt.number}.json"
+        return f"{self._folder}/{attempt.stem}.json"
 
     def _sign_path(self, attempt: Attempt) -> str:
-        return f"{self._folder}/{sign_of(f'{attempt.run}-{attempt.number}.json')}"
+        return f"{self._folder}/{sign_of(f'{attempt.stem}.json')}"
 
     def _recorded(self, attempt: Attempt) -> Attempt | None:
         """The attempt as it is recorded now; another one may have taken its place since."""
@@ -323,29 +275,12 @@ class Journal:
         """
         try:
             text = self._storage.read_text(path)
-            return None if text is None else _from_json(text)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            return None if text is None else parse_journal(text, path.rpartition("/")[2])
+        except ValueError as error:
             problem = f"the journal cannot be read ({error}); delete it once its run is known to be over"
             raise CorruptTable(path, problem) from error
 
 
 def _number_of(run: str) -> re.Pattern[str]:
     """Finds the number in the name of the journal of an attempt of a run."""
-    return re.compile(rf"{re.escape(run)}-(\d+)\.(json$|committed-)")
-
-
-def _from_json(text: str) -> Attempt:
-    fields = json.loads(text)
-    units = tuple(JournalUnit(**{**unit, "inputs": tuple(unit["inputs"])}) for unit in fields.pop("units"))
-    outside = fields.pop("outside", None)
-    if outside is not None:
-        outside = OutsideRoots(outside["table"], tuple(outside["roots"]))
-    attempt = Attempt(**fields, units=units, outside=outside)
-    for moment in (attempt.started, attempt.condemned or attempt.started):
-        if datetime.fromisoformat(moment).tzinfo is None:
-            raise ValueError(f"{moment} has no time zone")
-    return attempt
-
-
-def _to_json(attempt: Attempt) -> str:
-    return json.dumps(asdict(attempt), indent=1)
+    return re.compile(rf"{re.escape(run)}-([0-9]{{1,6}})\.(json$|committed-)")

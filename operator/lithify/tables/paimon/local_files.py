@@ -1,7 +1,8 @@
 """Small files on a local file system: whole or not there, and on disk once they are.
 
 Used by `storage`. A file gets its name when its content is on disk, and the name is on disk when the function
-returns. Raises OSErrors as they come.
+returns. Nothing is deleted through a symbolic link below a folder that the caller names: people who may write
+there must not choose what goes elsewhere. Raises OSErrors as they come.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
+from stat import S_ISREG
 from uuid import uuid4
 
-TEMPORARY = ".lithify-"
-"""What the names of files begin with that only exist for the moment of a write."""
+from lithify.tables.paimon.file_names import TEMPORARY
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -60,6 +61,70 @@ def unlink_text(path: Path, is_meant: Callable[[str], bool]) -> bool:
     finally:
         aside.unlink()
         sync(path.parent)
+
+
+class LeadsElsewhere(OSError):
+    """A path leads through a symbolic link, or is no regular file."""
+
+
+def unlink_below(root: Path, path: Path) -> None:
+    """Deletes a regular file below a folder, through real directories only, whoever moves them meanwhile.
+
+    The folder itself may be reached through symbolic links.
+
+    Raises:
+        LeadsElsewhere: below the folder the path has a symbolic link, or what is there is no regular file.
+        FileNotFoundError: nothing is there.
+    """
+    parts = path.relative_to(root).parts
+    if not parts or ".." in parts:
+        raise LeadsElsewhere(errno.ELOOP, "it is no path below a folder")
+    *folders, name = parts
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for folder in folders:
+            below = _open_folder(folder, descriptor)
+            os.close(descriptor)
+            descriptor = below
+        if not S_ISREG(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
+            raise LeadsElsewhere(errno.ELOOP, "it is no regular file")
+        os.unlink(name, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open_folder(name: str, above: int) -> int:
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise LeadsElsewhere(errno.ELOOP, f"'{name}' is no directory of its own") from error
+        raise
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """The regular files in a directory and those in it, however deep; symbolic links are left out.
+
+    The directory itself may be one.
+    """
+    for above, _, names in os.walk(folder, onerror=_raise_unless_gone):
+        for name in names:
+            path = Path(above, name)
+            if is_regular(path):
+                yield path
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def is_regular(path: Path) -> bool:
+    """Whether a regular file, and no symbolic link to one, is there."""
+    try:
+        return S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from pypaimon.manifest.schema.manifest_file_meta import MANIFEST_FILE_META_SCHEM
 from pypaimon.manifest.schema.simple_stats import SimpleStats
 from pypaimon.table.row.binary_row import BinaryRow
 
-from lithify.tables.paimon.metadata_files import check_name, check_version, unpack
+from lithify.tables.paimon.file_names import check_file_name
+from lithify.tables.paimon.metadata_files import check_version, unpack
 
 _VERSION = 2
 """Paimon has written no other one since the first release that Java 1.4 reads, and refuses all others."""
@@ -46,7 +47,7 @@ def _meta(record: dict[str, Any]) -> ManifestFileMeta:
     if stats is None or None in required:
         raise ValueError("a field is null that must not be")
     name, size, added, deleted, schema_id = required
-    check_name(name)
+    check_file_name(name)
     return ManifestFileMeta(
         file_name=name,
         file_size=size,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import polars as pl
@@ -19,15 +19,16 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.errors import CorruptTable, MissingFile
+from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.tables.paimon.entries import Entry, check_record, record_of_entry
 from lithify.tables.paimon.entry_columns import chosen, decode_entries, empty, entries_of, live_of
 from lithify.tables.paimon.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
+from lithify.tables.paimon.file_names import is_manifest_of
 from lithify.tables.paimon.manifest_lists import read_list
 from lithify.tables.paimon.manifest_writer import ManifestWriter
 from lithify.tables.paimon.metadata_files import check_version, field_names, unpack
 from lithify.tables.paimon.options import ManifestOptions
-from lithify.tables.paimon.storage import reporting
+from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import ColumnType
 
 _AHEAD = 4
@@ -55,12 +56,18 @@ class Manifests:
         table: pypaimon's table.
         partition_types: of its partition columns.
         options: how manifests are written.
+        storage: its files, which may be deleted.
     """
 
     def __init__(
-        self, table: FileStoreTable, partition_types: Sequence[ColumnType], options: ManifestOptions
+        self,
+        table: FileStoreTable,
+        partition_types: Sequence[ColumnType],
+        options: ManifestOptions,
+        storage: Storage,
     ) -> None:
         self._file_io = table.file_io
+        self._storage = storage
         self._lists = ManifestListManager(table)
         self._partition_types = partition_types
         self._options = options
@@ -147,12 +154,13 @@ class Manifests:
 
     def _flush(self, name: str, content: bytes) -> None:
         path = self.path(name)
+        self._storage.check_inside(path)
         with reporting(path):
             try:
                 with self._file_io.new_output_stream(path) as stream:
                     stream.write(content)
             except BaseException:
-                self._file_io.delete_quietly(path)
+                self.delete([name])
                 raise
 
     def write_list(self, metas: Sequence[ManifestFileMeta], name: str) -> tuple[str, int]:
@@ -161,22 +169,22 @@ class Manifests:
         Raises:
             StorageError: the file system refuses or is full.
         """
+        self._storage.check_inside(self.path(name))
         with _writing(self.path(name)):
             size: int = self._lists.write(name, list(metas))
         return name, size
 
     def delete(self, names: Iterable[str]) -> None:
-        """Deletes manifests and lists that no snapshot names."""
+        """Deletes manifests and lists that no snapshot names; a later run finds what stays by the journal."""
         for name in names:
-            self._file_io.delete_quietly(self.path(name))
+            with suppress(StorageError, CorruptTable):
+                self._storage.delete(self.path(name))
 
     def names_with(self, prefix: str) -> list[str]:
-        """Manifests and lists of an attempt, by the prefix that it gave them."""
-        statuses = self._file_io.list_status(self._lists.manifest_path)
-        names = (status.path.rsplit("/", 1)[-1] for status in statuses)
-        return sorted(
-            name for name in names if name.startswith((f"manifest-{prefix}", f"manifest-list-{prefix}"))
-        )
+        """Manifests and lists of an attempt, or one of its tries, by the prefix that it gave them."""
+        listed = self._storage.list(self._lists.manifest_path)
+        names = sorted(file.name for file in listed if is_manifest_of(prefix, file.name))
+        return [name for name in names if self._storage.is_plain_file(self.path(name))]
 
     def contents(self, listed: Sequence[ManifestFileMeta]) -> Iterator[tuple[ManifestFileMeta, bytes]]:
         """The bytes of some manifests in their order, a few fetched at a time."""
@@ -210,6 +218,7 @@ class Manifests:
             MissingFile: it is gone.
         """
         path = self.path(name)
+        self._storage.check_inside(path)
         with _reading(path, "manifest"), reporting(path), self._file_io.new_input_stream(path) as stream:
             return cast(bytes, stream.read())
 

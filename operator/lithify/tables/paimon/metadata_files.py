@@ -38,7 +38,6 @@ _MOST_DEPTH = 10
 """How deep the types of a schema may nest; those of Paimon 0.4 come to 8."""
 _MOST_TYPES = 4096
 """How many types a schema may have where references to named ones are resolved; Paimon's have 100."""
-_FILE_NAME = re.compile(r"[^/\0]*[^/\0.][^/\0]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = frozenset({"int", "long"})
 _PRIMITIVES = _NUMBERS | {"boolean", "float", "double", "bytes", "string"}
@@ -146,16 +145,6 @@ def check_version(found: int | None, expected: int) -> None:
     """
     if found != expected:
         raise ValueError(f"its entries are of version {found}, this release reads version {expected}")
-
-
-def check_name(name: str | None) -> None:
-    """Makes sure that what is said to be a file of metadata can be one.
-
-    Raises:
-        ValueError: it cannot.
-    """
-    if name is not None and not _FILE_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a file")
 
 
 def field_names(schema: Any) -> frozenset[str]:

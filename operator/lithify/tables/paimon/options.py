@@ -7,7 +7,8 @@ CoreOptions for primary-key tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from pypaimon.common.time_utils import parse_duration
 from lithify.errors import InvalidOption
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.rewriting.spec import SequenceField
+from lithify.tables.paimon.file_names import is_plain_path, shown
 from lithify.tables.paimon.file_options import TARGET_SIZE, FileOptions, read_file_options
 from lithify.tables.paimon.option_reader import OptionReader, as_ratio, bounded, parse_size
 
@@ -42,6 +44,7 @@ class PlaceOptions:
         legacy: whether directories spell partition values as Java's `toString` does.
         directory: the folder of all data files in the table's folder, empty for that itself.
         external: where new files go instead of the table's folder, as URIs.
+        listed: all paths that the option has, whatever the strategy: older files may lie there.
         weights: how often each of those is taken, compared with the others; empty for one after the other.
         has_entropy: whether files lie there in directories named after a hash of their names.
     """
@@ -50,6 +53,7 @@ class PlaceOptions:
     legacy: bool
     directory: str
     external: tuple[str, ...]
+    listed: tuple[str, ...]
     weights: tuple[int, ...]
     has_entropy: bool
 
@@ -227,13 +231,14 @@ def _place_options(reader: OptionReader) -> PlaceOptions:
         legacy=reader.boolean("partition.legacy-name", default=True),
         directory=reader.optional("data-file.path-directory", _directory) or "",
         external=external,
+        listed=tuple(dict.fromkeys((*external, *_listed_paths(reader)))),
         weights=_weights(reader, external) if strategy == "weight-robin" and len(external) > 1 else (),
         has_entropy=strategy == "entropy-inject",
     )
 
 
 def _directory(text: str) -> str:
-    if urlsplit(text).scheme or text.startswith("/") or ".." in text.split("/"):
+    if urlsplit(text).scheme or text.startswith("/") or not is_plain_path(text):
         raise ValueError("it is no folder in the table's own")
     return _java_path(text)
 
@@ -248,12 +253,22 @@ def _external_paths(reader: OptionReader, strategy: str) -> tuple[str, ...]:
             raise InvalidOption(
                 _EXTERNAL, f"'{path}' does not say which file system it is on, like file:{path}"
             )
+        if not is_plain_path(path):
+            raise InvalidOption(_EXTERNAL, f"{shown(path)} has parts or characters that no directory has")
     if strategy == "specific-fs":
         meant = reader.text(f"{_EXTERNAL}.specific-fs", "").lower()
         paths = [path for path in paths if urlsplit(path).scheme.lower() == meant]
         if not paths:
             raise InvalidOption(f"{_EXTERNAL}.specific-fs", f"no external path is on '{meant}'")
     return tuple(map(_java_path, paths))
+
+
+def _listed_paths(reader: OptionReader) -> Iterator[str]:
+    """The external paths that say which file system they are on; no strategy asks for more of them."""
+    for text in reader.text(_EXTERNAL, "").split(","):
+        with suppress(ValueError):
+            if urlsplit(text.strip()).scheme and is_plain_path(text.strip()):
+                yield _java_path(text.strip())
 
 
 def _java_path(text: str) -> str:

@@ -13,28 +13,34 @@ A condemned attempt is looked at again for a while, because its tasks may go on 
 long: others may have read a snapshot of it that was replaced since, and be about to commit on top of it; and
 on S3 a snapshot that it sent, and that nobody has answered, may still arrive.
 
+A journal that makes no sense costs only itself: what is wrong with it is said, and the others are cleaned up.
+
 Snapshots of attempts that turn out to be no part of the table's history are taken back first (`lineage`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from functools import partial
 
 from lithify.clock import Clock
-from lithify.errors import CorruptTable, StorageError
+from lithify.errors import CorruptTable, LithifyError, StorageError, UnsupportedTable
 from lithify.faults import reach
 from lithify.tables.paimon.confirming import confirm, is_of
 from lithify.tables.paimon.entries import ADD
-from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, SAFE_AGE, Attempt, sign_of
-from lithify.tables.paimon.local_files import TEMPORARY
+from lithify.tables.paimon.file_names import is_temporary
+from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, SAFE_AGE, sign_of
+from lithify.tables.paimon.journal_files import Attempt
 from lithify.tables.paimon.references import is_held_elsewhere
 from lithify.tables.paimon.snapshots import Written, own_properties
-from lithify.tables.paimon.sweeping import LINGERING, knows_all_places, left_alone, sweep
+from lithify.tables.paimon.sweeping import LINGERING, buckets_of, knows_all_places, left_alone, sweep
 from lithify.tables.paimon.table import PaimonTable
+
+_MOST_TOLD = 100
+"""Problems that are told one by one: anybody who may write the table's folder can make any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +84,25 @@ def reconcile(table: PaimonTable, clock: Clock) -> Cleaned:
     recorded = table.journal.recorded()
     taken_back: set[str] = set()
     deleted = 0
-    problems = []
+    problems: list[LithifyError] = [*recorded.refused]
     steps: list[Callable[[], int]] = []
     if recorded.open or recorded.committed:  # without any, nothing of ours can have become a stray since
         steps.append(partial(_take_back_strays, table, taken_back))
     steps += [partial(_clean_up, table, path, clock, taken_back) for path in recorded.open]
-    steps.append(partial(confirm, table, recorded.committed, clock, taken_back))
+    steps.append(partial(confirm, table, recorded.committed, clock, taken_back, problems))
     steps.append(partial(_delete_temporaries, table, clock))
     for step in steps:
         try:
             deleted += step()
-        except (CorruptTable, StorageError) as error:
-            problems.append(str(error))
-    return Cleaned(deleted, tuple(problems))
+        except (CorruptTable, UnsupportedTable, StorageError) as error:
+            problems.append(error)
+    return Cleaned(deleted, _told(problems))
+
+
+def _told(problems: Sequence[LithifyError]) -> tuple[str, ...]:
+    """What is said of problems; of very many, how many there are."""
+    told = tuple(map(str, problems[:_MOST_TOLD]))
+    return told if len(problems) <= _MOST_TOLD else (*told, f"{len(problems) - _MOST_TOLD} more like these")
 
 
 def _take_back_strays(table: PaimonTable, taken_back: set[str]) -> int:
@@ -148,7 +160,7 @@ def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:
 
 
 def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
-    buckets = {table.bucket_id(bytes.fromhex(unit.partition), unit.bucket): unit for unit in attempt.units}
+    buckets = buckets_of(table, attempt)
     live = table.live_now(buckets.keys())
     return live is not None and all(
         not set(unit.inputs) <= {entry.file.name for entry in live.get(bucket, ()) if entry.kind == ADD}
@@ -164,8 +176,9 @@ def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:
         listed = table.storage.list(folder)
         wanted = {sign_of(file.name) for file in listed}
         for file in listed:
+            path = f"{folder}/{file.name}"
             is_over = file.modified_seconds < oldest and file.name not in wanted
-            if file.name.startswith(TEMPORARY) and is_over:
-                table.storage.delete(f"{folder}/{file.name}")
+            if is_temporary(file.name) and is_over and table.storage.is_plain_file(path):
+                table.storage.delete(path)
                 deleted += 1
     return deleted

@@ -2,18 +2,20 @@
 
 Made by `table`. The rules are Java Paimon's (`FileStorePathFactory`). A directory is looked up only where its
 name does not follow from the partition for certain: floating-point numbers are spelt differently by different
-versions of Java.
+versions of Java. No directory lies outside the table's folder or its external paths, whatever a partition's
+values are: they are escaped. Where a manifest says that a file lies elsewhere, `external_problem` objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from lithify.errors import UnsupportedTable
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.binary_row import decode_row
-from lithify.tables.paimon.entries import Entry
+from lithify.tables.paimon.entries import Entry, FileMeta
+from lithify.tables.paimon.file_names import is_plain_path, shown
 from lithify.tables.paimon.options import PlaceOptions
 from lithify.tables.paimon.outside import Outside
 from lithify.tables.paimon.partition_names import escape, partition_path, partition_texts, same_float
@@ -85,8 +87,53 @@ class Places:
         """The directory of a bucket in the table's folder; see `relative_folder`."""
         return f"{self._root}/{self.relative_folder(bucket)}"
 
+    def existing_folders(self, bucket: BucketId, *, external: bool) -> list[str]:
+        """All directories that a bucket may have: in the table's folder, in current external paths if asked.
+
+        One for each of these, but for floating-point partitions one for each spelling that is there.
+
+        Raises:
+            UnsupportedTable: nobody knows how Java spells the partition.
+        """
+        found = {self._partition_path(bucket.partition): None}
+        if any(column.is_float for column in self._types):
+            self._listed.clear()
+            found |= dict.fromkeys(f"{path}/" for path in self._directories(bucket.partition))
+        roots = (self._root, *(self._options.external if external else ()))
+        return [f"{root}/{self._directory}{path}bucket-{bucket.bucket}" for root in roots for path in found]
+
+    def are_current(self, roots: Iterable[str]) -> bool:
+        """Whether new files go to all of some directories outside the table's folder."""
+        return set(roots) <= set(self._options.external)
+
+    def external_problem(self, file: FileMeta) -> str | None:
+        """Why a data file is not read from where its entry says; None if it may be, or says nothing.
+
+        A table's options say where its files may lie. An entry alone does not: with it people who may write
+        this table, but not read another one, could have that one's rows copied here.
+        """
+        path = file.external_path
+        if path is None:
+            return None
+        if not is_plain_path(path) or not path.endswith(f"/{file.name}"):
+            return f"data file {file.name}: its external path {shown(path)} is no path of this file"
+        if any(self._storage.is_below(path, root) for root in self._storage.roots):
+            return None
+        return (
+            f"data file {file.name}: it lies in {path.rpartition('/')[0]}, below no path of the option "
+            "data-file.external-paths that is outside the folders of databases; list it there (new files do "
+            "not go there if data-file.external-paths.strategy is none), or compact the bucket with Paimon"
+        )
+
     def path(self, entry: Entry) -> str:
-        """Where a data file is."""
+        """Where a data file is.
+
+        Raises:
+            UnsupportedTable: it is said to be where none of the table's files can be.
+        """
+        problem = self.external_problem(entry.file)
+        if problem is not None:
+            raise UnsupportedTable(self._name, (problem,))
         return entry.file.path(self.folder(self.bucket_id(entry.partition, entry.bucket)))
 
     def outside(self, bucket: BucketId) -> Outside | None:

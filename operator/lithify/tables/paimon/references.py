@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CorruptTable, MissingFile
+from lithify.tables.paimon.file_names import is_file_name, shown
 from lithify.tables.paimon.table import PaimonTable
 
 _HOLDERS = (
     ("snapshot", re.compile(r"snapshot-\d+")),
-    ("tag", re.compile(r"tag-.+")),
+    ("tag", re.compile(r"tag-.+", re.DOTALL)),
     ("changelog", re.compile(r"changelog-\d+")),
 )
 _LOOKS = 4
@@ -102,21 +103,38 @@ class _Holder:
 
 def _holders(table: PaimonTable) -> Iterator[_Holder]:
     """The files there are now: first of this branch, then of the main one, last of all others."""
-    branches = table.storage.list(f"{table.root}/branch")
-    homes = (table.home, table.root, *(f"{table.root}/branch/{branch.name}" for branch in branches))
+    folder = f"{table.root}/branch"
+    branches = [branch.name for branch in table.storage.list(folder)]
+    for branch in branches:
+        _check_name(folder, branch)
+    homes = (table.home, table.root, *(f"{folder}/{branch}" for branch in branches))
     for home in dict.fromkeys(homes):
         for folder, name in _HOLDERS:
             for file in table.storage.list(f"{home}/{folder}"):
                 if name.fullmatch(file.name) and not file.is_folder:
+                    _check_name(f"{home}/{folder}", file.name)
                     yield _Holder(f"{home}/{folder}/{file.name}", file.modified_seconds)
 
 
+def _check_name(path: str, name: str) -> None:
+    """Makes sure that what was listed has the name of a file: on S3 there may be anything."""
+    if not is_file_name(name):
+        raise CorruptTable(path, f"{shown(name)} in it is no name of a file; delete it")
+
+
 def _lists_in(path: str, text: str) -> set[str]:
+    """The manifest lists that a snapshot, tag or changelog names."""
     try:
         holder = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptTable(path, f"it cannot be read as JSON ({error})") from error
-    return {holder[key] for key in _LISTS if holder.get(key)}
+    if not isinstance(holder, dict):
+        raise CorruptTable(path, "it is no JSON object")
+    lists = [holder[key] for key in _LISTS if holder.get(key)]
+    for name in lists:
+        if not is_file_name(name):
+            raise CorruptTable(path, f"{shown(name)} is no name of a manifest list")
+    return set(lists)
 
 
 def _lists_of(snapshot: Snapshot) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.tables.paimon.metadata_files import check_name
+from lithify.tables.paimon.file_names import check_file_name
 
 _TEXTS = ("base_manifest_list", "delta_manifest_list", "commit_user", "commit_kind")
 _NUMBERS = ("id", "schema_id", "commit_identifier", "time_millis")
@@ -29,7 +29,13 @@ _NULLABLE_NUMBERS = (
     "next_row_id",
 )
 _NULLABLE_TEXTS = ("changelog_manifest_list", "index_manifest", "statistics", "uuid", "writer_version")
-_FILES = ("base_manifest_list", "delta_manifest_list", "changelog_manifest_list", "index_manifest")
+_FILES = (
+    "base_manifest_list",
+    "delta_manifest_list",
+    "changelog_manifest_list",
+    "index_manifest",
+    "statistics",
+)
 _KEYS = {field.name: str(field.metadata["json_name"]) for field in fields(Snapshot)}
 _LONG = 1 << 63
 
@@ -47,7 +53,8 @@ def parse_snapshot(text: str) -> Snapshot:
     values |= {name: _number(found, name) for name in _NULLABLE_NUMBERS}
     values |= {name: _text(found, name) for name in _NULLABLE_TEXTS}
     for name in _FILES:
-        check_name(values[name])
+        if values[name] is not None:
+            check_file_name(values[name])
     return Snapshot(**values, properties=_properties(found))
 
 

@@ -52,6 +52,7 @@ BASE_PROPERTY = "lithify.base"
 
 _LOOKS = 10
 _MOST_STEPS = 256
+_MOST_ASKED_FOR = 1000
 _STEM = "snapshot-"
 _SNAPSHOT = re.compile(rf"{_STEM}[0-9]{{1,19}}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -213,11 +214,22 @@ class Snapshots:
         return sorted(int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name))
 
     def since(self, snapshot_id: int) -> Iterator[Snapshot | None]:
-        """The snapshots after the given one up to the newest; None stands for each that is gone."""
+        """The snapshots after the given one up to the newest; None stands for those that are gone.
+
+        Where there may be very many, a listing tells which are: numbers are the table's, and nobody has to
+        count through them.
+        """
         newest = self.latest()
-        if newest is not None and newest.id > snapshot_id:
-            yield from (self.get(number) for number in range(snapshot_id + 1, newest.id))
-            yield newest
+        if newest is None or newest.id <= snapshot_id:
+            return
+        between = range(snapshot_id + 1, newest.id)
+        if len(between) <= _MOST_ASKED_FOR:
+            yield from map(self.get, between)
+        else:
+            there = [number for number in self.numbers() if number in between]
+            yield from map(self.get, there)
+            yield from [None] if len(there) < len(between) else []
+        yield newest
 
     def steps(self, base: Snapshot, newest: Snapshot) -> list[Snapshot] | None:
         """The snapshots after `base` up to `newest`, oldest first.

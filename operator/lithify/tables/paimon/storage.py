@@ -3,31 +3,38 @@
 Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO:
 on S3 on one of our own (`s3`), of which it knows more. On the local file system data goes through PyArrow's
 native files (no Python in the data path), and small files through `local_files`.
+
+A `Storage` is made with the roots of a table: its folder and its external paths. It reads, writes and
+deletes nothing outside them, whatever path it is given and whatever symbolic links are there; without roots
+it deletes nothing. Names from metadata are checked before (`file_names`): this is the last line of defence.
 """
 
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow.fs import FileType
-from pypaimon.common.file_io import FileIO
-from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, LithifyError, StorageError
-from lithify.tables.paimon.local_files import link_text, make_folder, replace_text, sync, unlink_text
-from lithify.tables.paimon.s3.file_io import S3FileIO
-from lithify.tables.paimon.s3.settings import is_s3
+from lithify.tables.paimon.local_files import (
+    LeadsElsewhere,
+    files_below,
+    is_regular,
+    link_text,
+    make_folder,
+    replace_text,
+    sync,
+    unlink_below,
+    unlink_text,
+)
+from lithify.tables.paimon.storage_paths import StoragePaths
 
 _ASKED_AT_ONCE = 8
-_FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,49 +55,18 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file in a directory, or a directory in it."""
+    """A file in a directory, or a directory in it; a symbolic link counts as what it leads to."""
 
     name: str
     modified_seconds: float
     is_folder: bool = False
 
 
-class Storage:
-    """Access to the files below one table; picklable, so that executors can have it too."""
+class Storage(StoragePaths):
+    """Access to the files below one table; picklable, so that executors can have it too.
 
-    def __init__(self, file_io: FileIO) -> None:
-        self._file_io = file_io
-
-    @property
-    def is_local(self) -> bool:
-        """Whether files are on the local file system."""
-        return isinstance(self._file_io, LocalFileIO)
-
-    def local_path(self, path: str) -> Path:
-        """The local file that a path names; only meaningful if `is_local`."""
-        return Path(self._file_io.to_filesystem_path(self._plain(path)))
-
-    def _plain(self, path: str) -> str:
-        """A local path without its scheme: a FileIO would decode it, but `%3A` in one is just that."""
-        return _FILE.sub("", path) if self.is_local else path
-
-    @property
-    def s3(self) -> S3FileIO | None:
-        """What reaches S3, if files are there."""
-        return self._file_io if isinstance(self._file_io, S3FileIO) else None
-
-    def reaches(self, uri: str) -> bool:
-        """Whether a file with a full URI is on the same kind of file system."""
-        return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
-
-    def is_same_place(self, one: str, other: str) -> bool:
-        """Whether two directories are one, however they are spelt."""
-        if self.s3 is not None and is_s3(one) and is_s3(other):
-            (first, key), (second, other_key) = self.s3.bucket(one), self.s3.bucket(other)
-            return (first.name, key) == (second.name, other_key)
-        if self.is_local:
-            return self.local_path(one).resolve() == self.local_path(other).resolve()
-        return one.rstrip("/") == other.rstrip("/")
+    Arguments are those of `StoragePaths`.
+    """
 
     def open(self, path: str, size: int | None = None, fetching: Fetching | None = None) -> pa.NativeFile:
         """Opens a file for reading at any position.
@@ -102,7 +78,9 @@ class Storage:
 
         Raises:
             FileNotFoundError: it does not exist.
+            CorruptTable: it leads out of the table.
         """
+        self.check_inside(path)
         if self.is_local:
             return pa.OSFile(str(self.local_path(path)))
         if self.s3 is not None:
@@ -113,6 +91,7 @@ class Storage:
 
     def create(self, path: str) -> NewFile:
         """Opens a new file for writing, with the directories above it."""
+        self.check_inside(path)
         with reporting(path):
             if self.s3 is not None:
                 upload = self.s3.upload(path)
@@ -136,8 +115,9 @@ class Storage:
         """The content of a small file, None if it does not exist.
 
         Raises:
-            CorruptTable: it is no text.
+            CorruptTable: it is no text, or leads out of the table.
         """
+        self.check_inside(path)
         try:
             with reporting(path):
                 text: str = self._file_io.read_file_utf8(path)
@@ -149,6 +129,7 @@ class Storage:
 
     def write_text(self, path: str, text: str) -> None:
         """Writes a small file in one go, replacing what is there."""
+        self.check_inside(path)
         with reporting(path):
             if self.is_local:
                 replace_text(self.local_path(path), text)
@@ -166,6 +147,7 @@ class Storage:
             is_wanted: asked last, when on a local file system the text is on disk and lacks only its name;
                 the file is written if the answer is yes.
         """
+        self.check_inside(path)
         with reporting(path):
             if self.is_local:
                 return link_text(self.local_path(path), text, is_wanted)
@@ -184,6 +166,8 @@ class Storage:
         On a local file system no other file is deleted that is renamed over it at the same time. On S3 one
         that is put there between the look and the deletion is.
         """
+        self.root_of(path)  # refuses what has none, also where there are no roots at all
+        self.check_inside(path)
         with reporting(path), suppress(FileNotFoundError):
             if self.is_local:
                 return unlink_text(self.local_path(path), is_meant)
@@ -208,9 +192,23 @@ class Storage:
                 sync(folder)
 
     def delete(self, path: str) -> None:
-        """Deletes a file; it is fine if it is gone already."""
+        """Deletes a file in one of the roots; it is fine if it is gone already.
+
+        Raises:
+            CorruptTable: it is in none of them, is reached through a symbolic link, or is no regular file.
+        """
+        root = self.root_of(path)
         with reporting(path), suppress(FileNotFoundError):
-            self._file_io.delete(self._plain(path))
+            if self.is_local:
+                self._unlink(path, root)
+            else:
+                self._file_io.delete(path)
+
+    def _unlink(self, path: str, root: str) -> None:
+        try:
+            unlink_below(self.local_path(root), self.local_path(path))
+        except LeadsElsewhere as error:
+            raise CorruptTable(path, f"it is not deleted: {error.strerror}") from error
 
     def exist(self, paths: Sequence[str]) -> Iterator[bool]:
         """Whether each of some files exists."""
@@ -219,26 +217,37 @@ class Storage:
 
     def exists(self, path: str) -> bool:
         """Whether a file exists; one request."""
+        self.check_inside(path)
         with reporting(path):
             return bool(
                 self._file_io.exists(self._plain(path)) if self.s3 is None else self.s3.has_file(path)
             )
 
     def files_below(self, folder: str) -> Iterator[str]:
-        """The paths of all files in a directory and those in it, however deep."""
+        """The paths of all files in a directory and those in it, however deep; of none if it does not exist.
+
+        On a local file system symbolic links are neither followed nor among them.
+        """
+        self.check_inside(folder)
         if self.s3 is not None:
             with reporting(folder):
                 yield from self.s3.files_below(folder)
-            return
-        for file in self.list(folder):
-            path = f"{folder}/{file.name}"
-            if file.is_folder:
-                yield from self.files_below(path)
-            else:
-                yield path
+        elif self.is_local:
+            local = self.local_path(folder)
+            with reporting(folder):
+                yield from (f"{folder}/{path.relative_to(local)}" for path in files_below(local))
+        else:
+            for file in self.list(folder):
+                path = f"{folder}/{file.name}"
+                yield from self.files_below(path) if file.is_folder else (path,)
+
+    def is_plain_file(self, path: str) -> bool:
+        """Whether a path that was listed is a file itself, not a link to one; only asked of local ones."""
+        return not self.is_local or is_regular(self.local_path(path))
 
     def list(self, folder: str) -> list[ListedFile]:
         """What is right in a directory, nothing if it does not exist."""
+        self.check_inside(folder)
         with reporting(folder):
             is_there = self.s3 is not None or self._file_io.exists(self._plain(folder))
             statuses = self._file_io.list_status(self._plain(folder)) if is_there else []

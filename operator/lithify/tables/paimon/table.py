@@ -23,7 +23,8 @@ from lithify.tables.paimon.entry_selection import ChosenBuckets, EntrySelection,
 from lithify.tables.paimon.evolution import file_problems, format_problems, old_format_problems, type_changes
 from lithify.tables.paimon.formats.names import format_of
 from lithify.tables.paimon.identity import home, table_uuid
-from lithify.tables.paimon.journal import Journal, OutsideRoots
+from lithify.tables.paimon.journal import Journal
+from lithify.tables.paimon.journal_files import OutsideRoots
 from lithify.tables.paimon.key_columns import order_keys
 from lithify.tables.paimon.lineage import Lineage
 from lithify.tables.paimon.live_buckets import LiveBuckets
@@ -96,7 +97,7 @@ class PaimonTable:
         self.refusals = refusals
         self.stored_options = schema.options if stored_options is None else stored_options
         self.places = Places(self.root, name, schema, options.places, storage)
-        self.manifests = Manifests(table, schema.partition_types, options.manifests)
+        self.manifests = Manifests(table, schema.partition_types, options.manifests, storage)
         self.snapshots = Snapshots(table, storage)
         self.lineage = Lineage(self.snapshots, self.manifests)
         self.journal = Journal(self.home, storage)
@@ -250,6 +251,7 @@ class PaimonTable:
         doubted = [entry for entry in unusual if entry.file.name in names]
         problems = [
             *(problem for entry in doubted for problem in file_problems(entry, self.storage.reaches)),
+            *(problem for entry in doubted if (problem := self.places.external_problem(entry.file))),
             *(problem for entry in doubted for problem in self._order_problems(entry.file)),
             *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
         ]
