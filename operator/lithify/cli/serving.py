@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import signal
@@ -16,6 +17,7 @@ import click
 
 from lithify.controller.launching.process import ProcessSettings
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
+from lithify.controller.observing.share import container_bytes, machine_bytes, share
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.controller.operator import Operator
 
@@ -24,6 +26,7 @@ SPARE_PLACES = 4
 LEASE_LOST = 4
 """Exit code of an operator that may not lead any more: whoever runs it starts it again."""
 Command = TypeVar("Command", bound=Callable[..., Any])
+_log = logging.getLogger(__name__)
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -61,11 +64,23 @@ def own_namespace() -> str:
     return "default"
 
 
-def observer_pool(state: Path, places: int) -> ObserverPool:
-    """The workers that look at tables; what they remember is in the state folder."""
+def observer_pool(state: Path, looks: int) -> ObserverPool:
+    """The workers that look at tables, as many as fit; what they remember is in the state folder.
+
+    Raises:
+        InvalidOption: there is no memory for a single one.
+    """
     cache = state / "tables"
     cache.mkdir(parents=True, exist_ok=True)
-    return ObserverPool(PoolSettings(WorkerSettings(str(cache)), workers=places))
+    found = share(container_bytes(), machine_bytes(), looks)
+    if found.workers < looks:
+        _log.warning(
+            "not all looks fit into the memory that the operator may take; raise resources.limits.memory",
+            extra={"looks": looks, "fit": found.workers, "mebibytes_each": found.memory_bytes >> 20},
+        )
+    worker = WorkerSettings(str(cache), memory_bytes=found.memory_bytes)
+    grown = found.memory_bytes // 4 * 3
+    return ObserverPool(PoolSettings(worker, workers=found.workers, resident_bytes=grown))
 
 
 def process_settings(state: Path) -> ProcessSettings:

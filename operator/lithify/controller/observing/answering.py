@@ -21,6 +21,9 @@ from lithify.tables.paimon.figures import Filter
 from lithify.tables.paimon.kept import KeptTables
 from lithify.tables.paimon.observation import Look, TableWatch
 
+_NO_THREAD = "can't start new thread"
+"""What Python says where the stack of a thread does not fit into memory."""
+
 
 class Answers:
     """Knows the tables that it was asked about."""
@@ -38,6 +41,10 @@ class Answers:
             return Reply(error=without_secrets(error, secrets))
         except MemoryError:
             raise
+        except RuntimeError as error:
+            if str(error) == _NO_THREAD:
+                raise MemoryError(_NO_THREAD) from error
+            return Reply(error=LithifyError(hidden(_unexpected(question, error), secrets)))
         except Exception as error:  # noqa: BLE001  # the worker goes on, and the question has its answer
             return Reply(error=LithifyError(hidden(_unexpected(question, error), secrets)))
 

@@ -147,7 +147,7 @@ class ObserverPool:
         try:
             reply = await self._reply(place, message, what, timeout)
             self._suspects.discard(catalog)
-        except TimedOut:
+        except (TimedOut, ProcessLost):
             self._suspects.add(catalog)
             raise
         except LithifyError:

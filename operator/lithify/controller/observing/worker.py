@@ -1,8 +1,8 @@
 """A worker process: reads questions about tables from its standard input, answers on its standard output.
 
-Started by `process` as `python -m`. It ends when its input does, so it never outlives the operator, and by
-itself when it needs too much memory. Nothing that libraries print or log leaves it: there may be credentials
-in it.
+Started by `process` as `python -m`. It ends when its input does, so it never outlives the operator, and when
+it needs more memory or processor time than it may have (`limits`). Nothing that libraries print or log leaves
+it once it is asked: there may be credentials in it, or what a hostile table wants to be read.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ from time import sleep
 from typing import BinaryIO
 
 from lithify.clock import SystemClock
+from lithify.controller.observing.limits import allow_processor, limit_process
 from lithify.controller.observing.wire import (
+    MOST_REPLY,
     TOO_MUCH_MEMORY,
     Question,
     Reply,
     WorkerSettings,
+    framed,
     receive,
     send,
 )
+from lithify.errors import UnsupportedTable
 
 _MEMORY_CHECKED = 0.2
 """Seconds between two looks at one's own memory."""
@@ -39,6 +43,14 @@ def main() -> None:
     _be_quiet()
     _be_ended_first()
     settings: WorkerSettings = receive(questions)
+    limit_process(settings.memory_bytes, settings.cache_bytes)
+    try:
+        _answer_all(settings, questions, replies)
+    except MemoryError:
+        os._exit(TOO_MUCH_MEMORY)
+
+
+def _answer_all(settings: WorkerSettings, questions: BinaryIO, replies: BinaryIO) -> None:
     Thread(target=_watch_memory, args=(settings.memory_bytes,), daemon=True).start()
     asked: SimpleQueue[Question] = SimpleQueue()
     Thread(target=_listen, args=(questions, asked), daemon=True).start()
@@ -47,9 +59,13 @@ def main() -> None:
 
     answers = Answers(settings, SystemClock())
     send(replies, Reply(resident_bytes=resident_bytes()))
+    _be_mute()
     while True:
-        reply = answers.reply(asked.get())
-        send(replies, replace(reply, resident_bytes=resident_bytes()))
+        question = asked.get()
+        allow_processor(settings.processor_seconds)
+        reply = replace(answers.reply(question), resident_bytes=resident_bytes())
+        replies.write(_bounded(framed(reply), question))
+        replies.flush()
 
 
 def resident_bytes() -> int:
@@ -58,6 +74,15 @@ def resident_bytes() -> int:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
     return 0
+
+
+def _bounded(message: bytes, question: Question) -> bytes:
+    """A message, or in place of one that is too large another one that says so."""
+    if len(message) <= MOST_REPLY:
+        return message
+    problem = f"what is to be said of it comes to {len(message)} bytes, more than {MOST_REPLY}"
+    error = UnsupportedTable(question.target.identifier, (problem,))
+    return framed(Reply(error=error, resident_bytes=resident_bytes()))
 
 
 def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:
@@ -74,6 +99,13 @@ def _be_quiet() -> None:
     warnings.simplefilter("ignore")
     # Whoever presses Ctrl-C means the operator, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _be_mute() -> None:
+    """Has nothing printed from now on; until then, it may say why it cannot start."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
 
 
 def _be_ended_first() -> None:
