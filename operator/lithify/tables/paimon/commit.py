@@ -11,7 +11,6 @@ merged in a try that another commit outran is used again in the next, so that a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from lithify import __version__
 from lithify.clock import Clock
-from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
+from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, CorruptTable, LithifyError, MissingFile
 from lithify.faults import reach
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.paimon.carried import carried_properties
@@ -30,6 +29,7 @@ from lithify.tables.paimon.entries import ADD, Entry
 from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.heartbeat import Heartbeat
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, Attempt, writer_id
+from lithify.tables.paimon.json_texts import parse_object
 from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
@@ -323,8 +323,12 @@ class Committer:
     def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:
         """Table statistics stay valid as long as the schema does."""
         name: str | None = base.statistics
-        text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
-        return name if text and json.loads(text).get("schemaId") == schema_id else None
+        path = f"{self._table.root}/statistics/{name}"
+        text = name and self._table.storage.read_text(path)
+        try:
+            return name if text and parse_object(text).get("schemaId") == schema_id else None
+        except ValueError as error:
+            raise CorruptTable(path, f"the statistics cannot be read ({error})") from error
 
 
 def _nothing(changes: Sequence[BucketChange], reason: str, tries: int) -> CommitOutcome:

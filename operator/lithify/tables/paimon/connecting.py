@@ -20,6 +20,7 @@ from pypaimon.api.rest_exception import (
     NotImplementedException,
     RESTException,
 )
+from pypaimon.branch.branch_manager import BranchManager
 from pypaimon.catalog.catalog import Catalog
 from pypaimon.catalog.catalog_context import CatalogContext
 from pypaimon.catalog.catalog_exception import (
@@ -34,7 +35,7 @@ from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.identifier import DEFAULT_MAIN_BRANCH, Identifier
 from pypaimon.common.options import Options
-from pypaimon.schema.schema_manager import SchemaManager
+from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import (
@@ -51,6 +52,8 @@ from lithify.tables.paimon.identity import home, is_main
 from lithify.tables.paimon.s3.answers import NO_BUCKET
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3, read_settings
+from lithify.tables.paimon.schema_files import read_table_schema
+from lithify.tables.paimon.small_files import bounded_local
 from lithify.tables.paimon.storage import Storage, reporting
 
 _FORBIDDEN = (
@@ -92,11 +95,7 @@ def load_table(warehouse: str, name: str, catalog_options: Mapping[str, str]) ->
 def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
     """A branch with the schema that it has: not all catalogs give it another one than its table."""
     name, folder = branch.identifier.get_full_name(), home(branch)
-    try:
-        with reporting(folder):
-            schema = SchemaManager(branch.file_io, branch.table_path, branch.current_branch()).latest()
-    except RuntimeError as error:
-        raise CorruptTable(folder, f"its schema cannot be read ({error})") from error
+    schema = read_table_schema(Storage(branch.file_io), folder)
     if schema is None:
         raise NotFound("branch", name, f"{folder} has no schema")
     return FileStoreTable(
@@ -106,7 +105,7 @@ def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
 
 def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str]) -> None:
     """Has a table on S3 reach its files our way."""
-    reaches = table.file_io
+    reaches = table.file_io = bounded_local(table.file_io)
     if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
         return
     if isinstance(reaches, RESTTokenFileIO):
@@ -202,22 +201,33 @@ def _root(error: BaseException) -> BaseException:
     return error if deeper is None else _root(deeper)
 
 
-class _CatalogOnS3(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's catalog of files, without its own way to S3."""
+class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
+    """pypaimon's catalog of files, without its own way to S3, and with bounds on what it reads."""
 
-    def __init__(self, warehouse: str, options: Mapping[str, str], file_io: S3FileIO) -> None:
+    def __init__(self, warehouse: str, options: Mapping[str, str], file_io: FileIO) -> None:
         self.warehouse = warehouse
         self.catalog_options = Options(dict(options))
         self.catalog_context = CatalogContext.create_from_options(self.catalog_options)
         self.file_io = file_io
 
+    def get_table_schema(self, identifier: Identifier) -> TableSchema:
+        """The newest schema of a table or of a branch of one."""
+        branch = identifier.get_branch_name_or_default()
+        folder = BranchManager.branch_path(self.get_table_path(identifier), branch)
+        found = read_table_schema(Storage(self.file_io), folder)
+        if found is None:
+            raise TableNotExistException(identifier)
+        return found
+
 
 def _connect(warehouse: str, uri: str, options: Mapping[str, str]) -> Catalog:
     metastore = options.get("metastore", "filesystem")
     if is_s3(warehouse) and metastore == "filesystem":
-        return _CatalogOnS3(warehouse, options, S3FileIO(read_settings(options)))
+        return _CatalogOfFiles(warehouse, options, S3FileIO(read_settings(options)))
     try:
         catalog = CatalogFactory.create(options)
+        if type(catalog) is FileSystemCatalog:
+            return _CatalogOfFiles(warehouse, options, bounded_local(catalog.file_io))
     except (ValueError, ImportError) as error:
         problem = f"no catalog can be opened with these settings ({error})"
         raise InvalidOption("--catalog-option", problem) from error

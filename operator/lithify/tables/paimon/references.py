@@ -8,7 +8,6 @@ through those, so they keep nothing.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CorruptTable, MissingFile
+from lithify.tables.paimon.json_texts import parse_object
+from lithify.tables.paimon.metadata_files import check_name
 from lithify.tables.paimon.table import PaimonTable
 
 _HOLDERS = (
@@ -113,10 +114,13 @@ def _holders(table: PaimonTable) -> Iterator[_Holder]:
 
 def _lists_in(path: str, text: str) -> set[str]:
     try:
-        holder = json.loads(text)
-    except ValueError as error:
+        holder = parse_object(text)
+        lists = {name for key in _LISTS if (name := holder.get(key))}
+        for name in lists:
+            check_name(name)
+    except (ValueError, TypeError) as error:
         raise CorruptTable(path, f"it cannot be read as JSON ({error})") from error
-    return {holder[key] for key in _LISTS if holder.get(key)}
+    return lists
 
 
 def _lists_of(snapshot: Snapshot) -> set[str]:

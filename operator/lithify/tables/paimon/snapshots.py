@@ -38,6 +38,7 @@ from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.conditional_put import ConditionalPut
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY
+from lithify.tables.paimon.small_files import MOST_JSON
 from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.storage import Storage
 
@@ -172,7 +173,7 @@ class Snapshots:
     def hint(self) -> int | None:
         """The number in the LATEST file, which may be behind, or ahead after a rollback; None without one."""
         try:
-            text = (self._storage.read_text(self._files.latest_file) or "").strip()
+            text = (self._storage.read_text(self._files.latest_file, MOST_JSON) or "").strip()
         except CorruptTable:
             return 0
         if text and not _NUMBER.fullmatch(text):
@@ -190,13 +191,16 @@ class Snapshots:
             CorruptTable: it exists but cannot be read.
         """
         path = self.path(snapshot_id)
-        text = self._storage.read_text(path)
+        text = self._storage.read_text(path, MOST_JSON)
         if text is None:
             return None
         try:
-            return parse_snapshot(text)
+            found = parse_snapshot(text)
         except ValueError as error:
             raise CorruptTable(path, f"the snapshot cannot be read ({error})") from error
+        if found.id != snapshot_id:
+            raise CorruptTable(path, f"it says that it is snapshot {found.id}")
+        return found
 
     def exists(self, snapshot_id: int) -> bool:
         """Whether there is a file of this snapshot; one request."""
@@ -209,15 +213,22 @@ class Snapshots:
 
     def numbers(self) -> list[int]:
         """The numbers of all snapshots that have files, ascending."""
-        names = [file.name for file in self._storage.list(self._files.snapshot_dir)]
+        names = self._storage.names_in(self._files.snapshot_dir)
         return sorted(int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name))
 
     def since(self, snapshot_id: int) -> Iterator[Snapshot | None]:
-        """The snapshots after the given one up to the newest; None stands for each that is gone."""
+        """The snapshots after the given one up to the newest; None stands for any number that are gone."""
         newest = self.latest()
-        if newest is not None and newest.id > snapshot_id:
+        if newest is None or newest.id <= snapshot_id:
+            return
+        if newest.id - snapshot_id <= _MOST_STEPS:
             yield from (self.get(number) for number in range(snapshot_id + 1, newest.id))
-            yield newest
+        else:
+            there = [number for number in self.numbers() if snapshot_id < number < newest.id]
+            yield from (self.get(number) for number in there)
+            if len(there) < newest.id - snapshot_id - 1:
+                yield None
+        yield newest
 
     def steps(self, base: Snapshot, newest: Snapshot) -> list[Snapshot] | None:
         """The snapshots after `base` up to `newest`, oldest first.
