@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock, find_zone
 from lithify.controller.observing.request import ObservationRequest, TableTarget
-from lithify.controller.observing.secrets import hidden, secrets_in, without_secrets
+from lithify.controller.observing.secrets import hidden, secrets_in, shortened, without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import InvalidOption, LithifyError
 from lithify.tables.paimon.catalog import TableAddress
@@ -38,15 +38,15 @@ class Answers:
         try:
             return Reply(value=self._answer(question))
         except LithifyError as error:
-            return Reply(error=without_secrets(error, secrets))
+            return Reply(error=shortened(without_secrets(error, secrets)))
         except MemoryError:
             raise
         except RuntimeError as error:
             if str(error) == _NO_THREAD:
                 raise MemoryError(_NO_THREAD) from error
-            return Reply(error=LithifyError(hidden(_unexpected(question, error), secrets)))
+            return Reply(error=_bug(question, error, secrets))
         except Exception as error:  # noqa: BLE001  # the worker goes on, and the question has its answer
-            return Reply(error=LithifyError(hidden(_unexpected(question, error), secrets)))
+            return Reply(error=_bug(question, error, secrets))
 
     def _answer(self, question: Question) -> Any:
         address = _address(question.target)
@@ -91,6 +91,10 @@ def _look(request: ObservationRequest, address: TableAddress) -> Look:
             dict(request.held),
         ),
     )
+
+
+def _bug(question: Question, error: Exception, secrets: tuple[str, ...]) -> LithifyError:
+    return shortened(LithifyError(hidden(_unexpected(question, error), secrets)))
 
 
 def _unexpected(question: Question, error: Exception) -> str:

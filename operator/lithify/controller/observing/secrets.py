@@ -1,4 +1,4 @@
-"""Keeps credentials out of what workers say: libraries put all kinds of things into their messages. Pure."""
+"""Keeps credentials, and texts without end, out of what workers say: messages quote anything. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _IN_VALUE = (
     re.compile(r"//[^/:@\s]*:([^/@\s]+)@"),
 )
 _HIDDEN = "***"
+_LONGEST, _MOST_PARTS = 8192, 100
+"""Characters of a text, and parts of a list, that an error may have."""
 _SHORTEST = 4
 """What is shorter is no secret, and would be found in every other word."""
 
@@ -41,6 +43,26 @@ def without_secrets(error: LithifyError, secrets: tuple[str, ...]) -> LithifyErr
     error.args = _clean(error.args, secrets)
     error.__dict__.update({name: _clean(value, secrets) for name, value in error.__dict__.items()})
     return error
+
+
+def shortened(error: LithifyError) -> LithifyError:
+    """The same error, with no more in its message and fields than people read.
+
+    Messages quote tables, which may have names of megabytes; the operator's own process has to hold them. The
+    frames that it comes from go, too: they would keep whatever was read there until the next answer.
+    """
+    error.__cause__ = error.__context__ = error.__traceback__ = None
+    error.args = _cut(error.args)
+    error.__dict__.update({name: _cut(value) for name, value in error.__dict__.items()})
+    return error
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return f"{value[: _LONGEST // 2]} ... {value[-_LONGEST // 2 :]}"
+    if isinstance(value, tuple):
+        return tuple(map(_cut, value[:_MOST_PARTS]))
+    return value
 
 
 def _clean(value: Any, secrets: tuple[str, ...]) -> Any:

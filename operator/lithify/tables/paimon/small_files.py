@@ -16,10 +16,13 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 MOST_TEXT = 64 << 20
 """Bytes of any text; our own journals of large runs are the largest."""
-MOST_JSON = 8 << 20
-"""Bytes of a snapshot, a schema or a tag; the schema of a table of ten thousand columns comes to 2 MiB."""
+MOST_JSON = 4 << 20
+"""Bytes of a schema; that of a table of ten thousand columns comes to 2 MiB."""
+MOST_SNAPSHOT = 1 << 20
+"""Bytes of a snapshot or a tag; they mostly come to one KiB."""
 MOST_MANIFEST = 128 << 20
 """Bytes of a manifest or a list of them; writers roll them at 8 MiB unless told otherwise."""
+_CHUNK = 1 << 20
 MOST_NAMES = 4_000_000
 """Files of a directory; a table that keeps a snapshot for each minute of seven years has as many."""
 
@@ -34,20 +37,25 @@ def read_stream(stream: BinaryIO, most: int) -> bytes:
     Raises:
         TooLarge: it has more than `most` bytes.
     """
-    content = stream.read(most + 1)
-    check_size(len(content), most)
-    return content
+    parts, size = [], 0
+    while part := stream.read(_CHUNK):  # Python takes memory for as much as it is asked for
+        size += len(part)
+        check_size(size, most)
+        parts.append(part)
+    return b"".join(parts)
 
 
-def check_regular(path: Path) -> None:
+def check_local(path: Path, most: int) -> None:
     """Makes sure that a local file is one: whoever opens a pipe waits for the other end.
 
     Raises:
         FileNotFoundError: it does not exist.
-        TooLarge: it is a pipe or a device.
+        TooLarge: it is a pipe or a device, or has more than `most` bytes.
     """
-    mode = path.stat().st_mode
-    if not (S_ISREG(mode) or S_ISDIR(mode)):
+    found = path.stat()
+    if S_ISREG(found.st_mode):
+        check_size(found.st_size, most)
+    elif not S_ISDIR(found.st_mode):
         raise TooLarge("it is no regular file")
 
 
@@ -82,7 +90,7 @@ class SmallLocalFiles(LocalFileIO):  # type: ignore[misc]  # pypaimon is untyped
         Raises:
             TooLarge: it is none.
         """
-        check_regular(self._to_file(path))
+        check_local(self._to_file(path), MOST_JSON)
         with self.new_input_stream(path) as stream:
             return read_stream(stream, MOST_JSON).decode()
 

@@ -38,7 +38,7 @@ from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.conditional_put import ConditionalPut
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY
-from lithify.tables.paimon.small_files import MOST_JSON
+from lithify.tables.paimon.small_files import MOST_SNAPSHOT
 from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.storage import Storage
 
@@ -173,7 +173,7 @@ class Snapshots:
     def hint(self) -> int | None:
         """The number in the LATEST file, which may be behind, or ahead after a rollback; None without one."""
         try:
-            text = (self._storage.read_text(self._files.latest_file, MOST_JSON) or "").strip()
+            text = (self._storage.read_text(self._files.latest_file, MOST_SNAPSHOT) or "").strip()
         except CorruptTable:
             return 0
         if text and not _NUMBER.fullmatch(text):
@@ -191,7 +191,7 @@ class Snapshots:
             CorruptTable: it exists but cannot be read.
         """
         path = self.path(snapshot_id)
-        text = self._storage.read_text(path, MOST_JSON)
+        text = self._storage.read_text(path, MOST_SNAPSHOT)
         if text is None:
             return None
         try:

@@ -30,7 +30,7 @@ from lithify.tables.paimon.small_files import (
     MOST_TEXT,
     TooLarge,
     check_count,
-    check_regular,
+    check_local,
     read_stream,
 )
 
@@ -169,7 +169,7 @@ class Storage:
                 if self.s3 is not None:
                     return self.s3.read(path, most)
                 if self.is_local:
-                    check_regular(self.local_path(path))
+                    check_local(self.local_path(path), most)
                 with self._file_io.new_input_stream(path) as stream:
                     return read_stream(stream, most)
         except TooLarge as error:
