@@ -74,6 +74,7 @@ def main(seed: int, count: int, mebibytes: int) -> None:
             outcomes[outcome] += 1
             if surprise:
                 surprises.append(f"{number} {', '.join(path.name for path in before)}: {surprise}")
+                print(surprises[-1], file=sys.stderr, flush=True)
     grown = getrusage(RUSAGE_SELF).ru_maxrss >> 10
     print(json.dumps({"outcomes": outcomes, "surprises": surprises, "longest": longest, "mebibytes": grown}))
 
