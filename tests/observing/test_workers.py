@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from lithify.controller.observing.share import LEAST
 from lithify.errors import CatalogUnavailable, Failure, LithifyError, NotFound, ProcessLost, TimedOut
 from observing.watching import (
     PATIENCE,
@@ -134,11 +136,30 @@ async def test_a_worker_that_is_killed_costs_one_answer(table: SmallTable, tmp_p
         assert pool.pids.isdisjoint({pid})
 
 
-async def test_a_worker_that_needs_too_much_memory_ends_itself(table: SmallTable, tmp_path: Path) -> None:
-    async with pool_in(tmp_path, memory_bytes=60 << 20) as pool:
+async def test_a_worker_that_needs_too_much_memory_ends(table: SmallTable, tmp_path: Path) -> None:
+    async with pool_in(tmp_path, memory_bytes=100 << 20) as pool:
         with pytest.raises(ProcessLost) as raised:
             await pool.observe(request_for(target_of(table)), PATIENCE)
     assert "memory" in raised.value.problem
+    assert "100 MiB" in raised.value.problem
+
+
+async def test_the_least_memory_of_a_worker_suffices(table: SmallTable, tmp_path: Path) -> None:
+    async with pool_in(tmp_path, workers=1, memory_bytes=LEAST) as pool:
+        for _ in range(2):
+            found = await pool.observe(request_for(target_of(table), is_full=True), PATIENCE)
+            assert found is not None
+        (pid,) = pool.pids
+        kernel = Path(f"/proc/{pid}/limits").read_text()
+    assert re.search(rf"Max data size +{LEAST} +{LEAST} ", kernel)
+    assert re.search(r"Max core file size +0 +0 ", kernel)
+
+
+async def test_what_libraries_print_goes_nowhere(table: SmallTable, tmp_path: Path) -> None:
+    async with pool_in(tmp_path) as pool:
+        await pool.list_tables(target_of(table), PATIENCE)
+        (pid,) = pool.pids
+        assert {Path(f"/proc/{pid}/fd/{number}").readlink() for number in range(3)} == {Path(os.devnull)}
 
 
 async def test_a_worker_that_has_grown_is_replaced(table: SmallTable, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
+from lithify.tables.paimon.storage import Storage
+
 _ASKED = ("exists", "list_status", "get_file_status", "new_input_stream", "new_output_stream", "delete")
 
 
@@ -31,6 +33,7 @@ def recorded() -> Iterator[Asked]:
     with pytest.MonkeyPatch.context() as patch:
         for name in _ASKED:
             patch.setattr(LocalFileIO, name, _recording(asked, name, getattr(LocalFileIO, name)))
+        patch.setattr(Storage, "names_in", _recording(asked, "list_status", Storage.names_in))
         yield asked
 
 

@@ -41,6 +41,73 @@ _VALUES: tuple[Any, ...] = (
     {"a": 1},
     [1],
 )
+_OPTIONS = (
+    *("num-levels", "bucket", "num-sorted-run.compaction-trigger", "num-sorted-run.stop-trigger"),
+    *("target-file-size", "compaction.size-ratio", "compaction.max-size-amplification-percent"),
+    *("compaction.optimization-interval", "compaction.total-size-threshold", "compaction.small-file-ratio"),
+    *(
+        "compaction.incremental-size-threshold",
+        "compaction.offpeak.start.hour",
+        "compaction.offpeak.end.hour",
+    ),
+    *("compaction.offpeak-ratio", "snapshot.time-retained", "snapshot.num-retained.max"),
+    *("parquet.block.size", "file.block-size", "file.format", "file.format.per.level", "file.compression"),
+    *("manifest.target-file-size", "manifest.merge-min-count", "commit.max-retries", "commit.timeout"),
+    *("commit.min-retry-wait", "commit.max-retry-wait", "data-file.external-paths", "sequence.field"),
+    *("data-file.external-paths.strategy", "data-file.external-paths.weights", "partition.default-name"),
+    *("data-file.path-directory", "data-file.prefix", "write-only", "merge-engine", "bucket-key"),
+    *(
+        "metadata.stats-mode",
+        "metadata.stats-keep-first-n-columns",
+        "fields.v.stats-mode",
+        "deletion-vectors.enabled",
+    ),
+    *(
+        "changelog-producer",
+        "variant.shreddingSchema",
+        "file-index.bloom-filter.columns",
+        "orc.compress.size",
+    ),
+    *("parquet.bloom.filter.expected.ndv#id", "parquet.bloom.filter.fpp#id", "full-compaction.delta-commits"),
+)
+_OPTION_VALUES: tuple[Any, ...] = (
+    *(
+        "0",
+        "1",
+        "-1",
+        "2147483647",
+        "2147483648",
+        str(1 << 63),
+        str(1 << 80),
+        "9" * 5000,
+        "1e308",
+        "nan",
+        "inf",
+    ),
+    *(
+        "",
+        " ",
+        "x",
+        "true",
+        "0 b",
+        "1 b",
+        f"{1 << 62} tb",
+        "1 d",
+        f"{10**18} d",
+        "9999999 d",
+        "1 ns",
+        "0:avro",
+    ),
+    *(
+        "0:avro",
+        ",".join(f"{level}:avro" for level in range(3000)),
+        "a/../../b",
+        "\x00",
+        "\ud800",
+        "file:/x,s3://b/y",
+    ),
+    *(None, 5, [], {}, "[" * 5000, "truncate(99999999999)", "none", "\u0663", "1_000"),
+)
 _HINTS = (
     *(
         b"",
@@ -118,6 +185,15 @@ def damaged_json(rng: Random, content: bytes) -> bytes:
         target[name] = rng.choice([*_VALUES, "DECIMAL(99, 1)", {"type": "ROW"}, f"VARCHAR({'9' * 5000})"])
         if rng.random() < 0.3:
             del target[name]
+    return json.dumps(found).encode()
+
+
+def damaged_options(rng: Random, content: bytes) -> bytes:
+    """Absurd values of options in a schema."""
+    found = json.loads(content)
+    options = found.setdefault("options", {})
+    for _ in range(rng.randrange(1, 4)):
+        options[rng.choice(_OPTIONS)] = rng.choice(_OPTION_VALUES)
     return json.dumps(found).encode()
 
 

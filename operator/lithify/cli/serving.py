@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import signal
@@ -16,6 +17,7 @@ import click
 
 from lithify.controller.launching.process import ProcessSettings
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
+from lithify.controller.observing.share import container_bytes, machine_bytes, share
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.controller.operator import Operator
 from lithify.tables.addresses import AddressPolicy
@@ -25,6 +27,7 @@ SPARE_PLACES = 4
 LEASE_LOST = 4
 """Exit code of an operator that may not lead any more: whoever runs it starts it again."""
 Command = TypeVar("Command", bound=Callable[..., Any])
+_log = logging.getLogger(__name__)
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -70,14 +73,25 @@ def own_namespace() -> str:
     return "default"
 
 
-def observer_pool(state: Path, places: int, addresses: AddressPolicy | None = None) -> ObserverPool:
-    """The workers that look at tables; what they remember is in the state folder.
+def observer_pool(state: Path, looks: int, addresses: AddressPolicy | None = None) -> ObserverPool:
+    """The workers that look at tables, as many as fit; what they remember is in the state folder.
 
     They connect to what the policy allows, without one to everything.
+
+    Raises:
+        InvalidOption: there is no memory for a single one.
     """
     cache = state / "tables"
     cache.mkdir(parents=True, exist_ok=True)
-    return ObserverPool(PoolSettings(WorkerSettings(str(cache), addresses=addresses), workers=places))
+    found = share(container_bytes(), machine_bytes(), looks)
+    if found.workers < looks:
+        _log.warning(
+            "not all looks fit into the memory that the operator may take; raise resources.limits.memory",
+            extra={"looks": looks, "fit": found.workers, "mebibytes_each": found.memory_bytes >> 20},
+        )
+    worker = WorkerSettings(str(cache), memory_bytes=found.memory_bytes, addresses=addresses)
+    grown = found.memory_bytes // 4 * 3
+    return ObserverPool(PoolSettings(worker, workers=found.workers, resident_bytes=grown))
 
 
 def process_settings(state: Path) -> ProcessSettings:

@@ -9,6 +9,7 @@ import bz2
 import json
 import lzma
 import os
+import secrets
 import subprocess
 import sys
 import zlib
@@ -52,21 +53,25 @@ from support.properties import examples
 TESTS = Path(__file__).resolve().parents[2]
 MEBIBYTES = 3000
 """Of address space; a Python with Polars and PyArrow has 1.5 GiB of it before it does anything."""
+LOOK_MEBIBYTES = 700
+"""Of data, in which a look and a plan have room."""
 PATIENCE = 300.0
 MANIFEST = next(content for kind, content in reversed(real_files()) if kind == "manifest")
 
 
-def read_in_a_process(seed: int, count: int) -> dict[str, object]:
-    command = [sys.executable, "-m", "paimon_versions.reading_damage"]
+def read_in_a_process(
+    seed: int, count: int, module: str = "reading_damage", mebibytes: int = MEBIBYTES
+) -> dict[str, object]:
+    command = [sys.executable, "-m", f"paimon_versions.{module}"]
     done = subprocess.run(
-        [*command, str(seed), str(count), str(MEBIBYTES)],
+        [*command, str(seed), str(count), str(mebibytes)],
         env={**os.environ, "PYTHONPATH": str(TESTS), "POLARS_MAX_THREADS": "2"},
         capture_output=True,
         text=True,
         check=False,
         timeout=PATIENCE,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, f"from seed {seed} on: {done.stderr[-3000:]}"
     found: dict[str, object] = json.loads(done.stdout)
     return found
 
@@ -82,6 +87,16 @@ def test_decoding_ends_in_an_expected_error_within_bounds() -> None:
     assert isinstance(found["longest"], float)
     assert found["mebibytes"] < 800
     assert found["longest"] < 30
+
+
+def test_whole_looks_and_plans_end_in_an_expected_error_within_bounds() -> None:
+    seed = secrets.randbelow(1 << 40)
+
+    found = read_in_a_process(seed, examples(60), "looking_at_damage", LOOK_MEBIBYTES)
+
+    assert found["surprises"] == [], f"from seed {seed} on"
+    assert isinstance(found["longest"], float)
+    assert found["longest"] < 60, f"from seed {seed} on"
 
 
 BOMBS: dict[str, Callable[[bytes], bytes]] = {

@@ -24,25 +24,27 @@ NAMES = ["a", "b", "c"]
 
 texts = st.text(max_size=6)
 numbers = st.integers(0, 1 << 60)
+sizes = st.integers(0, 1 << 42)
+ids = st.integers(0, (1 << 31) - 1)
 counts = st.none() | st.lists(st.none() | numbers, max_size=3).map(tuple)
 names = st.none() | st.lists(texts, max_size=3).map(tuple)
 stats = st.builds(Stats, st.binary(min_size=12, max_size=30), st.binary(max_size=30), counts)
 files = st.builds(
     FileMeta,
     name=st.sampled_from(NAMES),
-    size=numbers,
-    rows=numbers,
+    size=sizes,
+    rows=sizes,
     min_key=st.binary(max_size=30),
     max_key=st.binary(max_size=30),
     key_stats=stats,
     value_stats=stats,
     min_sequence=numbers,
     max_sequence=numbers,
-    schema_id=numbers,
+    schema_id=ids,
     level=st.integers(0, 2),
     extra_files=st.sampled_from([(), ("a.index",), ("a.index", "b.index")]),
-    created_millis=numbers,
-    delete_rows=st.none() | numbers,
+    created_millis=sizes,
+    delete_rows=st.none() | sizes,
     embedded_index=st.sampled_from([None, b"", b"index"]),
     source=st.none() | st.integers(0, 1),
     value_stats_columns=names,

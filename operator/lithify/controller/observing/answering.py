@@ -22,6 +22,9 @@ from lithify.tables.paimon.figures import Filter
 from lithify.tables.paimon.kept import KeptTables
 from lithify.tables.paimon.observation import Look, TableWatch
 
+_NO_THREAD = "can't start new thread"
+"""What Python says where the stack of a thread does not fit into memory."""
+
 
 class Answers:
     """Knows the tables that it was asked about."""
@@ -38,9 +41,12 @@ class Answers:
             return Reply(error=without_secrets(error, question.target))
         except MemoryError:
             raise
+        except RuntimeError as error:
+            if str(error) == _NO_THREAD:
+                raise MemoryError(_NO_THREAD) from error
+            return Reply(error=_bug(question, error))
         except Exception as error:  # noqa: BLE001  # the worker goes on, and the question has its answer
-            unexpected = LithifyError(_unexpected(question, error))
-            return Reply(error=without_secrets(unexpected, question.target))
+            return Reply(error=_bug(question, error))
 
     def _answer(self, question: Question) -> Any:
         address = _address(question.target)
@@ -86,6 +92,10 @@ def _look(request: ObservationRequest, address: TableAddress) -> Look:
             dict(request.held),
         ),
     )
+
+
+def _bug(question: Question, error: Exception) -> LithifyError:
+    return without_secrets(LithifyError(_unexpected(question, error)), question.target)
 
 
 def _unexpected(question: Question, error: Exception) -> str:

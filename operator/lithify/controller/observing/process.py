@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from contextlib import suppress
@@ -42,6 +43,7 @@ class WorkerProcess:
 
     def __init__(self, process: Process) -> None:
         self._process = process
+        self._settings: WorkerSettings | None = None
         self.answered = 0
         self.resident_bytes = 0
 
@@ -77,6 +79,7 @@ class WorkerProcess:
         Raises:
             ProcessLost: it ended, or took longer.
         """
+        self._settings = settings
         try:
             await self.ask(framed(settings), _STARTING, seconds)
         except TimedOut as error:
@@ -135,7 +138,6 @@ class WorkerProcess:
         await questions.drain()
         size = int.from_bytes(await replies.readexactly(HEADER))
         if size > MOST_REPLY:
-            self.kill()
             raise EOFError
         return read_reply(await replies.readexactly(size))
 
@@ -145,7 +147,20 @@ class WorkerProcess:
                 await self._process.wait()
         code = self._process.returncode
         self.kill()
-        if code == TOO_MUCH_MEMORY:
-            return "the worker needed more memory than it may have and ended itself"
+        settings = self._settings
+        if settings is not None and code in _LIMITS:
+            return _LIMITS[code].format(settings.memory_bytes >> 20, settings.processor_seconds)
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
         return f"the worker {how} before it answered"
+
+
+_MEMORY = (
+    "the worker needed more memory than the {0} MiB that it may take; raise the memory limit of the "
+    "operator's container, or have it look at fewer tables at a time (--looks)"
+)
+_LIMITS = {
+    TOO_MUCH_MEMORY: _MEMORY,
+    -signal.SIGABRT: f"a library ended the worker, as they do where they get no memory; if so, {_MEMORY}",
+    -signal.SIGXCPU: "the worker needed more than the {1:g} s of processor time that an answer may take",
+}
+"""How a worker ends at its limits, by exit code."""

@@ -1,4 +1,4 @@
-"""Keeps credentials out of what workers say: libraries put all kinds of things into their messages. Pure."""
+"""Keeps credentials, and texts without end, out of what workers say: messages quote anything. Pure."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ def redactor_of(target: TableTarget) -> Redactor:
 def without_secrets(error: LithifyError, target: TableTarget) -> LithifyError:
     """The same error, with no credential of the table's catalog in its message or fields.
 
-    Its texts are bounded, too: a library may quote a whole answer of a server.
+    Its texts are bounded, too: a library may quote a whole answer of a server. The frames that it comes from
+    go: they would keep whatever was read there until the next answer.
     """
+    error.__cause__ = error.__context__ = error.__traceback__ = None
     redactor = redactor_of(target)
     own = own_texts(target)
     error.args = _clean(error.args, redactor, own)

@@ -25,6 +25,8 @@ MOST_REPLY = 16 << 20
 
 TOO_MUCH_MEMORY = 86
 """What a worker ends with when it needs more memory than it may have."""
+MOST_REPLY = 16 << 20
+"""Bytes of a reply. The operator's own process has to hold it, so a larger one is not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class WorkerSettings:
         cache_folder: where it keeps what it knows of tables; shared by all workers.
         cache_bytes: how large that may get.
         most_open: how many tables it keeps open.
-        memory_bytes: with more resident memory it ends at once.
+        memory_bytes: what it may take; it ends where it needs more.
+        processor_seconds: processor time that it may take for one answer; it ends where it needs more.
         addresses: what it may connect to, None for everything.
     """
 
@@ -44,6 +47,7 @@ class WorkerSettings:
     most_open: int = 1024
     memory_bytes: int = 2 << 30
     addresses: AddressPolicy | None = None
+    processor_seconds: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)

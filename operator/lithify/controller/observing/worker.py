@@ -1,8 +1,8 @@
 """A worker process: reads questions about tables from its standard input, answers on its standard output.
 
-Started by `process` as `python -m`. It ends when its input does, so it never outlives the operator, and by
-itself when it needs too much memory. Nothing that libraries print or log leaves it: there may be credentials
-in it.
+Started by `process` as `python -m`. It ends when its input does, so it never outlives the operator, and when
+it needs more memory or processor time than it may have (`limits`). Nothing that libraries print or log leaves
+it once it is asked: there may be credentials in it, or what a hostile table wants to be read.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from time import sleep
 from typing import BinaryIO
 
 from lithify.clock import SystemClock
+from lithify.controller.observing.limits import allow_processor, limit_process
 from lithify.controller.observing.wire import (
     HEADER,
     TOO_MUCH_MEMORY,
@@ -40,8 +41,16 @@ def main() -> None:
     _be_quiet()
     _be_ended_first()
     settings: WorkerSettings = receive(questions)
+    limit_process(settings.memory_bytes, settings.cache_bytes)
     if settings.addresses is not None:
         guard(settings.addresses)
+    try:
+        _answer_all(settings, questions, replies)
+    except MemoryError:
+        os._exit(TOO_MUCH_MEMORY)
+
+
+def _answer_all(settings: WorkerSettings, questions: BinaryIO, replies: BinaryIO) -> None:
     Thread(target=_watch_memory, args=(settings.memory_bytes,), daemon=True).start()
     asked: SimpleQueue[Question] = SimpleQueue()
     Thread(target=_listen, args=(questions, asked), daemon=True).start()
@@ -56,8 +65,11 @@ def main() -> None:
 
     answers = Answers(settings, SystemClock())
     send(Reply())
+    _be_mute()
     while True:
-        send(answers.reply(asked.get()))
+        question = asked.get()
+        allow_processor(settings.processor_seconds)
+        send(answers.reply(question))
 
 
 def resident_bytes() -> int:
@@ -82,6 +94,13 @@ def _be_quiet() -> None:
     warnings.simplefilter("ignore")
     # Whoever presses Ctrl-C means the operator, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _be_mute() -> None:
+    """Has nothing printed from now on; until then, it may say why it cannot start."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
 
 
 def _be_ended_first() -> None:

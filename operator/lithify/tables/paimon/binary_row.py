@@ -19,6 +19,9 @@ from lithify.tables.paimon.types import ColumnType, Raw, order_parts
 _INLINE_BYTES = 7
 """Byte strings up to this length live in their slot, with the length and a mark in the last byte."""
 
+_DECIMAL_BYTES = 16
+"""Bytes of a decimal of 38 digits."""
+
 _FIXED = {
     "BOOLEAN": "<B",
     "TINYINT": "<b",
@@ -36,15 +39,22 @@ _FIXED = {
 
 
 def decode_row(data: bytes, types: Sequence[ColumnType]) -> tuple[Raw, ...]:
-    """Reads a row. Statistics of a file that has none are an empty row, whatever `types` says."""
+    """Reads a row. Statistics of a file that has none are an empty row, whatever `types` says.
+
+    Raises:
+        ValueError: it is cut off, or says that values lie where it has none.
+    """
     if int.from_bytes(data[:4], "big") < len(types):
         return (None,) * len(types)
     row = data[4:]
     nulls = _null_bytes(len(types))
-    return tuple(
-        None if _is_null(row, field) else _decode(row, nulls + 8 * field, column)
-        for field, column in enumerate(types)
-    )
+    try:
+        return tuple(
+            None if _is_null(row, field) else _decode(row, nulls + 8 * field, column)
+            for field, column in enumerate(types)
+        )
+    except (struct.error, IndexError) as error:
+        raise ValueError(f"a row in it is cut off ({error})") from error
 
 
 def encode_row(values: Sequence[Raw], types: Sequence[ColumnType]) -> bytes:
@@ -71,7 +81,7 @@ def order_key(data: bytes, types: Sequence[ColumnType], names: Sequence[str] = (
     """
     try:
         values = decode_row(data, types)
-    except (struct.error, IndexError) as error:
+    except ValueError as error:
         raise CorruptTable("a data file", f"its key bounds cannot be read ({error})") from error
     columns = zip(values, types, names or [""] * len(types), strict=True)
     return encode_key([part for value, column, name in columns for part in order_parts(column, value, name)])
@@ -90,7 +100,10 @@ def _decode(row: bytes, at: int, column: ColumnType) -> Raw:
         return _decode_bytes(row, at)
     slot = int.from_bytes(row[at : at + 8], "little", signed=True)
     if column.is_wide_decimal:
-        return int.from_bytes(_tail(row, slot, slot & 0xFFFF_FFFF), "big", signed=True)
+        length = slot & 0xFFFF_FFFF
+        if length > _DECIMAL_BYTES:
+            raise ValueError(f"a decimal in it has {length} bytes")
+        return int.from_bytes(_tail(row, slot, length), "big", signed=True)
     if column.is_timestamp and column.precision > 3:
         (millis,) = struct.unpack("<q", _tail(row, slot, 8))
         nanos = slot & 0xFFFF_FFFF
@@ -109,6 +122,8 @@ def _decode_bytes(row: bytes, at: int) -> bytes:
 
 def _tail(row: bytes, slot: int, length: int) -> bytes:
     start = slot >> 32
+    if not 0 <= start <= start + length <= len(row):
+        raise ValueError("a value in it lies beyond its end")
     return row[start : start + length]
 
 

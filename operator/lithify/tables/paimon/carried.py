@@ -7,11 +7,13 @@ behind; where it is missing they look at the files, as always. Source: `Sequence
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from lithify.tables.paimon.entries import ADD, Entry
 
 GREATEST_SEQUENCE = "sequence.generation.max-sequence-number"
+_LONG = re.compile(r"-?[0-9]{1,19}")
 
 
 def carried_properties(properties: Mapping[str, str] | None, entries: Iterable[Entry]) -> dict[str, str]:
@@ -22,7 +24,7 @@ def carried_properties(properties: Mapping[str, str] | None, entries: Iterable[E
         entries: what the next one adds and removes.
     """
     known = (properties or {}).get(GREATEST_SEQUENCE)
-    if known is None:
+    if known is None or not _LONG.fullmatch(known):
         return {}
     added = (entry.file.max_sequence for entry in entries if entry.kind == ADD)
     return {GREATEST_SEQUENCE: str(max([int(known), *added]))}

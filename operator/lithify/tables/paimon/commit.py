@@ -11,7 +11,6 @@ merged in a try that another commit outran is used again in the next, so that a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -31,6 +30,7 @@ from lithify.tables.paimon.evolution import schema_conflict
 from lithify.tables.paimon.heartbeat import Heartbeat
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY, writer_id
 from lithify.tables.paimon.journal_files import Attempt
+from lithify.tables.paimon.json_texts import parse_object
 from lithify.tables.paimon.live_buckets import LiveBuckets
 from lithify.tables.paimon.manifest_merging import ManifestMerger, Merged
 from lithify.tables.paimon.sending import Sender
@@ -331,10 +331,9 @@ class Committer:
 def _schema_id(statistics: str) -> object:
     """The version of the schema that statistics are of; None if they are none, which nobody needs."""
     try:
-        found = json.loads(statistics)
-    except (ValueError, RecursionError):
+        return parse_object(statistics).get("schemaId")
+    except ValueError:
         return None
-    return found.get("schemaId") if isinstance(found, dict) else None
 
 
 def _nothing(changes: Sequence[BucketChange], reason: str, tries: int) -> CommitOutcome:

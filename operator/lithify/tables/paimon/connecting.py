@@ -21,6 +21,7 @@ from pypaimon.api.rest_exception import (
     NotImplementedException,
     RESTException,
 )
+from pypaimon.branch.branch_manager import BranchManager
 from pypaimon.catalog.catalog import Catalog
 from pypaimon.catalog.catalog_context import CatalogContext
 from pypaimon.catalog.catalog_exception import (
@@ -35,7 +36,7 @@ from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.identifier import DEFAULT_MAIN_BRANCH, Identifier
 from pypaimon.common.options import Options
-from pypaimon.schema.schema_manager import SchemaManager
+from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import (
@@ -56,6 +57,8 @@ from lithify.tables.paimon.jdbc import JdbcCatalogOnS3, check_database, database
 from lithify.tables.paimon.s3.answers import NO_BUCKET
 from lithify.tables.paimon.s3.file_io import S3FileIO
 from lithify.tables.paimon.s3.settings import is_s3, read_settings
+from lithify.tables.paimon.schema_files import read_table_schema
+from lithify.tables.paimon.small_files import bounded_local
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.support.catalog_options import check_catalog_options
 from lithify.tables.reach import UNBOUNDED, Reach, local_path
@@ -102,11 +105,7 @@ def load_table(
 def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
     """A branch with the schema that it has: not all catalogs give it another one than its table."""
     name, folder = branch.identifier.get_full_name(), home(branch)
-    try:
-        with reporting(folder):
-            schema = SchemaManager(branch.file_io, branch.table_path, branch.current_branch()).latest()
-    except RuntimeError as error:
-        raise CorruptTable(folder, f"its schema cannot be read ({error})") from error
+    schema = read_table_schema(Storage(branch.file_io), folder)
     if schema is None:
         raise NotFound("branch", name, f"{folder} has no schema")
     return FileStoreTable(
@@ -116,8 +115,8 @@ def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
 
 def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reach: Reach) -> None:
     """Has a table on S3 reach its files our way."""
-    reaches = table.file_io
     _check_location(str(table.table_path), reach)
+    reaches = table.file_io = bounded_local(table.file_io)
     if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
         return
     if isinstance(reaches, RESTTokenFileIO):
@@ -220,14 +219,23 @@ def _translated(error: Exception, catalog: str) -> LithifyError:
     return CatalogUnavailable(catalog, f"the catalog gives no answer ({error})")
 
 
-class _CatalogOnS3(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's catalog of files, without its own way to S3."""
+class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
+    """pypaimon's catalog of files, without its own way to S3, and with bounds on what it reads."""
 
-    def __init__(self, warehouse: str, options: Mapping[str, str], file_io: S3FileIO) -> None:
+    def __init__(self, warehouse: str, options: Mapping[str, str], file_io: FileIO) -> None:
         self.warehouse = warehouse
         self.catalog_options = Options(dict(options))
         self.catalog_context = CatalogContext.create_from_options(self.catalog_options)
         self.file_io = file_io
+
+    def get_table_schema(self, identifier: Identifier) -> TableSchema:
+        """The newest schema of a table or of a branch of one."""
+        branch = identifier.get_branch_name_or_default()
+        folder = BranchManager.branch_path(self.get_table_path(identifier), branch)
+        found = read_table_schema(Storage(self.file_io), folder)
+        if found is None:
+            raise TableNotExistException(identifier)
+        return found
 
 
 class _RestCatalog(RESTCatalog):  # type: ignore[misc]
@@ -253,20 +261,27 @@ class _RestCatalog(RESTCatalog):  # type: ignore[misc]
 
 
 def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach) -> Catalog:
-    metastore = options.get("metastore", "filesystem")
     try:
-        if metastore == "rest":
-            return _RestCatalog(options, reach)
-        if not is_s3(warehouse):
-            return CatalogFactory.create(options)
-        file_io = S3FileIO(read_settings(options, reach))
-        return (JdbcCatalogOnS3 if metastore == "jdbc" else _CatalogOnS3)(warehouse, options, file_io)
+        return _catalog_of(warehouse, options, reach)
     except (ValueError, ImportError) as error:
         problem = f"no catalog can be opened with these settings ({error})"
         raise InvalidOption("--catalog-option", problem) from error
     except NoSuchResourceException as error:
         hint = f"{uri} does not have it, or is not the address of a Paimon REST catalog"
         raise NotFound("warehouse", warehouse, hint) from error
+
+
+def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach) -> Catalog:
+    metastore = options.get("metastore", "filesystem")
+    if metastore == "rest":
+        return _RestCatalog(options, reach)
+    if is_s3(warehouse):
+        file_io = S3FileIO(read_settings(options, reach))
+        return (JdbcCatalogOnS3 if metastore == "jdbc" else _CatalogOfFiles)(warehouse, options, file_io)
+    catalog = CatalogFactory.create(options)
+    if type(catalog) is FileSystemCatalog:
+        return _CatalogOfFiles(warehouse, options, bounded_local(catalog.file_io))
+    return catalog
 
 
 def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -> None:

@@ -25,6 +25,7 @@ from lithify.tables.paimon.entries import ADD, ENTRY_VERSION, UNREAD, Entry, Fil
 from lithify.tables.paimon.entry_selection import EntrySelection
 from lithify.tables.paimon.file_names import FORBIDDEN, MOST_BYTES, shown
 from lithify.tables.paimon.metadata_files import ROW, check_version, unpack
+from lithify.tables.paimon.snapshot_files import LATEST_MILLIS
 
 _AT_A_TIME = 2 << 20
 """Bytes of uncompressed entries that are decoded at a time: in memory they take many times as much."""
@@ -82,6 +83,20 @@ NARROW = pl.Schema({name: kind for name, (_, kind) in {**_OF_ENTRY, **_OF_FILE}.
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pl.Schema({**NARROW, **{name: kind for name, (_, kind) in _STATISTICS.items()}})
+
+_RANGES = {
+    "bucket": (-2, (1 << 31) - 1),
+    "size": (0, 1 << 42),
+    "rows": (0, 1 << 42),
+    "schema_id": (0, (1 << 31) - 1),
+    "level": (0, 1 << 20),
+    "created_millis": (-LATEST_MILLIS // 5, LATEST_MILLIS),
+    "delete_rows": (0, 1 << 42),
+}
+"""What numbers of a file may be. Times are those of clocks on the wall, in milliseconds since the epoch."""
+_TEXT_BYTES = {"partition": 1 << 16, "min_key": 1 << 20, "max_key": 1 << 20, "name": 1 << 10}
+"""How long texts of a file may be; stores end the names of objects at 1 KiB."""
+_BINARY = frozenset({"partition", "min_key", "max_key"})
 
 _IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
 
@@ -238,10 +253,11 @@ def _flat(decoded: pl.DataFrame, *, statistics: bool) -> pl.DataFrame:
             *_columns(file["_KEY_STATS"].struct.unnest(), _OF_KEY_STATS),
             *_columns(file["_VALUE_STATS"].struct.unnest(), _OF_VALUE_STATS),
         ]
-    flat = pl.DataFrame(columns)
-    _check_names(flat["name"])
-    _check_names(flat["extra_files"].explode(empty_as_null=False).drop_nulls())
-    return flat
+    frame = pl.DataFrame(columns)
+    _check_names(frame["name"])
+    _check_names(frame["extra_files"].explode(empty_as_null=False).drop_nulls())
+    _check_ranges(frame)
+    return frame
 
 
 def _check_names(names: pl.Series) -> None:
@@ -252,6 +268,21 @@ def _check_names(names: pl.Series) -> None:
 
 
 _NAME = rf"\A[^{FORBIDDEN}]+\z"
+
+
+def _check_ranges(frame: pl.DataFrame) -> None:
+    """Makes sure that numbers are such as files have: sums of others overflow, and calendars end."""
+    names = list(_RANGES)
+    lows, highs = frame.select(pl.col(names).min()), frame.select(pl.col(names).max())
+    for name, (low, high) in _RANGES.items():
+        least, most = lows.item(0, name), highs.item(0, name)
+        if least is not None and not low <= least <= most <= high:
+            raise ValueError(f"{name} of a file is out of range")
+    for name in _TEXT_BYTES:
+        longest = frame.select(pl.col(name).bin.size() if name in _BINARY else pl.col(name).str.len_bytes())
+        most = longest.to_series().max()
+        if isinstance(most, int) and most > _TEXT_BYTES[name]:
+            raise ValueError(f"{name} of a file has {most} bytes")
 
 
 def _columns(source: pl.DataFrame, wanted: Columns) -> Iterator[pl.Series]:

@@ -30,6 +30,8 @@ _MOST_DELTAS = 256
 """With more new snapshots than these a full look is cheaper."""
 _PORTION = 1 << 16
 """About how many files are in memory at a time; at some 500 bytes each, 32 MiB."""
+_MOST_PARTS = 1 << 12
+"""Parts into which a table is divided at most, whatever its manifest lists say that it has."""
 _FILE = (*PLACE, "name", "level")
 """What tells files apart: an upgraded file is another one at its new level."""
 
@@ -150,7 +152,7 @@ def _live_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable) -> It
     """The live files of a snapshot, those of some whole buckets at a time."""
     metas = table.manifests.list_files(snapshot)
     entries = sum(meta.num_added_files + meta.num_deleted_files for meta in metas)
-    parts = max(1, -(-entries // _PORTION))
+    parts = min(max(1, -(-entries // _PORTION)), _MOST_PARTS)
     with closing(Spill(target.path and target.path.parent, parts)) as spill:
         for frame in table.manifests.frames(metas):
             spill.add(frame)

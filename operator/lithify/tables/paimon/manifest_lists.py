@@ -18,6 +18,11 @@ from lithify.tables.paimon.metadata_files import check_version, unpack
 _VERSION = 2
 """Paimon has written no other one since the first release that Java 1.4 reads, and refuses all others."""
 
+_MOST_MANIFESTS = 200_000
+"""Manifests of a snapshot; a table of a million files has twenty, and writers merge them."""
+_MOST_ENTRIES = 1 << 40
+"""Entries that a manifest may be said to have."""
+
 _REQUIRED = ("_FILE_NAME", "_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES", "_SCHEMA_ID")
 _OPTIONAL = {
     "min_bucket": "_MIN_BUCKET",
@@ -37,7 +42,12 @@ def read_list(content: bytes) -> list[ManifestFileMeta]:
     Raises:
         ValueError, LookupError, EOFError: it is no manifest list, a damaged one, or of another version.
     """
-    return [_meta(record) for record in unpack(content, MANIFEST_FILE_META_SCHEMA).records()]
+    found: list[ManifestFileMeta] = []
+    for record in unpack(content, MANIFEST_FILE_META_SCHEMA).records():
+        found.append(_meta(record))
+        if len(found) > _MOST_MANIFESTS:
+            raise ValueError(f"it names more than {_MOST_MANIFESTS} manifests")
+    return found
 
 
 def _meta(record: dict[str, Any]) -> ManifestFileMeta:
@@ -48,6 +58,8 @@ def _meta(record: dict[str, Any]) -> ManifestFileMeta:
         raise ValueError("a field is null that must not be")
     name, size, added, deleted, schema_id = required
     check_file_name(name)
+    if not (0 <= added <= _MOST_ENTRIES and 0 <= deleted <= _MOST_ENTRIES):
+        raise ValueError(f"{name} is said to add {added} files and remove {deleted}")
     return ManifestFileMeta(
         file_name=name,
         file_size=size,

@@ -97,7 +97,10 @@ def may_hold(entries: int, stats: Stats, deleted: Sequence[ColumnRange], types: 
 
     As Paimon's `PartitionPredicate`, a column at a time; where nothing is known, it may.
     """
-    lows, highs = decode_row(stats.min_values, types), decode_row(stats.max_values, types)
+    try:
+        lows, highs = decode_row(stats.min_values, types), decode_row(stats.max_values, types)
+    except ValueError:
+        return True
     counts = stats.null_counts if len(stats.null_counts or ()) == len(types) else None
     return all(
         _meet(entries, (low, high, nulls), column_range, column)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
@@ -28,6 +28,7 @@ from lithify.tables.paimon.manifest_lists import read_list
 from lithify.tables.paimon.manifest_writer import ManifestWriter
 from lithify.tables.paimon.metadata_files import check_version, field_names, unpack
 from lithify.tables.paimon.options import ManifestOptions
+from lithify.tables.paimon.small_files import MOST_MANIFEST
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import ColumnType
 
@@ -41,6 +42,8 @@ class UnknownFields(Exception):
 
 _KNOWN_FIELDS = field_names(MANIFEST_ENTRY_SCHEMA)
 _INDEX_VERSION = 1
+_MOST_INDEX_TYPES = 64
+"""Paimon has five."""
 _INDEX_SCHEMA = {
     "type": "record",
     "name": "IndexManifestEntry",
@@ -128,10 +131,13 @@ class Manifests:
             return frozenset()
         content = self.content(name)
         with _reading(self.path(name), "index manifest"):
-            records = list(unpack(content, _INDEX_SCHEMA).records())
-            for record in records:
+            types: set[str] = set()
+            for record in unpack(content, _INDEX_SCHEMA).records():
                 check_version(record["_VERSION"], _INDEX_VERSION)
-            return frozenset(record["_INDEX_TYPE"] for record in records)
+                types.add(record["_INDEX_TYPE"])
+                if len(types) > _MOST_INDEX_TYPES:
+                    raise ValueError(f"it has more than {_MOST_INDEX_TYPES} kinds of index files")
+            return frozenset(types)
 
     def columns_of(self, name: str, *, statistics: bool = False) -> pl.DataFrame:
         """All entries of one manifest file as columns; see `entry_columns`."""
@@ -219,8 +225,8 @@ class Manifests:
         """
         path = self.path(name)
         self._storage.check_inside(path)
-        with _reading(path, "manifest"), reporting(path), self._file_io.new_input_stream(path) as stream:
-            return cast(bytes, stream.read())
+        with _reading(path, "manifest"), reporting(path):
+            return self._storage.read_bytes(path, MOST_MANIFEST)
 
     def records(self, name: str, content: bytes) -> Iterator[dict[str, Any]]:
         """The entries in the bytes of a manifest as Avro records, one after the other, to be written again.

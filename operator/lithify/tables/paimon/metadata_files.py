@@ -34,6 +34,10 @@ _MOST_RATIO = 64
 
 As columns they take up to 18 times as much again.
 """
+_MOST_IN_ALL = 1 << 30
+"""Bytes that no file may decompress to, however large it is."""
+_AT_ONCE = 1 << 20
+"""Bytes of a block up to which its rows are decoded in one call; writers end blocks at 64 kB."""
 _MOST_DEPTH = 10
 """How deep the types of a schema may nest; those of Paimon 0.4 come to 8."""
 _MOST_TYPES = 4096
@@ -68,7 +72,7 @@ class Unpacked:
             EOFError: the file is cut off, or its blocks cannot be decompressed or come to too much.
             ValueError: a block cannot hold as many rows as it says.
         """
-        left = max(_MOST_BYTES, _MOST_RATIO * len(self.content))
+        left = min(max(_MOST_BYTES, _MOST_RATIO * len(self.content)), _MOST_IN_ALL)
         least = _least_bytes(self.schema)
         for found in blocks(pa.BufferReader(self.content), self.header):
             packed = self.content[found.start : found.start + found.size]
@@ -110,9 +114,10 @@ class Unpacked:
         Raises:
             EOFError, ValueError, LookupError: what `blocks` raises, or rows cannot be decoded.
         """
-        schema = parse_schema({"type": "array", "items": self.schema})
+        row = parse_schema(self.schema)
+        array = parse_schema({"type": "array", "items": self.schema})
         for rows, data in self.blocks():
-            yield from _decoded(schema, rows, data)
+            yield from _decoded(array, rows, data) if len(data) <= _AT_ONCE else _one_by_one(row, rows, data)
 
 
 def unpack(content: bytes, known: Mapping[str, Any]) -> Unpacked:
@@ -229,6 +234,25 @@ def _check_types(schema: Any, known: Any, where: str) -> None:
     for name, kind in _types_of(schema).items():
         if name in expected:
             _check_types(kind, expected[name], name)
+
+
+def _one_by_one(schema: Any, rows: int, data: bytes) -> Iterator[Record]:
+    """The rows of a large block: as objects they take many times as much memory as they do as bytes."""
+    stream = BytesIO(data)
+    for _ in range(rows):
+        yield _row(stream, schema)
+    if stream.tell() != len(data):
+        raise ValueError(f"a block says that it has {rows} rows, but it does not")
+
+
+def _row(stream: BytesIO, schema: Any) -> Record:
+    try:
+        record: Any = schemaless_reader(stream, schema, None)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"its rows cannot be decoded ({error})") from error
+    if record is None:
+        raise ValueError("a row in it is null")
+    return cast(Record, record)
 
 
 def _decoded(schema: Any, rows: int, data: bytes) -> list[Record]:

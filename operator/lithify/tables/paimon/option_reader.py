@@ -17,16 +17,33 @@ from lithify.errors import InvalidOption
 T = TypeVar("T")
 
 _LARGEST_LONG = (1 << 63) - 1
+_SMALLEST_INT, _LARGEST_INT = -(1 << 31), (1 << 31) - 1
+_LONGEST_MILLIS = 100 * 365 * 86_400_000
+_HIGHEST_LEVEL = 9_999
+"""Of the levels that options name one by one."""
+_LONGEST_TEXT = 65_536
+"""Characters of a value that is parsed; a list for every level is the longest."""
 
 
 def parse_size(text: str) -> int:
     """Reads a size as Paimon writes it, for example `128 mb`.
 
     Raises:
-        ValueError: it is not one.
+        ValueError: it is not one, or does not fit into 64 bits.
     """
     size: int = MemorySize.parse(text).get_bytes()
-    return size
+    return bounded(size, 0, _LARGEST_LONG)
+
+
+def parse_millis(text: str) -> int:
+    """Reads a duration as Paimon writes it, for example `1 h`, as milliseconds.
+
+    More than a hundred years count as these: calendars end before any number of days does.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    return min(int(parse_duration(text)), _LONGEST_MILLIS)
 
 
 class OptionReader:
@@ -64,7 +81,9 @@ class OptionReader:
 
     def integer(self, key: str, default: int, low: int | None = None, high: int | None = None) -> int:
         """A number within bounds."""
-        value = self.optional(key, lambda text: bounded(int(text), low, high))
+        least = _SMALLEST_INT if low is None else low
+        most = _LARGEST_INT if high is None else high
+        value = self.optional(key, lambda text: bounded(int(text), least, most))
         return default if value is None else value
 
     def boolean(self, key: str, *, default: bool) -> bool:
@@ -79,14 +98,16 @@ class OptionReader:
 
     def duration(self, key: str, default_millis: int) -> int:
         """A number of milliseconds."""
-        value = self.optional(key, parse_duration)
-        return default_millis if value is None else int(value)
+        value = self.optional(key, parse_millis)
+        return default_millis if value is None else value
 
 
 def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
+    if len(text) > _LONGEST_TEXT:
+        raise InvalidOption(key, f"its value has {len(text)} characters")
     try:
         return parse(text.strip())
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InvalidOption(key, f"'{text}' is not a value that it can have ({error})") from error
 
 
@@ -100,8 +121,8 @@ def bounded(number: int, low: int | None, high: int | None) -> int:
 
 
 def as_positive(text: str) -> int:
-    """A number from 1 on."""
-    return bounded(int(text), 1, None)
+    """A number from 1 on that fits into 32 bits."""
+    return bounded(int(text), 1, _LARGEST_INT)
 
 
 def as_positive_long(text: str) -> int:
@@ -117,7 +138,7 @@ def _by_level(text: str) -> dict[int, str]:
 
 
 def _level(text: str) -> int:
-    return bounded(int(text), 0, None)
+    return bounded(int(text), 0, _HIGHEST_LEVEL)
 
 
 def as_share(text: str) -> float:

@@ -12,18 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from pypaimon.common.time_utils import parse_duration
-
 from lithify.errors import InvalidOption
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.rewriting.spec import SequenceField
 from lithify.tables.paimon.file_names import is_plain_path, shown
 from lithify.tables.paimon.file_options import TARGET_SIZE, FileOptions, read_file_options
-from lithify.tables.paimon.option_reader import OptionReader, as_ratio, bounded, parse_size
+from lithify.tables.paimon.option_reader import OptionReader, as_ratio, bounded, parse_millis, parse_size
 
 _EXTERNAL = "data-file.external-paths"
 
 _TIME_RETAINED = 3_600_000
+_LARGEST_SIZE = 1 << 62
 
 # The first of these that is set decides.
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
@@ -185,7 +184,7 @@ def _policy(reader: OptionReader, rule: Rule) -> CompactionPolicy:
         size_amplification_percent=reader.integer("compaction.max-size-amplification-percent", 200),
         size_ratio=reader.integer("compaction.size-ratio", 1),
         early_full=EarlyFull(
-            interval_millis=reader.optional("compaction.optimization-interval", parse_duration),
+            interval_millis=reader.optional("compaction.optimization-interval", parse_millis),
             total_size=reader.optional("compaction.total-size-threshold", parse_size),
             incremental_size=reader.optional("compaction.incremental-size-threshold", parse_size),
         ),
@@ -201,7 +200,7 @@ def _policy(reader: OptionReader, rule: Rule) -> CompactionPolicy:
 def _small_file_size(reader: OptionReader, target: int) -> int:
     """70 % of the target, computed as Paimon 1.4 does, or by the ratio that later versions know."""
     ratio = reader.optional("compaction.small-file-ratio", as_ratio)
-    return target // 10 * 7 if ratio is None else int(target * ratio)
+    return target // 10 * 7 if ratio is None else int(min(target * ratio, _LARGEST_SIZE))
 
 
 def _off_peak(reader: OptionReader) -> OffPeak | None:

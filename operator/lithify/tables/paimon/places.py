@@ -22,6 +22,9 @@ from lithify.tables.paimon.partition_names import escape, partition_path, partit
 from lithify.tables.paimon.schema import Schema
 from lithify.tables.paimon.storage import Storage
 
+_LONGEST_PATH = 4096
+"""Characters of the directories of a partition; no file system and no store has longer ones."""
+
 
 class Places:
     """The directories of one table.
@@ -159,6 +162,8 @@ class Places:
             path = partition_path(
                 partition, self._keys, self._types, options.default_name, legacy=options.legacy
             )
+            if len(path) > _LONGEST_PATH:
+                raise ValueError(f"it would have {len(path)} characters")
         return f"{path}/" if path else ""
 
     @contextmanager

@@ -8,7 +8,6 @@ through those, so they keep nothing.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
@@ -18,6 +17,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.file_names import is_file_name, shown
+from lithify.tables.paimon.json_texts import parse_object
 from lithify.tables.paimon.table import PaimonTable
 
 _HOLDERS = (
@@ -125,11 +125,9 @@ def _check_name(path: str, name: str) -> None:
 def _lists_in(path: str, text: str) -> set[str]:
     """The manifest lists that a snapshot, tag or changelog names."""
     try:
-        holder = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        holder = parse_object(text)
+    except ValueError as error:
         raise CorruptTable(path, f"it cannot be read as JSON ({error})") from error
-    if not isinstance(holder, dict):
-        raise CorruptTable(path, "it is no JSON object")
     lists = [holder[key] for key in _LISTS if holder.get(key)]
     for name in lists:
         if not is_file_name(name):

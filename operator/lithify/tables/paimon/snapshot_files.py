@@ -7,7 +7,6 @@ Java does.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.tables.paimon.file_names import check_file_name
+from lithify.tables.paimon.json_texts import parse_object
 
 _TEXTS = ("base_manifest_list", "delta_manifest_list", "commit_user", "commit_kind")
 _NUMBERS = ("id", "schema_id", "commit_identifier", "time_millis")
@@ -38,6 +38,9 @@ _FILES = (
 )
 _KEYS = {field.name: str(field.metadata["json_name"]) for field in fields(Snapshot)}
 _LONG = 1 << 63
+LATEST_MILLIS = 250_000_000_000_000
+"""Milliseconds since the epoch, in the year 9892: Python's calendar ends soon after, in any time zone."""
+_MOST = {"id": 1 << 62, "schema_id": 1 << 31, "time_millis": LATEST_MILLIS}
 
 
 def parse_snapshot(text: str) -> Snapshot:
@@ -46,7 +49,7 @@ def parse_snapshot(text: str) -> Snapshot:
     Raises:
         ValueError: it is none.
     """
-    found = _object(text)
+    found = parse_object(text)
     values: dict[str, Any] = {name: _number(found, name) or 0 for name in _ZEROS}
     values |= {name: _required(_number(found, name), name) for name in _NUMBERS}
     values |= {name: _required(_text(found, name), name) for name in _TEXTS}
@@ -55,17 +58,10 @@ def parse_snapshot(text: str) -> Snapshot:
     for name in _FILES:
         if values[name] is not None:
             check_file_name(values[name])
+    for name, most in _MOST.items():
+        if not 0 <= values[name] <= most:
+            raise ValueError(f"{_KEYS[name]} is out of range")
     return Snapshot(**values, properties=_properties(found))
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
-    if not isinstance(found, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004  # of the file, not of an argument
-    return found
 
 
 def _required(value: Any, name: str) -> Any:

@@ -38,6 +38,7 @@ from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog_server import CatalogServer, has_server
 from lithify.tables.paimon.conditional_put import ConditionalPut
 from lithify.tables.paimon.journal import ATTEMPT_PROPERTY
+from lithify.tables.paimon.small_files import MOST_SNAPSHOT
 from lithify.tables.paimon.snapshot_files import parse_snapshot
 from lithify.tables.paimon.storage import Storage
 
@@ -173,7 +174,7 @@ class Snapshots:
     def hint(self) -> int | None:
         """The number in the LATEST file, which may be behind, or ahead after a rollback; None without one."""
         try:
-            text = (self._storage.read_text(self._files.latest_file) or "").strip()
+            text = (self._storage.read_text(self._files.latest_file, MOST_SNAPSHOT) or "").strip()
         except CorruptTable:
             return 0
         if text and not _NUMBER.fullmatch(text):
@@ -191,13 +192,16 @@ class Snapshots:
             CorruptTable: it exists but cannot be read.
         """
         path = self.path(snapshot_id)
-        text = self._storage.read_text(path)
+        text = self._storage.read_text(path, MOST_SNAPSHOT)
         if text is None:
             return None
         try:
-            return parse_snapshot(text)
+            found = parse_snapshot(text)
         except ValueError as error:
             raise CorruptTable(path, f"the snapshot cannot be read ({error})") from error
+        if found.id != snapshot_id:
+            raise CorruptTable(path, f"it says that it is snapshot {found.id}")
+        return found
 
     def exists(self, snapshot_id: int) -> bool:
         """Whether there is a file of this snapshot; one request."""
@@ -210,7 +214,7 @@ class Snapshots:
 
     def numbers(self) -> list[int]:
         """The numbers of all snapshots that have files, ascending."""
-        names = [file.name for file in self._storage.list(self._files.snapshot_dir)]
+        names = self._storage.names_in(self._files.snapshot_dir)
         return sorted(int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name))
 
     def since(self, snapshot_id: int) -> Iterator[Snapshot | None]:

@@ -12,6 +12,7 @@ it deletes nothing. Names from metadata are checked before (`file_names`): this 
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -31,6 +32,13 @@ from lithify.tables.paimon.local_files import (
     sync,
     unlink_below,
     unlink_text,
+)
+from lithify.tables.paimon.small_files import (
+    MOST_TEXT,
+    TooLarge,
+    check_count,
+    check_local,
+    read_stream,
 )
 from lithify.tables.paimon.storage_paths import StoragePaths
 
@@ -111,21 +119,62 @@ class Storage(StoragePaths):
         with suppress(LithifyError):
             self.delete(path)
 
-    def read_text(self, path: str) -> str | None:
+    def read_text(self, path: str, most: int = MOST_TEXT) -> str | None:
         """The content of a small file, None if it does not exist.
 
+        Args:
+            path: the file.
+            most: bytes that it may have.
+
         Raises:
-            CorruptTable: it is no text, or leads out of the table.
+            CorruptTable: it is no text, larger, or leads out of the table.
         """
         self.check_inside(path)
         try:
-            with reporting(path):
-                text: str = self._file_io.read_file_utf8(path)
+            return self.read_bytes(path, most).decode()
         except FileNotFoundError:
             return None
         except UnicodeDecodeError as error:
-            raise CorruptTable(path, f"it is no text ({error})") from error
-        return text
+            raise CorruptTable(path, f"it is no text ({error.reason} at byte {error.start})") from error
+
+    def read_bytes(self, path: str, most: int) -> bytes:
+        """The content of a small file; `most` is how many bytes it may have.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            CorruptTable: it is larger.
+        """
+        try:
+            with reporting(path):
+                if self.s3 is not None:
+                    return self.s3.read(path, most)
+                if self.is_local:
+                    check_local(self.local_path(path), most)
+                with self._file_io.new_input_stream(path) as stream:
+                    return read_stream(stream, most)
+        except TooLarge as error:
+            raise CorruptTable(path, str(error)) from error
+
+    def names_in(self, folder: str) -> Iterator[str]:
+        """The names of the files right in a directory that has no others in it, one after the other.
+
+        Raises:
+            CorruptTable: there are more of them than a table has.
+        """
+        try:
+            with reporting(folder), suppress(FileNotFoundError):
+                yield from check_count(self._names_in(folder))
+        except TooLarge as error:
+            raise CorruptTable(folder, str(error)) from error
+
+    def _names_in(self, folder: str) -> Iterator[str]:
+        if self.s3 is not None:
+            yield from self.s3.names_below(folder)
+        elif self.is_local:
+            with os.scandir(self.local_path(folder)) as entries:
+                yield from (entry.name for entry in entries)
+        else:
+            yield from (file.name for file in self.list(folder))
 
     def write_text(self, path: str, text: str) -> None:
         """Writes a small file in one go, replacing what is there."""

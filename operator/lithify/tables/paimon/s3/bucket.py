@@ -20,9 +20,10 @@ from lithify.tables.guard import is_guarded
 from lithify.tables.paimon.s3.answers import OutOfRange, Taken, answering
 from lithify.tables.paimon.s3.gate import gate
 from lithify.tables.paimon.s3.settings import Keys, Settings
+from lithify.tables.paimon.small_files import MOST_MANIFEST, check_size
 
 if TYPE_CHECKING:
-    from obstore import WritableFile
+    from obstore import GetResult, WritableFile
     from obstore.store import BackoffConfig, S3Credential
 
 _CONNECT_SECONDS = 5
@@ -43,6 +44,7 @@ _BACKOFF: BackoffConfig = {
 }
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 2
+_CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,16 @@ class Bucket:
         self._store = _store(name, settings, keys, retries=_RETRIES, longest=_LONGEST_SECONDS)
         self._once = _store(name, settings, keys, retries=0, longest=CREATE_SECONDS)
 
-    def read(self, key: str) -> bytes:
-        """An object; one request."""
+    def read(self, key: str, most: int) -> bytes:
+        """An object; one request, whose answer is given up once it has more than `most` bytes.
+
+        Raises:
+            TooLarge: the object has more.
+        """
         with self._answering(key):
-            return bytes(obstore.get(self._store, key).bytes())
+            found = obstore.get(self._store, key)
+            check_size(int(found.meta["size"]), most)
+            return _collected(found, most)
 
     def read_range(self, key: str, start: int, end: int) -> bytes:
         """The bytes of an object from one position up to another; one request."""
@@ -95,9 +103,9 @@ class Bucket:
         try:
             with self._answering(key):
                 found = obstore.get(self._store, key, options={"range": {"suffix": most}})
-                return Tail(int(found.meta["size"]), bytes(found.bytes()))
+                return Tail(int(found.meta["size"]), _collected(found, most))
         except OutOfRange:
-            data = self.read(key)  # it is empty, or the store does not know ranges
+            data = self.read(key, MOST_MANIFEST)  # it is empty, or the store does not know ranges
             return Tail(len(data), data)
 
     def exists(self, key: str) -> bool:
@@ -170,6 +178,20 @@ class Bucket:
     def _answering(self, key: str) -> Iterator[None]:
         with answering(f"s3://{self.name}/{key}"):
             yield
+
+
+def _collected(found: GetResult, most: int) -> bytes:
+    """The body of an answer, which may be longer than its head says.
+
+    Raises:
+        TooLarge: it has more than `most` bytes.
+    """
+    parts, size = [], 0
+    for part in found.stream(min_chunk_size=_CHUNK_BYTES):
+        size += len(part)
+        check_size(size, most)
+        parts.append(bytes(part))
+    return b"".join(parts)
 
 
 def _listed(meta: Any) -> Listed:

@@ -24,6 +24,7 @@ from lithify.tables.paimon import rest_client as _bounded  # noqa: F401  # token
 from lithify.tables.paimon.s3.bucket import Bucket, Listed
 from lithify.tables.paimon.s3.settings import SCHEMES, Keys, Settings, read_settings
 from lithify.tables.paimon.s3.streams import BlockReader, SmallObject, Upload
+from lithify.tables.paimon.small_files import MOST_JSON, MOST_MANIFEST
 
 _BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
 """It becomes a part of a host's name."""
@@ -96,7 +97,7 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
     def new_input_stream(self, path: str) -> BytesIO:
         """A small object, read as a whole; one request."""
         bucket, key = self.bucket(path)
-        return BytesIO(bucket.read(key))
+        return BytesIO(bucket.read(key, MOST_MANIFEST))
 
     def open(self, path: str, size: int | None, block: int, kept: int) -> BlockReader:
         """Opens an object of any size; see `BlockReader`."""
@@ -113,8 +114,16 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
 
     def read_file_utf8(self, path: str) -> str:
         """A small object as text; one request."""
+        return self.read(path, MOST_JSON).decode()
+
+    def read(self, path: str, most: int) -> bytes:
+        """A small object; one request.
+
+        Raises:
+            TooLarge: it has more than `most` bytes.
+        """
         bucket, key = self.bucket(path)
-        return bucket.read(key).decode()
+        return bucket.read(key, most)
 
     def overwrite_file_utf8(self, path: str, content: str) -> None:
         """Writes a small object; one request."""
@@ -144,6 +153,11 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         """Whether there is a file or folder; one request for a folder, two for a file."""
         bucket, key = self.bucket(path)
         return bucket.has_any(key) or (bool(key) and bucket.exists(key))
+
+    def names_below(self, path: str) -> Iterator[str]:
+        """The names of all files below a folder, without its own; one request for every 1,000 of them."""
+        bucket, key = self.bucket(path)
+        return bucket.names_below(key)
 
     def has_file(self, path: str) -> bool:
         """Whether there is a file; one request."""
