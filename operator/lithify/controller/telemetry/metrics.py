@@ -71,6 +71,7 @@ class Metrics:
         }
         for part in (self._tables, self._runs):
             registry.register(part)
+        self._begin_at_zero()
         self._gauges[series.BUILD].labels(version or "unknown").set(1)
 
     def table_changed(self, key: ObjectKey, status: LakeTableStatus | None, identifier: str = "") -> None:
@@ -150,6 +151,13 @@ class Metrics:
     def loop_lag(self, seconds: float) -> None:
         """By how much the event loop was late of late."""
         self._gauges[series.LOOP_LAG].set(seconds)
+
+    def _begin_at_zero(self) -> None:
+        """Shows the usual counters before they count: `increase` overlooks what a series begins with."""
+        for strategy in Strategy:
+            self._counters[series.STARTED].labels(strategy.value)
+            self._counters[series.FINISHED].labels(strategy.value, Reason.COMPACTED.value)
+        self._counters[series.ATTEMPTS].labels("succeeded")
 
     def _add(self, result: ResultSummary) -> None:
         for one, field in _RESULT_FIELDS.items():

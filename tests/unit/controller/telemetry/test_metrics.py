@@ -264,6 +264,15 @@ def test_results_are_added_up(registry: CollectorRegistry) -> None:
     assert value(registry, seconds, strategy="Minor", reason="Compacted") == 90
 
 
+def test_usual_counters_begin_at_zero(registry: CollectorRegistry) -> None:
+    Metrics(registry)
+    for strategy in Strategy:
+        assert value(registry, "lithify_compactions_started_total", strategy=strategy.value) == 0
+        labels = {"strategy": strategy.value, "reason": "Compacted"}
+        assert value(registry, "lithify_compactions_finished_total", **labels) == 0
+    assert value(registry, "lithify_compaction_attempts_total", outcome="succeeded") == 0
+
+
 def test_requests_and_writes(registry: CollectorRegistry) -> None:
     metrics = Metrics(registry)
     for verb in ("GET", "PATCH", "POST"):
