@@ -94,6 +94,12 @@ def running(seconds: float, name: str = START, **labels: str) -> list[Values]:
     return gauge(name, BEGIN + 0.125 * DAY - seconds, **labels)
 
 
+HELD_BACK = [
+    *gauge("lithify_waiting_compactions", 1, days=0.2),
+    *gauge(STAGES, 0, days=0.2, stage="Queued"),
+]
+"""A table that is due, and has no Compaction yet."""
+
 HISTORIES: dict[str, tuple[list[Values], list[Values]]] = {
     "LithifyOperatorDown": (gauge("lithify_leader", 0), gauge("lithify_leader", 1)),
     "LithifySeveralLeaders": (
@@ -152,8 +158,8 @@ HISTORIES: dict[str, tuple[list[Values], list[Values]]] = {
         gauge("lithify_waiting_compactions", 10),
     ),
     "LithifyQueueStuck": (
-        [*gauge(STAGES, 1, days=0.2, stage="Queued"), *gauge(ENDED, 5, days=0.2)],
-        [*gauge(STAGES, 1, days=0.2, stage="Queued"), *rate(ENDED, 1, days=0.2)],
+        [*HELD_BACK, *gauge(ENDED, 5, days=0.2)],
+        [*HELD_BACK, *rate(ENDED, 1, days=0.2)],
     ),
     "LithifyTableDebtGrowing": (
         [*gauge(DEBT, lambda seconds: 1e9 * 1.3 ** (seconds / DAY), days=1.6), *gauge(DUE, 1, days=1.6)],
