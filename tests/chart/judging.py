@@ -36,15 +36,23 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The times at which queries are asked, in seconds since the epoch."""
+    """The times at which queries are asked, in seconds since the epoch.
+
+    Attributes:
+        start: the first.
+        end: the last, or what is before it.
+        step: between two of them.
+        lookback: seconds for which a value holds that none follows; by default Prometheus's.
+    """
 
     start: float
     end: float
     step: float
+    lookback: float = 300.0
 
 
 def evaluate(history: Sequence[Values], queries: Sequence[str], span: Span) -> list[list[Values]]:
-    """What Prometheus's own engine makes of queries over a history that it has scraped.
+    """What Prometheus's own engine makes of queries over a history that it has scraped, finite values only.
 
     Raises:
         ValueError: a query cannot be evaluated.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"sort"
 	"time"
 
@@ -21,6 +22,8 @@ type evaluation struct {
 	Start   float64  `json:"start"` // seconds since the epoch, as all times here
 	End     float64  `json:"end"`
 	Step    float64  `json:"step"`
+	// For how long a value holds that no later one follows; a history has no marks of series that have ended.
+	Lookback float64 `json:"lookback"`
 }
 
 type series struct {
@@ -35,7 +38,7 @@ type result struct {
 
 func evaluate(asked evaluation) []result {
 	engine := promql.NewEngine(promql.EngineOpts{
-		MaxSamples: 50_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, EnableAtModifier: true,
+		MaxSamples: 50_000_000, Timeout: time.Minute, LookbackDelta: seconds(asked.Lookback), EnableAtModifier: true,
 	})
 	results := make([]result, 0, len(asked.Queries))
 	for _, query := range asked.Queries {
@@ -50,9 +53,9 @@ func evaluate(asked evaluation) []result {
 }
 
 func values(engine *promql.Engine, asked evaluation, query string) ([]series, error) {
-	step := time.Duration(asked.Step * float64(time.Second))
 	prepared, err := engine.NewRangeQuery(
-		context.Background(), history(asked.History), nil, query, moment(asked.Start), moment(asked.End), step,
+		context.Background(), history(asked.History), nil, query, moment(asked.Start), moment(asked.End),
+		seconds(asked.Step),
 	)
 	if err != nil {
 		return nil, err
@@ -66,6 +69,9 @@ func values(engine *promql.Engine, asked evaluation, query string) ([]series, er
 	for _, one := range matrix {
 		points := make([][2]float64, 0, len(one.Floats))
 		for _, point := range one.Floats {
+			if math.IsNaN(point.F) || math.IsInf(point.F, 0) {
+				continue // JSON has no such numbers
+			}
 			points = append(points, [2]float64{float64(point.T) / 1000, point.F})
 		}
 		found = append(found, series{Labels: one.Metric.Map(), Points: points})
@@ -74,6 +80,8 @@ func values(engine *promql.Engine, asked evaluation, query string) ([]series, er
 }
 
 func moment(seconds float64) time.Time { return time.UnixMilli(int64(seconds * 1000)) }
+
+func seconds(number float64) time.Duration { return time.Duration(number * float64(time.Second)) }
 
 // history is a storage that is read only.
 type history []series
