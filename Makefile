@@ -91,6 +91,9 @@ docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
+pictures: $(READY) cluster helm oracle classes ## Make the pictures of docs/ anew, of tables that are written to for minutes
+	cd tests && $(CURDIR)/$(BIN)/python -m pictures $(ARGS)
+
 chart: $(READY) helm ## Render the chart's snapshots anew
 	cd tests && $(CURDIR)/$(BIN)/python -m chart snapshots
 
@@ -100,4 +103,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle classes cluster images helm objectstore test e2e fuzz bench bench-operator bench-start docs chart crds lock
+.PHONY: help demo setup check format oracle classes cluster images helm objectstore test e2e fuzz bench bench-operator bench-start docs pictures chart crds lock

@@ -84,6 +84,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
                 "labels": {"release": "prometheus"},
                 "alertLabels": {"team": "data"},
                 "disabled": ["LithifyApiErrors"],
+                "thresholds": {"level0Files": 50, "sizeAmplification": 2.5},
             },
             "dashboard": {"enabled": True, "namespace": "monitoring", "annotations": {"folder": "Data"}},
         },

@@ -207,6 +207,7 @@ class Operator:
         metrics.queue(self.queue.depth, self.queue.oldest_seconds)
         metrics.observation_age(self.looks.oldest_seconds)
         metrics.loop_lag(self._lag.seconds)
+        metrics.waiting(self._world.room.waiting)
 
     async def run(self) -> bool:
         """Works until it is stopped (True), or may not lead any more (False).

@@ -105,6 +105,16 @@ class ObservationSummary:
     sorted_runs_bucket: str | None = Field(
         default=None, description="The bucket with most.", max_length=BUCKET_LENGTH
     )
+    max_level0_files: int = Field(default=0, description="Most files of level 0 in a bucket.", ge=0)
+    max_level0_bucket: str | None = Field(
+        default=None, description="The bucket with most files of level 0.", max_length=BUCKET_LENGTH
+    )
+    size_amplification_percent: int | None = Field(
+        default=None,
+        description="Bytes below the top level by those in it, in per cent, of all buckets that have files "
+        "above level 0; unset where none has.",
+        ge=0,
+    )
     delete_percent: int | None = Field(
         default=None,
         description="Rows that delete their key, in per cent; unset where writers did not count them.",

@@ -67,6 +67,10 @@ class Observation:
         level0_files: files of level 0.
         sorted_runs: most sorted runs in a bucket.
         sorted_runs_bucket: the bucket with most.
+        max_level0_files: most files of level 0 in a bucket.
+        max_level0_bucket: the bucket with most, None if there are none.
+        size_amplification_percent: bytes below the top level by those in it, over all buckets that have files
+            above level 0; None if none has.
         delete_percent: rows that retract their key, None if a writer did not count them.
         findings: why a minor compaction is due; empty if it is not. The strongest first.
         partitions_due: the partitions that a minor compaction should take, where a filter is set.
@@ -101,6 +105,9 @@ class Observation:
     run_trigger: int | None = None
     next_trigger: datetime | None = None
     blocked: tuple[BlockedBucket, ...] = ()
+    max_level0_files: int = 0
+    max_level0_bucket: str | None = None
+    size_amplification_percent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

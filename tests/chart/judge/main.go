@@ -1,5 +1,5 @@
 // judge answers questions about our files with the libraries of those who will read them: Prometheus' parser of
-// queries, the Prometheus operator's types, and the Lua that Argo CD runs. It reads one JSON list from its input
+// queries and its engine, the Prometheus operator's types, and the Lua that Argo CD runs. It reads one JSON list from its input
 // and writes one.
 package main
 
@@ -19,6 +19,8 @@ type question struct {
 	Query  string          `json:"query,omitempty"`  // PromQL
 	Object json.RawMessage `json:"object,omitempty"` // of the Prometheus operator, or what a script is about
 	Script string          `json:"script,omitempty"` // Lua
+
+	Evaluation *evaluation `json:"evaluation,omitempty"`
 }
 
 type answer struct {
@@ -26,6 +28,7 @@ type answer struct {
 	Series  map[string][]string `json:"series,omitempty"` // names of series, and the labels that are asked of them
 	Labels  []string            `json:"labels,omitempty"` // labels that results are grouped by
 	Health  map[string]any      `json:"health,omitempty"`
+	Results []result            `json:"results,omitempty"` // one a query of an evaluation
 }
 
 func main() {
@@ -50,6 +53,8 @@ func main() {
 
 func ask(one question) (answer, error) {
 	switch {
+	case one.Evaluation != nil:
+		return answer{Results: evaluate(*one.Evaluation)}, nil
 	case one.Query != "":
 		return query(one.Query)
 	case one.Script != "":

@@ -12,7 +12,7 @@ import pytest
 
 from chart.judging import ask
 from chart.rendering import CHART, NAMESPACE, Rendered, render
-from lithify.controller.telemetry.series import SECTIONS, Shape
+from lithify.controller.telemetry.series import SECTIONS, TABLE_LABELS, TABLE_SERIES, Shape
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import ConditionStatus
 
@@ -37,9 +37,12 @@ def known() -> dict[str, set[str]]:
 
 
 def rules() -> list[dict[str, Any]]:
-    rendered = render({"metrics": {"prometheusRule": {"enabled": True}}})
-    (group,) = rendered.one("PrometheusRule")["spec"]["groups"]
-    found: list[dict[str, Any]] = group["rules"]
+    """All alerts, as they are without series of each table and with them."""
+    found: list[dict[str, Any]] = []
+    for per_table in (False, True):
+        values = {"metrics": {"prometheusRule": {"enabled": True}, "perTable": per_table}}
+        (group,) = render(values).one("PrometheusRule")["spec"]["groups"]
+        found += group["rules"]
     return found
 
 
@@ -118,7 +121,7 @@ def test_texts_of_alerts_use_labels_that_their_results_have() -> None:
 def test_alerts_can_be_left_out_and_labelled(rendered: Render) -> None:
     (group,) = rendered("everything").one("PrometheusRule")["spec"]["groups"]
     assert "LithifyApiErrors" not in {rule["alert"] for rule in group["rules"]}
-    assert len(group["rules"]) == len(rules()) - 1
+    assert len(group["rules"]) == len(rules()) / 2 - 1
     assert all(rule["labels"].items() >= {"team": "data"}.items() for rule in group["rules"])
 
 
@@ -129,6 +132,16 @@ def test_the_monitor_finds_the_service(rendered: Render) -> None:
     assert {one["port"] for one in monitor["endpoints"]} <= {one["name"] for one in service["spec"]["ports"]}
     # Alerts know the release by this name.
     assert service["metadata"]["name"] == found.one("Deployment")["metadata"]["name"]
+
+
+def test_the_worst_tables_are_named_where_each_has_series() -> None:
+    (panel,) = [one for one in dashboard()["panels"] if one["title"] == "Worst tables"]
+    shown = {series for target in panel["targets"] for series in re.findall(r"lithify_\w+", target["expr"])}
+    assert shown <= {one.name for one in TABLE_SERIES.values()}
+    renamed = panel["transformations"][-1]["options"]["renameByName"]
+    assert {*TABLE_LABELS} <= renamed.keys()
+    assert {f"Value #{target['refId']}" for target in panel["targets"]} <= renamed.keys()
+    assert all(target["instant"] and target["format"] == "table" for target in panel["targets"])
 
 
 def test_panels_do_not_overlap() -> None:

@@ -11,7 +11,14 @@ import pytest
 
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
 from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
-from lithify.tables.paimon.figures import Filter, Work, blocked_buckets, delete_percent, work_in
+from lithify.tables.paimon.figures import (
+    Filter,
+    Work,
+    blocked_buckets,
+    delete_percent,
+    size_amplification_percent,
+    work_in,
+)
 from lithify.tables.paimon.judging import Judge
 from support.cases import case
 from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
@@ -252,6 +259,26 @@ class TestCounts:
         assert (found["files"], found["bytes"], found["rows"]) == (4, 219 + 2 * SMALL_FILE, 40)
         assert (found["small_files"], found["level0_files"], found["sorted_runs"]) == (3, 2, 3)
         assert found["created_millis"] == MIDNIGHT_MILLIS + 5
+
+    @pytest.mark.parametrize(
+        ("buckets", "percent"),
+        [
+            case([TOP], 0, id="nothing but the top"),
+            case([((0, 10), (4, 15), (5, 10))], 250, id="all below the top counts"),
+            case([((0, 10), (3, 20))], 50, id="the top is the highest level that has files"),
+            case([((0, 300), (5, 100)), TOP], 2, id="a small bucket weighs little"),
+            case([((0, 10), (0, 10))], None, id="nothing above level 0"),
+            case([((0, 10**6),), ((0, 10), (5, 10))], 100, id="buckets of level 0 alone do not count"),
+            case([((0, 10), (5, 0))], None, id="an empty top"),
+            case([((0, 2**60), (5, 1))], 10**9, id="sizes that no table has"),
+            case([], None, id="no files"),
+        ],
+    )
+    def test_size_amplification(
+        self, buckets: list[tuple[tuple[int, int], ...]], percent: int | None
+    ) -> None:
+        found = [bucket(f"bucket-{number}", stack(*runs)) for number, runs in enumerate(buckets)]
+        assert size_amplification_percent(figures(found)) == percent
 
     @pytest.mark.parametrize(
         ("deletes", "percent"),

@@ -105,7 +105,8 @@ class TestWhatIsFound:
         assert (found.snapshot, found.schema_id, found.refusals) == (3, 0, ())
         assert (found.partitions, found.buckets, found.files, found.level0_files) == (2, 4, 10, 10)
         assert (found.sorted_runs, found.sorted_runs_bucket, found.run_trigger) == (3, "dt=a/bucket-0", 5)
-        assert (found.small_files, found.delete_percent) == (10, 0)
+        assert (found.max_level0_files, found.max_level0_bucket) == (3, "dt=a/bucket-0")
+        assert (found.small_files, found.delete_percent, found.size_amplification_percent) == (10, 0, None)
         assert found.bytes == found.full_bytes == data_bytes(table)
         assert found.snapshot_time is not None
         assert found.snapshot_time.timestamp() * 1000 == table.snapshot(3)["timeMillis"]
@@ -114,12 +115,8 @@ class TestWhatIsFound:
     def test_a_table_without_snapshots(self, table: SmallTable, tmp_path: Path) -> None:
         watcher = Watcher(table, tmp_path / "kept")
         found = watcher.find()
-        assert (found.snapshot, found.snapshot_time, found.files, found.sorted_runs_bucket) == (
-            None,
-            None,
-            0,
-            None,
-        )
+        assert (found.snapshot, found.snapshot_time, found.files) == (None, None, 0)
+        assert (found.sorted_runs_bucket, found.max_level0_files, found.max_level0_bucket) == (None, 0, None)
         assert (found.snapshots.count, found.snapshots.oldest) == (0, None)
         assert watcher.look() is None
         table.append()

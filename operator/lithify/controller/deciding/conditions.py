@@ -52,7 +52,6 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
 def summary_of(seen: Observation) -> ObservationSummary:
     """A look at a table as it stands in status."""
     percent = seen.delete_percent
-    bucket = seen.sorted_runs_bucket
     return ObservationSummary(
         snapshot_id=None if seen.snapshot is None else str(seen.snapshot),
         schema_id=seen.schema_id,
@@ -63,7 +62,10 @@ def summary_of(seen: Observation) -> ObservationSummary:
         small_files=seen.small_files,
         level0_files=seen.level0_files,
         sorted_runs=seen.sorted_runs,
-        sorted_runs_bucket=None if bucket is None else bucket[:_PATH_LENGTH],
+        sorted_runs_bucket=_path(seen.sorted_runs_bucket),
+        max_level0_files=seen.max_level0_files,
+        max_level0_bucket=_path(seen.max_level0_bucket),
+        size_amplification_percent=seen.size_amplification_percent,
         delete_percent=None if percent is None else max(0, min(_ALL_PERCENT, percent)),
         due_buckets=sum(finding.buckets for finding in seen.findings),
         due_bytes=sum(finding.bytes for finding in seen.findings),
@@ -73,6 +75,10 @@ def summary_of(seen: Observation) -> ObservationSummary:
             expired_bytes=seen.snapshots.expired_bytes,
         ),
     )
+
+
+def _path(bucket: str | None) -> str | None:
+    return None if bucket is None else bucket[:_PATH_LENGTH]
 
 
 def _conditions(situation: Situation, decision: Decision, now: datetime) -> tuple[Condition, ...]:

@@ -122,6 +122,7 @@ class Compactions:
         if written is not run:
             self.world.store.compactions.put(written)
             await self._tell(run, written)
+        self.world.metrics.compaction_changed(key, written)
         await self._act_all(answer.acts, written, facts, memory)
         if Act.FIND_RUN not in answer.acts:
             memory.search.forget()  # a driver may be alive from here on, so an answer grows old
@@ -345,9 +346,10 @@ class Compactions:
         for failure in Failure:
             if count_of(new.status.failures, failure) > count_of(old.status.failures, failure):
                 metrics.attempt_ended(failure)
+        if old.status.start_time is None and new.status.start_time is not None:
+            metrics.compaction_started(new.spec.strategy)
         if old.reason is new.reason:
             return
-        metrics.compaction_changed(new.metadata.key, new.reason)
         if old.status.stage_time is not None:
             metrics.stage_left(old.reason, (self.world.now() - old.status.stage_time).total_seconds())
         if new.is_over:

@@ -194,7 +194,7 @@ class Tables:
         written = await write_status(self.world.api, LAKE_TABLE, table, status)
         if written is not None and written is not table:
             self.world.store.tables.put(written)
-        self.world.metrics.table_changed(table.metadata.key, status)
+        self.world.metrics.table_changed(table.metadata.key, status, table.spec.identifier)
 
     async def _tidy(
         self, runs: list[Compaction], policy: CompactionPolicySpec, now: datetime

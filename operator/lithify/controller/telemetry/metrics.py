@@ -6,30 +6,27 @@ operations. Figures of tables are added up when they are asked for, so that a ch
 
 from __future__ import annotations
 
-import re
-from collections import Counter as Tally
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
-from operator import attrgetter
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics import disable_created_metrics
-from prometheus_client.registry import Collector
 
 from lithify.controller.telemetry import series
-from lithify.controller.telemetry.series import SECTIONS, TABLE_SERIES, Series, Shape
+from lithify.controller.telemetry.collectors import OTHER, RunCollector, TableCollector, help_of
+from lithify.controller.telemetry.series import SECTIONS, Series, Shape
 from lithify.errors import Failure
-from lithify.resources.compaction import SUCCEEDED, CompactionStatus, Reason, ResultSummary, Strategy
+from lithify.resources.compaction import (
+    SUCCEEDED,
+    Compaction,
+    CompactionStatus,
+    Reason,
+    ResultSummary,
+    Strategy,
+)
 from lithify.resources.names import EVENT, LEASE, NETWORK_POLICY, OWN_KINDS, POD, SECRET, Kind, ObjectKey
-from lithify.resources.objects import READY, condition_of
-from lithify.resources.table import LakeTableStatus, ObservationSummary
+from lithify.resources.objects import condition_of
+from lithify.resources.table import LakeTableStatus
 
-OTHER = "Other"
-"""Stands for label values that nobody expected, so that there are never many."""
-_REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
-_MOST_REASONS = 64
 _KINDS = frozenset(kind.name for kind in (*OWN_KINDS, POD, SECRET, EVENT, LEASE, NETWORK_POLICY))
 _READS = frozenset({"GET", "LIST", "WATCH"})
 _VERBS = _READS | {"POST", "PUT", "PATCH", "DELETE"}
@@ -57,8 +54,8 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry, version: str = "", *, per_table: bool = False) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the counters and say nothing that a restart does not
         self.registry = registry
-        self._tables = _Tables(per_table=per_table)
-        self._runs = _Runs()
+        self._runs = RunCollector()
+        self._tables = TableCollector(self._runs, per_table=per_table)
         computed = {family.name for part in (self._tables, self._runs) for family in part.describe()}
         kept = [one for part in SECTIONS.values() for one in part if one.name not in computed]
         self._gauges = {
@@ -74,11 +71,12 @@ class Metrics:
         }
         for part in (self._tables, self._runs):
             registry.register(part)
+        self._begin_at_zero()
         self._gauges[series.BUILD].labels(version or "unknown").set(1)
 
-    def table_changed(self, key: ObjectKey, status: LakeTableStatus | None) -> None:
+    def table_changed(self, key: ObjectKey, status: LakeTableStatus | None, identifier: str = "") -> None:
         """A LakeTable says this now; None if it is gone, and its series with it."""
-        self._tables.put(key, status)
+        self._tables.put(key, status, identifier)
 
     def observed(self, result: str, seconds: float) -> None:
         """A look at a table ended: changed, unchanged, failed or timed-out."""
@@ -101,9 +99,17 @@ class Metrics:
         self._counters[series.RECONCILES].labels(known, _known(result, _ENDINGS)).inc()
         self._histograms[series.RECONCILE_SECONDS].labels(known).observe(seconds)
 
-    def compaction_changed(self, key: ObjectKey, reason: Reason | None) -> None:
-        """A Compaction stands here now; None if it is gone."""
-        self._runs.put(key, reason)
+    def waiting(self, count: int) -> None:
+        """How many runs, begun or not, are held back by limits."""
+        self._gauges[series.WAITING].set(count)
+
+    def compaction_changed(self, key: ObjectKey, run: Compaction | None) -> None:
+        """A Compaction stands so now; None if it is gone."""
+        self._runs.put(key, run)
+
+    def compaction_started(self, strategy: Strategy) -> None:
+        """The first attempt of a Compaction began; to be called once for each."""
+        self._counters[series.STARTED].labels(strategy.value).inc()
 
     def stage_left(self, stage: Reason, seconds: float) -> None:
         """A Compaction left a stage after so long."""
@@ -146,6 +152,13 @@ class Metrics:
         """By how much the event loop was late of late."""
         self._gauges[series.LOOP_LAG].set(seconds)
 
+    def _begin_at_zero(self) -> None:
+        """Shows the usual counters before they count: `increase` overlooks what a series begins with."""
+        for strategy in Strategy:
+            self._counters[series.STARTED].labels(strategy.value)
+            self._counters[series.FINISHED].labels(strategy.value, Reason.COMPACTED.value)
+        self._counters[series.ATTEMPTS].labels("succeeded")
+
     def _add(self, result: ResultSummary) -> None:
         for one, field in _RESULT_FIELDS.items():
             self._counters[one].inc(getattr(result, field))
@@ -166,133 +179,10 @@ _RESULT_FIELDS = {
     series.CORE_SECONDS: "core_seconds",
     series.ORPHANS: "orphans_deleted",
 }
-_OBSERVED = ("files", "bytes", "small_files", "level0_files", "sorted_runs", "due_bytes", "due_buckets")
-_SUMS = {
-    series.FILES: attrgetter("files"),
-    series.BYTES: attrgetter("bytes"),
-    series.SMALL_FILES: attrgetter("small_files"),
-    series.LEVEL0_FILES: attrgetter("level0_files"),
-    series.DEBT_BYTES: attrgetter("due_bytes"),
-    series.DUE_BUCKETS: attrgetter("due_buckets"),
-}
-_MAXIMA = {
-    series.MAX_LEVEL0_FILES: attrgetter("level0_files"),
-    series.MAX_SORTED_RUNS: attrgetter("sorted_runs"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """What is shown of a table."""
-
-    reason: str
-    observation: ObservationSummary | None
-    last_success: datetime | None
-    last_full: datetime | None
-    blocked_buckets: int
-
-    def figures(self) -> Iterator[tuple[str, float]]:
-        """What is known, by the fields of `TABLE_SERIES`."""
-        seen = self.observation
-        if seen is not None:
-            yield from ((field, getattr(seen, field)) for field in _OBSERVED)
-            yield "blocked_buckets", self.blocked_buckets
-            if seen.snapshots is not None:
-                yield "snapshots", seen.snapshots.count
-        for field, moment in (("last_success", self.last_success), ("last_full", self.last_full)):
-            if moment is not None:
-                yield field, moment.timestamp()
-
-
-class _Tables(Collector):
-    """Adds up what the tables say, each time that it is asked."""
-
-    def __init__(self, *, per_table: bool) -> None:
-        self._per_table = per_table
-        self._known: dict[ObjectKey, _Table] = {}
-        self._reasons: set[str] = set()
-
-    def put(self, key: ObjectKey, status: LakeTableStatus | None) -> None:
-        if status is None:
-            self._known.pop(key, None)
-            return
-        ready = condition_of(status.conditions, READY)
-        reason = self._bounded(ready.reason if ready else "Unknown")
-        self._known[key] = _Table(
-            reason=reason,
-            observation=status.observation,
-            last_success=status.last_success_time,
-            last_full=status.last_full_time,
-            blocked_buckets=status.blocked_bucket_count,
-        )
-
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        return self._families({})
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        return self._families(self._known.copy())  # asked for in another thread
-
-    def _bounded(self, reason: str) -> str:
-        if reason not in self._reasons:
-            if len(self._reasons) >= _MOST_REASONS or not _REASON.fullmatch(reason):
-                return OTHER
-            self._reasons.add(reason)
-        return reason
-
-    def _families(self, tables: dict[ObjectKey, _Table]) -> Iterator[GaugeMetricFamily]:
-        seen = [table.observation for table in tables.values() if table.observation is not None]
-        reasons = Tally(table.reason for table in tables.values())
-        yield _family(series.TABLES, [((reason,), count) for reason, count in sorted(reasons.items())])
-        yield _family(series.DUE_TABLES, [((), sum(one.due_buckets > 0 for one in seen))])
-        for one, figure in _SUMS.items():
-            yield _family(one, [((), sum(map(figure, seen)))])
-        for one, figure in _MAXIMA.items():
-            yield _family(one, [((), max(map(figure, seen), default=0))])
-        yield _family(series.BLOCKED_BUCKETS, [((), sum(one.blocked_buckets for one in tables.values()))])
-        kept = [one.snapshots for one in seen if one.snapshots is not None]
-        yield _family(series.SNAPSHOTS, [((), sum(one.count for one in kept))])
-        yield _family(series.EXPIRED_BYTES, [((), sum(one.expired_bytes for one in kept))])
-        families = {field: _family(one, ()) for field, one in TABLE_SERIES.items()}
-        for key, table in tables.items() if self._per_table else ():
-            for field, value in table.figures():
-                families[field].add_metric((key.namespace, key.name), value)
-        yield from families.values()
-
-
-class _Runs(Collector):
-    """Counts the Compactions that are not at their end, by where they stand."""
-
-    def __init__(self) -> None:
-        self._known: dict[ObjectKey, Reason] = {}
-
-    def put(self, key: ObjectKey, reason: Reason | None) -> None:
-        if reason is None or reason.is_final:
-            self._known.pop(key, None)
-        else:
-            self._known[key] = reason
-
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        return iter([_family(series.ACTIVE, ())])
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        counts = Tally(self._known.copy().values())
-        stages = [reason for reason in Reason if not reason.is_final]
-        return iter([_family(series.ACTIVE, [((stage.value,), counts[stage]) for stage in stages])])
-
-
-def _family(one: Series, values: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(one.name, _help(one), labels=one.labels)
-    for labels, value in values:
-        family.add_metric(labels, value)
-    return family
 
 
 def _arguments(one: Series) -> tuple[str, str, tuple[str, ...]]:
-    return one.name, _help(one), one.labels
-
-
-def _help(one: Series) -> str:
-    return f"{one.meaning[0].upper()}{one.meaning[1:]}."
+    return one.name, help_of(one), one.labels
 
 
 def _known(value: str, allowed: Iterable[str]) -> str:

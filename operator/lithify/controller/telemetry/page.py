@@ -21,8 +21,8 @@ it starts; use `rate` and `increase`. Only the leader counts work, so add up ove
 
 Labels have few values, whatever the number of tables. The last section is the exception: it has one series a
 table and is off unless the operator is told `--table-metrics`; switch it on where you have hundreds of tables
-rather than tens of thousands. `/metrics` asks for no password: whoever reaches the port reads the names of
-tables there.
+rather than tens of thousands. Its label is `table_namespace` rather than `namespace`, which a scrape sets.
+`/metrics` asks for no password: whoever reaches the port reads the names of tables there.
 """
 
 _OTHERS_INTRO = """\
@@ -36,7 +36,7 @@ put `lithify_table_` instead of `lithify_`. Their milliseconds are seconds here.
 _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("level0.file.count", "maxLevel0FileCount", "avgLevel0FileCount"),
-        f"`{series.LEVEL0_FILES.name}`, `{series.MAX_LEVEL0_FILES.name}`",
+        f"`{series.MAX_LEVEL0_FILES.name}`, of all buckets `{series.LEVEL0_FILES.name}`",
     ),
     (
         ("compaction.time.ms", "avgCompactionTime"),
@@ -44,7 +44,7 @@ _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("compactions.queued.count", "compactionQueuedCount"),
-        f'`{series.ACTIVE.name}{{stage="Queued"}}`; tables that are due: `{series.DUE_TABLES.name}`',
+        f"`{series.WAITING.name}`; tables that are due: `{series.DUE_TABLES.name}`",
     ),
     (
         ("total.file.size.bytes", "maxTotalFileSize", "avgTotalFileSize", "table_summary_total_files_size"),
@@ -57,7 +57,7 @@ _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("compactions.total.count", "compactionTotalCount", "table_optimizing_process_total_count"),
-        f"`{series.FINISHED.name}`",
+        f"`{series.STARTED.name}`, `{series.FINISHED.name}`",
     ),
     (
         ("table_optimizing_process_failed_count",),

@@ -53,7 +53,7 @@ def _histogram(name: str, meaning: str, buckets: tuple[float, ...], *labels: str
 _REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """The API server gives up on etcd within ten seconds, the client on the API server after thirty."""
 _LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-_RUN = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0)
+_RUN = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0)
 """Up to the default deadline of a run's longest stage."""
 
 TABLES = _gauge("lithify_tables", "LakeTables, by the reason of their condition Ready", "reason")
@@ -62,9 +62,15 @@ FILES = _gauge("lithify_files", "data files of all tables")
 BYTES = _gauge("lithify_bytes", "bytes of these files")
 SMALL_FILES = _gauge("lithify_small_files", "files below the size from which a file is left alone")
 LEVEL0_FILES = _gauge("lithify_level0_files", "files that no compaction has sorted in yet")
-MAX_LEVEL0_FILES = _gauge("lithify_max_level0_files", "level-0 files of the table that has most")
+MAX_LEVEL0_FILES = _gauge(
+    "lithify_max_level0_files", "level-0 files of the bucket that has most, over all tables"
+)
 MAX_SORTED_RUNS = _gauge(
     "lithify_max_sorted_runs", "sorted runs of the bucket that has most, over all tables"
+)
+MAX_SIZE_AMPLIFICATION = _gauge(
+    "lithify_max_size_amplification_ratio",
+    "bytes below the top level by those in it, of the table with most among those of 1 GiB and more",
 )
 DEBT_BYTES = _gauge(
     "lithify_debt_bytes", "compaction debt: bytes that the compactions that are due would read"
@@ -94,6 +100,15 @@ RECONCILE_SECONDS = _histogram(
 ACTIVE = _gauge(
     "lithify_active_compactions", "Compactions that are not at their end, by where they stand", "stage"
 )
+WAITING = _gauge(
+    "lithify_waiting_compactions",
+    "runs that limits hold back: Compactions, and tables that are due and have none yet",
+)
+OLDEST_START = _gauge(
+    "lithify_oldest_run_start_timestamp_seconds",
+    "when the run began that is at work longest; without a value while none is",
+)
+STARTED = _counter("lithify_compactions_started_total", "Compactions whose first attempt began", "strategy")
 FINISHED = _counter(
     "lithify_compactions_finished_total", "Compactions that ended, by STATUS", "strategy", "reason"
 )
@@ -140,14 +155,39 @@ LEADER = _gauge("lithify_leader", "1 if this process does the work, 0 if it stan
 LOOP_LAG = _gauge("lithify_event_loop_lag_seconds", "by how much the event loop was late of late")
 BUILD = _gauge("lithify_build_info", "always 1; the label says which release this is", "version")
 
+RENAMED_BY_SCRAPES = frozenset(
+    {
+        "cluster",
+        "container",
+        "endpoint",
+        "instance",
+        "job",
+        "namespace",
+        "node",
+        "pod",
+        "prometheus",
+        "service",
+    }
+)
+"""Labels that a scrape sets itself: those of our own would become `exported_namespace` and so on."""
+
+TABLE_LABELS = ("table_namespace", "table", "identifier")
+"""Namespace and name of the LakeTable, and the table as its catalog knows it."""
+
 TABLE_SERIES: dict[str, Series] = {
-    field: _gauge(f"lithify_table_{name}", meaning, "namespace", "table")
+    field: _gauge(f"lithify_table_{name}", meaning, *TABLE_LABELS)
     for field, name, meaning in (
         ("files", "files", "data files"),
         ("bytes", "bytes", "bytes of them"),
         ("small_files", "small_files", "files below the size from which a file is left alone"),
         ("level0_files", "level0_files", "files that no compaction has sorted in yet"),
+        ("max_level0_files", "max_level0_files", "level-0 files of the bucket that has most"),
         ("sorted_runs", "sorted_runs", "sorted runs of the bucket that has most"),
+        (
+            "size_amplification",
+            "size_amplification_ratio",
+            "bytes below the top level by those in it; without a value where none has files above level 0",
+        ),
         ("due_bytes", "debt_bytes", "bytes that the compaction that is due would read"),
         ("due_buckets", "due_buckets", "buckets in which a trigger has fired"),
         (
@@ -156,6 +196,7 @@ TABLE_SERIES: dict[str, Series] = {
             "buckets that cannot be compacted while their files stay as they are",
         ),
         ("snapshots", "snapshots", "snapshots that the table keeps"),
+        ("run_start", "run_start_timestamp_seconds", "when the run began that is at work"),
         ("last_success", "last_success_timestamp_seconds", "when a compaction last succeeded"),
         ("last_full", "last_full_timestamp_seconds", "when a full compaction last succeeded"),
     )
@@ -172,6 +213,7 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         LEVEL0_FILES,
         MAX_LEVEL0_FILES,
         MAX_SORTED_RUNS,
+        MAX_SIZE_AMPLIFICATION,
         DEBT_BYTES,
         DUE_BUCKETS,
         BLOCKED_BUCKETS,
@@ -181,6 +223,9 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
     "Looks at tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE),
     "Compactions": (
         ACTIVE,
+        WAITING,
+        OLDEST_START,
+        STARTED,
         FINISHED,
         RUN_SECONDS,
         STAGE_SECONDS,

@@ -21,6 +21,8 @@ from lithify.tables.paimon.judging import ratio_changes
 _MOST_PARTITIONS = 256
 _MOST_BLOCKED = 256
 """More than the status of a LakeTable lists, so that it can tell how many it leaves out."""
+_MOST_PERCENT = 10**9
+"""Above what any table has; sizes in broken metadata may be anything."""
 _KNOWN = "as found by a run"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -71,6 +73,17 @@ def delete_percent(figures: pl.DataFrame) -> int | None:
         return None
     deletes, rows = figures.select(pl.sum("delete_rows", "rows")).row(0)
     return int(min(100, 100 * deletes // max(1, rows)))
+
+
+def size_amplification_percent(figures: pl.DataFrame) -> int | None:
+    """Bytes outside the highest level of each bucket by those in it, in per cent; None without such a level.
+
+    `compaction.max-size-amplification-percent` limits the same figure of one bucket. Buckets with files of
+    level 0 only are left out: they have nothing yet that newer data could outweigh.
+    """
+    leveled = figures.filter(pl.col("highest_level") > 0)
+    total, highest = leveled.select(pl.sum("bytes", "highest_bytes")).row(0)
+    return min(max(0, 100 * (total - highest) // highest), _MOST_PERCENT) if highest > 0 else None
 
 
 def work_in(

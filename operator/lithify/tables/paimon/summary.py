@@ -15,7 +15,13 @@ from lithify.errors import InvalidOption
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import KeptSnapshots, Observation
 from lithify.tables.paimon.bucket_statistics import PLACE
-from lithify.tables.paimon.figures import Filter, blocked_buckets, delete_percent, work_in
+from lithify.tables.paimon.figures import (
+    Filter,
+    blocked_buckets,
+    delete_percent,
+    size_amplification_percent,
+    work_in,
+)
 from lithify.tables.paimon.kept_table import KeptTable, TableState
 from lithify.tables.paimon.options import is_write_only
 from lithify.tables.paimon.table import PaimonTable
@@ -33,7 +39,8 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
     figures = found.figures.sort("path")
     held = _still_held(found, wanted.held)
     work = work_in(figures, table.places.spec, replace(wanted, held=held), policy, now)
-    most = figures.sort("sorted_runs", descending=True, maintain_order=True).head(1)
+    most_runs, runs_bucket = _most(figures, "sorted_runs")
+    most_level0, level0_bucket = _most(figures, "level0_files")
     index_problem = table.index_problem(state.index_types)
     write_only = is_write_only(table.stored_options)
     return Observation(
@@ -49,8 +56,8 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
         bytes=_sum(figures, "bytes"),
         small_files=_sum(figures, "small_files"),
         level0_files=_sum(figures, "level0_files"),
-        sorted_runs=_sum(most, "sorted_runs"),
-        sorted_runs_bucket=most.item(0, "path") if len(most) else None,
+        sorted_runs=most_runs,
+        sorted_runs_bucket=runs_bucket,
         delete_percent=delete_percent(figures),
         findings=work.findings,
         full_bytes=work.full_bytes,
@@ -60,6 +67,9 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
         run_trigger=policy.run_trigger,
         next_trigger=work.next_trigger,
         blocked=blocked_buckets(figures, held),
+        max_level0_files=most_level0,
+        max_level0_bucket=level0_bucket if most_level0 else None,
+        size_amplification_percent=size_amplification_percent(figures),
     )
 
 
@@ -76,6 +86,12 @@ def _still_held(found: KeptTable, held: Mapping[str, str]) -> dict[str, str]:
 
 def _sum(figures: pl.DataFrame, name: str) -> int:
     return int(figures[name].sum())
+
+
+def _most(figures: pl.DataFrame, name: str) -> tuple[int, str | None]:
+    """The greatest number of a column, and the first bucket by path that has it."""
+    most = figures.sort(name, descending=True, maintain_order=True).head(1)
+    return (int(most.item(0, name)), most.item(0, "path")) if len(most) else (0, None)
 
 
 def _check_filter(table: PaimonTable, wanted: Filter) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -15,11 +16,18 @@ from prometheus_client.samples import Sample
 
 from lithify.controller.telemetry.metrics import OTHER, Metrics, new_registry
 from lithify.controller.telemetry.page import render
-from lithify.controller.telemetry.series import SECTIONS, TABLE_SERIES, Series, Shape
+from lithify.controller.telemetry.series import RENAMED_BY_SCRAPES, SECTIONS, TABLE_SERIES, Series, Shape
 from lithify.errors import Failure
-from lithify.resources.compaction import CompactionStatus, Reason, ResultSummary, Strategy
+from lithify.resources.compaction import (
+    Compaction,
+    CompactionSpec,
+    CompactionStatus,
+    Reason,
+    ResultSummary,
+    Strategy,
+)
 from lithify.resources.names import LAKE_TABLE, Kind, ObjectKey
-from lithify.resources.objects import Condition, ConditionStatus
+from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
 from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -27,15 +35,35 @@ ORDERS, USERS = ObjectKey("sales", "orders"), ObjectKey("crm", "users")
 ALL = tuple(chain.from_iterable(SECTIONS.values()))
 
 
-def table(reason: str = "Loaded", **seen: int) -> LakeTableStatus:
+def table(reason: str = "Loaded", **seen: int | None) -> LakeTableStatus:
     ready = Condition(type="Ready", status=ConditionStatus.TRUE, reason=reason, last_transition_time=NOW)
     snapshots = SnapshotSummary(count=3, expired_bytes=50)
     return LakeTableStatus(
         conditions=(ready,),
-        observation=ObservationSummary(snapshots=snapshots, **seen),
+        observation=ObservationSummary(snapshots=snapshots, **seen),  # type: ignore[arg-type]  # by name
         last_success_time=NOW,
         last_full_time=NOW - timedelta(days=1),
     )
+
+
+def run_of(
+    key: ObjectKey, reason: Reason, started: datetime | None = None, waited: int = 0, word: str = "run"
+) -> Compaction:
+    """A Compaction of the table of a key."""
+    condition = Condition(
+        type="Succeeded", status=reason.status, reason=reason.value, last_transition_time=NOW
+    )
+    return Compaction(
+        metadata=Metadata(name=f"{key.name}-{word}", namespace=key.namespace),
+        spec=CompactionSpec(table_ref=Reference(name=key.name)),
+        status=CompactionStatus(conditions=(condition,), start_time=started, waited_seconds=waited),
+    )
+
+
+def stands(metrics: Metrics, *args: Any, **named: Any) -> None:
+    """Tells of a Compaction as the reconciler does."""
+    run = run_of(*args, **named)
+    metrics.compaction_changed(run.metadata.key, run)
 
 
 def finished(reason: Reason, result: ResultSummary | None = None) -> CompactionStatus:
@@ -65,12 +93,15 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
 
 def everything(metrics: Metrics) -> None:
     """Calls every method."""
-    metrics.table_changed(ORDERS, table(files=1, due_buckets=1))
+    seen = table(files=1, due_buckets=1, size_amplification_percent=50)
+    metrics.table_changed(ORDERS, seen, "sales.orders")
     metrics.observed("changed", 0.1)
     metrics.observation_age(3.0)
     metrics.queue(1, 2.0)
     metrics.reconciled("LakeTable", "done", 0.1)
-    metrics.compaction_changed(ORDERS, Reason.RUNNING)
+    metrics.waiting(2)
+    stands(metrics, ORDERS, Reason.RUNNING, NOW)
+    metrics.compaction_started(Strategy.MINOR)
     metrics.stage_left(Reason.PLANNING, 3.0)
     metrics.attempt_ended(Failure.CONFLICT)
     metrics.compaction_finished(finished(Reason.COMPACTED, ResultSummary(input_files=1)), Strategy.MINOR)
@@ -93,6 +124,11 @@ def test_what_is_declared_is_what_is_shown(registry: CollectorRegistry) -> None:
 
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+def test_no_label_is_renamed_by_a_scrape(one: Series) -> None:
+    assert not {*one.labels} & RENAMED_BY_SCRAPES
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
 def test_names_follow_the_conventions(one: Series) -> None:
     assert one.name.startswith("lithify_")
     assert one.name.endswith("_total") == (one.shape is Shape.COUNTER)
@@ -105,9 +141,19 @@ def test_names_follow_the_conventions(one: Series) -> None:
 def test_tables_are_added_up(registry: CollectorRegistry) -> None:
     metrics = Metrics(registry)
     metrics.table_changed(
-        ORDERS, table(files=10, bytes=100, level0_files=4, sorted_runs=7, due_bytes=60, due_buckets=2)
+        ORDERS,
+        table(
+            files=10,
+            bytes=100,
+            level0_files=4,
+            max_level0_files=1,
+            sorted_runs=7,
+            due_bytes=60,
+            due_buckets=2,
+        ),
     )
-    metrics.table_changed(USERS, table("TableNotFound", files=5, bytes=50, level0_files=3, sorted_runs=9))
+    users = table("TableNotFound", files=5, bytes=50, level0_files=3, max_level0_files=3, sorted_runs=9)
+    metrics.table_changed(USERS, users)
     metrics.table_changed(ObjectKey("a", "new"), LakeTableStatus())
     shown = {family.name: [s.value for s in family.samples] for family in registry.collect()}
     assert {name: shown[f"lithify_{name}"] for name in ("files", "bytes", "level0_files", "debt_bytes")} == {
@@ -116,7 +162,7 @@ def test_tables_are_added_up(registry: CollectorRegistry) -> None:
         "level0_files": [7],
         "debt_bytes": [60],
     }
-    assert (shown["lithify_max_sorted_runs"], shown["lithify_max_level0_files"]) == ([9], [4])
+    assert (shown["lithify_max_sorted_runs"], shown["lithify_max_level0_files"]) == ([9], [3])
     assert (shown["lithify_due_tables"], shown["lithify_due_buckets"]) == ([1], [2])
     assert (shown["lithify_snapshots"], shown["lithify_expired_bytes"]) == ([6], [100])
     for reason in ("Loaded", "TableNotFound", "Unknown"):
@@ -133,18 +179,22 @@ def test_a_tables_own_series_are_there_if_wanted_and_go_with_it(
     registry: CollectorRegistry, per_table: bool
 ) -> None:
     metrics = Metrics(registry, per_table=per_table)
-    metrics.table_changed(ORDERS, table(files=10, due_bytes=60))
+    seen = table(files=10, due_bytes=60, size_amplification_percent=250)
+    metrics.table_changed(ORDERS, seen, "shop.orders")
+    stands(metrics, ORDERS, Reason.RUNNING, NOW)
 
     def own() -> dict[str, float]:
         return {
             s.name: s.value
             for _, s in samples(registry)
-            if s.labels == {"namespace": "sales", "table": "orders"}
+            if s.labels == {"table_namespace": "sales", "table": "orders", "identifier": "shop.orders"}
         }
 
     assert (own().keys() == {one.name for one in TABLE_SERIES.values()}) is per_table
     if per_table:
         assert own()["lithify_table_debt_bytes"] == 60
+        assert own()["lithify_table_size_amplification_ratio"] == 2.5
+        assert own()["lithify_table_run_start_timestamp_seconds"] == NOW.timestamp()
         assert own()["lithify_table_last_success_timestamp_seconds"] == NOW.timestamp()
     metrics.table_changed(ORDERS, None)
     assert own() == {}
@@ -152,15 +202,50 @@ def test_a_tables_own_series_are_there_if_wanted_and_go_with_it(
 
 def test_compactions_by_where_they_stand(registry: CollectorRegistry) -> None:
     metrics = Metrics(registry)
-    metrics.compaction_changed(ORDERS, Reason.QUEUED)
-    metrics.compaction_changed(USERS, Reason.RUNNING)
-    metrics.compaction_changed(ORDERS, Reason.RUNNING)
+    stands(metrics, ORDERS, Reason.QUEUED)
+    stands(metrics, USERS, Reason.RUNNING)
+    stands(metrics, ORDERS, Reason.RUNNING)
     assert value(registry, "lithify_active_compactions", stage="Running") == 2
     assert value(registry, "lithify_active_compactions", stage="Queued") == 0
-    metrics.compaction_changed(ORDERS, Reason.COMPACTED)
-    metrics.compaction_changed(USERS, None)
-    metrics.compaction_changed(USERS, None)
+    stands(metrics, ORDERS, Reason.COMPACTED)
+    for _ in range(2):
+        metrics.compaction_changed(ObjectKey("crm", "users-run"), None)
     assert value(registry, "lithify_active_compactions", stage="Running") == 0
+
+
+def test_the_run_at_work_longest(registry: CollectorRegistry) -> None:
+    metrics, name = Metrics(registry), "lithify_oldest_run_start_timestamp_seconds"
+    assert value(registry, name) is None
+    ago = [NOW - timedelta(minutes=minutes) for minutes in (10, 20, 30)]
+    stands(metrics, ORDERS, Reason.QUEUED)
+    stands(metrics, USERS, Reason.SUSPENDED, ago[2])
+    assert value(registry, name) is None, "neither is at work"
+    stands(metrics, ORDERS, Reason.BACKING_OFF, ago[1])
+    stands(metrics, USERS, Reason.RUNNING, ago[0], word="other")
+    assert value(registry, name) == ago[1].timestamp()
+    stands(metrics, USERS, Reason.COMMITTING, ago[2], waited=60)
+    assert value(registry, name) == ago[2].timestamp() + 60, "what people let it wait does not count"
+    for word in ("run", "other"):
+        stands(metrics, USERS, Reason.COMPACTED, ago[2], word=word)
+    stands(metrics, ORDERS, Reason.CANCELLED, ago[1])
+    assert value(registry, name) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "percent", "ratio"),
+    [
+        pytest.param(1 << 30, 250, 2.5, id="a large table"),
+        pytest.param((1 << 30) - 1, 250, 0, id="a table too small to matter"),
+        pytest.param(1 << 40, None, 0, id="nothing above level 0"),
+    ],
+)
+def test_amplification_of_the_worst_table(
+    registry: CollectorRegistry, size: int, percent: int | None, ratio: float
+) -> None:
+    metrics = Metrics(registry)
+    metrics.table_changed(ORDERS, table(bytes=size, size_amplification_percent=percent))
+    metrics.table_changed(USERS, table(bytes=1 << 31, size_amplification_percent=0))
+    assert value(registry, "lithify_max_size_amplification_ratio") == ratio
 
 
 def test_results_are_added_up(registry: CollectorRegistry) -> None:
@@ -177,6 +262,15 @@ def test_results_are_added_up(registry: CollectorRegistry) -> None:
     assert value(registry, "lithify_compaction_skipped_buckets_total") == 4
     seconds = "lithify_compaction_duration_seconds_sum"
     assert value(registry, seconds, strategy="Minor", reason="Compacted") == 90
+
+
+def test_usual_counters_begin_at_zero(registry: CollectorRegistry) -> None:
+    Metrics(registry)
+    for strategy in Strategy:
+        assert value(registry, "lithify_compactions_started_total", strategy=strategy.value) == 0
+        labels = {"strategy": strategy.value, "reason": "Compacted"}
+        assert value(registry, "lithify_compactions_finished_total", **labels) == 0
+    assert value(registry, "lithify_compaction_attempts_total", outcome="succeeded") == 0
 
 
 def test_requests_and_writes(registry: CollectorRegistry) -> None:
@@ -196,7 +290,7 @@ def test_labels_have_few_values_whatever_comes(registry: CollectorRegistry) -> N
         metrics.reconciled(odd, odd, 0.1)
         metrics.launched(odd)
         metrics.request(odd, Kind(odd, odd), 1000 + number, 0.1)
-        metrics.compaction_changed(ObjectKey("n", odd), Reason.QUEUED)
+        stands(metrics, ObjectKey("n", odd.lower()), Reason.QUEUED)
     assert sum(1 for _ in samples(registry)) < 500
     assert value(registry, "lithify_observations_total", result=OTHER) == 500
     assert value(registry, "lithify_tables", reason=OTHER) == 500 - 64

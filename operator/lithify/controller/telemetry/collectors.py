@@ -1,0 +1,220 @@
+"""Figures of tables and of Compactions at work, added up each time that Prometheus asks for them.
+
+Fed by `metrics`. A change of a table or a run costs one assignment here, whatever the number of tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from lithify.controller.telemetry import series
+from lithify.controller.telemetry.series import TABLE_SERIES, Series
+from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.names import ObjectKey
+from lithify.resources.objects import READY, condition_of
+from lithify.resources.table import LakeTableStatus, ObservationSummary
+
+OTHER = "Other"
+"""Stands for label values that nobody expected, so that there are never many."""
+_REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
+_MOST_REASONS = 64
+_OBSERVED = (
+    "files",
+    "bytes",
+    "small_files",
+    "level0_files",
+    "max_level0_files",
+    "sorted_runs",
+    "due_bytes",
+    "due_buckets",
+)
+_ALL_PERCENT = 100
+_LARGE = 1 << 30
+"""Bytes from which a table counts in the maximum of amplification: small ones cost nobody anything."""
+_AT_WORK = frozenset(
+    {Reason.SUBMITTING, Reason.PLANNING, Reason.RUNNING, Reason.COMMITTING, Reason.BACKING_OFF}
+)
+_SUMS = {
+    series.FILES: attrgetter("files"),
+    series.BYTES: attrgetter("bytes"),
+    series.SMALL_FILES: attrgetter("small_files"),
+    series.LEVEL0_FILES: attrgetter("level0_files"),
+    series.DEBT_BYTES: attrgetter("due_bytes"),
+    series.DUE_BUCKETS: attrgetter("due_buckets"),
+}
+_MAXIMA = {
+    series.MAX_LEVEL0_FILES: attrgetter("max_level0_files"),
+    series.MAX_SORTED_RUNS: attrgetter("sorted_runs"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What is shown of a table."""
+
+    reason: str
+    identifier: str
+    observation: ObservationSummary | None
+    last_success: datetime | None
+    last_full: datetime | None
+    blocked_buckets: int
+
+    def figures(self) -> Iterator[tuple[str, float]]:
+        """What is known, by the fields of `TABLE_SERIES`."""
+        seen = self.observation
+        if seen is not None:
+            yield from ((field, getattr(seen, field)) for field in _OBSERVED)
+            yield "blocked_buckets", self.blocked_buckets
+            if seen.size_amplification_percent is not None:
+                yield "size_amplification", seen.size_amplification_percent / _ALL_PERCENT
+            if seen.snapshots is not None:
+                yield "snapshots", seen.snapshots.count
+        for field, moment in (("last_success", self.last_success), ("last_full", self.last_full)):
+            if moment is not None:
+                yield field, moment.timestamp()
+
+
+class TableCollector(Collector):
+    """Adds up what the tables say, each time that it is asked."""
+
+    def __init__(self, runs: RunCollector, *, per_table: bool) -> None:
+        self._runs = runs
+        self._per_table = per_table
+        self._known: dict[ObjectKey, _Table] = {}
+        self._reasons: set[str] = set()
+
+    def put(self, key: ObjectKey, status: LakeTableStatus | None, identifier: str) -> None:
+        """A LakeTable says this now; None if it is gone."""
+        if status is None:
+            self._known.pop(key, None)
+            return
+        ready = condition_of(status.conditions, READY)
+        reason = self._bounded(ready.reason if ready else "Unknown")
+        self._known[key] = _Table(
+            reason=reason,
+            identifier=identifier,
+            observation=status.observation,
+            last_success=status.last_success_time,
+            last_full=status.last_full_time,
+            blocked_buckets=status.blocked_bucket_count,
+        )
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """The families without values."""
+        return self._families({})
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The families with their values of now; called in another thread."""
+        return self._families(self._known.copy())
+
+    def _bounded(self, reason: str) -> str:
+        if reason not in self._reasons:
+            if len(self._reasons) >= _MOST_REASONS or not _REASON.fullmatch(reason):
+                return OTHER
+            self._reasons.add(reason)
+        return reason
+
+    def _families(self, tables: dict[ObjectKey, _Table]) -> Iterator[GaugeMetricFamily]:
+        seen = [table.observation for table in tables.values() if table.observation is not None]
+        reasons = Tally(table.reason for table in tables.values())
+        yield family_of(series.TABLES, [((reason,), count) for reason, count in sorted(reasons.items())])
+        yield family_of(series.DUE_TABLES, [((), sum(one.due_buckets > 0 for one in seen))])
+        for one, figure in _SUMS.items():
+            yield family_of(one, [((), sum(map(figure, seen)))])
+        for one, figure in _MAXIMA.items():
+            yield family_of(one, [((), max(map(figure, seen), default=0))])
+        yield family_of(series.MAX_SIZE_AMPLIFICATION, [((), max(map(_amplification, seen), default=0.0))])
+        yield family_of(series.BLOCKED_BUCKETS, [((), sum(one.blocked_buckets for one in tables.values()))])
+        kept = [one.snapshots for one in seen if one.snapshots is not None]
+        yield family_of(series.SNAPSHOTS, [((), sum(one.count for one in kept))])
+        yield family_of(series.EXPIRED_BYTES, [((), sum(one.expired_bytes for one in kept))])
+        yield from self._own(tables if self._per_table else {})
+
+    def _own(self, tables: dict[ObjectKey, _Table]) -> Iterator[GaugeMetricFamily]:
+        """The series of each single table."""
+        families = {field: family_of(one, ()) for field, one in TABLE_SERIES.items()}
+        starts = self._runs.starts()
+        for key, table in tables.items():
+            labels = (key.namespace, key.name, table.identifier)
+            for field, value in table.figures():
+                families[field].add_metric(labels, value)
+            if key in starts:
+                families["run_start"].add_metric(labels, starts[key])
+        yield from families.values()
+
+
+def _amplification(seen: ObservationSummary) -> float:
+    is_large = seen.bytes >= _LARGE
+    return (seen.size_amplification_percent or 0) / _ALL_PERCENT if is_large else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is shown of a Compaction that is not at its end."""
+
+    stage: Reason
+    table: ObjectKey
+    began: float | None
+
+    @classmethod
+    def of(cls, run: Compaction) -> _Run:
+        status = run.status
+        began = None
+        if status.start_time is not None and run.reason in _AT_WORK:
+            began = status.start_time.timestamp() + status.waited_seconds
+        return cls(run.reason, ObjectKey(run.metadata.namespace, run.spec.table_ref.name), began)
+
+
+class RunCollector(Collector):
+    """Counts the Compactions that are not at their end, by where they stand."""
+
+    def __init__(self) -> None:
+        self._known: dict[ObjectKey, _Run] = {}
+
+    def put(self, key: ObjectKey, run: Compaction | None) -> None:
+        """A Compaction stands so now; None if it is gone."""
+        if run is None or run.is_over:
+            self._known.pop(key, None)
+        else:
+            self._known[key] = _Run.of(run)
+
+    def starts(self) -> dict[ObjectKey, float]:
+        """When the run of a table began that is at work longest, in seconds since the epoch."""
+        found: dict[ObjectKey, float] = {}
+        for run in self._known.copy().values():
+            if run.began is not None:
+                found[run.table] = min(run.began, found.get(run.table, run.began))
+        return found
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """The families without values."""
+        return iter([family_of(series.ACTIVE, ()), family_of(series.OLDEST_START, ())])
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The families with their values of now; called in another thread."""
+        counts = Tally(run.stage for run in self._known.copy().values())
+        stages = [reason for reason in Reason if not reason.is_final]
+        yield family_of(series.ACTIVE, [((stage.value,), counts[stage]) for stage in stages])
+        oldest = min(self.starts().values(), default=None)
+        yield family_of(series.OLDEST_START, [] if oldest is None else [((), oldest)])
+
+
+def family_of(one: Series, values: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:
+    """A family of gauges with values by their labels."""
+    family = GaugeMetricFamily(one.name, help_of(one), labels=one.labels)
+    for labels, value in values:
+        family.add_metric(labels, value)
+    return family
+
+
+def help_of(one: Series) -> str:
+    """What Prometheus shows beside a name."""
+    return f"{one.meaning[0].upper()}{one.meaning[1:]}."

@@ -1,0 +1,1 @@
+"""The pictures of docs/, made of real runs by `make pictures`."""
