@@ -178,9 +178,7 @@ class CatalogSilent(CatalogUnavailable):
     """
 
     def __init__(self, path: str, problem: str, again_seconds: float = 0.0) -> None:
-        super().__init__(
-            path, f"it gives no answer, and is asked only now and then until it does ({problem})"
-        )
+        super().__init__(path, problem)
         self.again_seconds = again_seconds
 
 

@@ -219,7 +219,7 @@ def test_a_message_shows_what_it_is_about_in_printable_letters() -> None:
 @pytest.mark.parametrize("changes", [{"name": "../x"}, {"extra_files": ("x", "a/b")}], ids=str)
 def test_entries_that_are_written_again_have_names(changes: dict[str, Any]) -> None:
     check_record(record_of_entry(entry("x")))
-    with pytest.raises(ValueError, match="no name of a file|half a character"):
+    with pytest.raises(ValueError, match="no name of a file"):
         check_record(record_of_entry(entry(**{"name": "x", **changes})))
 
 
@@ -229,5 +229,5 @@ def test_snapshots_name_files(key: str, name: str) -> None:
     snapshot = {"id": 1, "schemaId": 0, "commitUser": "u", "commitIdentifier": 1, "commitKind": "APPEND"}
     sound = {**snapshot, "timeMillis": 1, "baseManifestList": "b", "deltaManifestList": "d"}
     assert parse_snapshot(json.dumps({**sound, key: "x"})).id == 1
-    with pytest.raises(ValueError, match="no name of a file|half a character"):
+    with pytest.raises(ValueError, match=r"no name of a file|half a character"):
         parse_snapshot(json.dumps({**sound, key: name}))

@@ -193,9 +193,11 @@ class ObserverPool:
 
     def _silence(self, source: Source) -> CatalogSilent:
         """Why a catalog is not asked."""
-        return CatalogSilent(
-            source.address, self._silences.get(source, "no answer"), self._turns.pause_seconds(source)
+        last = self._silences.get(source, "nothing")
+        problem = (
+            f"it gives no answer, and is asked only now and then until it does; the last came to: {last}"
         )
+        return CatalogSilent(source.address, problem, self._turns.pause_seconds(source))
 
     async def _reply(self, place: _Place, message: bytes, what: str, timeout: float) -> Reply:
         worker = place.worker
