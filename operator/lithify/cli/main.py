@@ -61,6 +61,9 @@ def main() -> None:
     except LithifyError as error:
         _tell(str(error), verbose=verbose)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        _tell(_package_problem(error), verbose=verbose)
+        sys.exit(1)
     except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, users get a sentence
         kind = type(error).__name__
         _tell(f"unexpected {kind}: {error}. This is a bug in Lithify, please report it", verbose=verbose)
@@ -72,6 +75,14 @@ def _usage_problem(error: click.UsageError) -> str:
     """What is wrong, and where the right words are listed."""
     command = error.ctx.command_path if error.ctx else "lithify"
     return f"{error.format_message().rstrip('.')}; try {command} -h"
+
+
+def _package_problem(error: ModuleNotFoundError) -> str:
+    """Which module is missing, and where it is installed: the operator's image serves its own commands only."""
+    return (
+        f"this command needs the Python module {error.name}, which is not installed here; "
+        "the Spark image has it, and pip installs it with lithify[job]"
+    )
 
 
 def _tell(sentence: str, *, verbose: bool) -> None:
