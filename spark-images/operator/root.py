@@ -1,8 +1,8 @@
 """Makes the root file system of the operator's image out of a Debian where its packages are installed.
 
 Run in a stage of the Dockerfile, by Debian's Python: `root.py TARGET`. It copies the files of the packages
-that debian.txt lists, the files that were made when they were installed (GENERATED), and dpkg's records of these
-packages, for scanners. What no process reads (WITHOUT) stays behind; the packages' copyright files do not.
+that debian.txt lists, the files that were made when they were installed (GENERATED), and dpkg's records of
+them, for scanners. What no process reads (WITHOUT) stays behind; the packages' copyright files do not.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ OPTIONS = (
     '--aptopt=Acquire::Languages "none"',
 )
 HOOKS = ("merged-usr",)
-"""Hooks of mmdebstrap: /bin and others become links into /usr. A package would do it, but bring all of Perl."""
+"""Hooks of mmdebstrap: /bin and others become links into /usr. A package would, but bring all of Perl."""
 
 
 def make_base(folder: Path, moment: int) -> None:

@@ -78,7 +78,7 @@ def _usage_problem(error: click.UsageError) -> str:
 
 
 def _package_problem(error: ModuleNotFoundError) -> str:
-    """Which module is missing, and where it is installed: the operator's image serves its own commands only."""
+    """Which module is missing, and where it is installed: the operator's image is not for all commands."""
     return (
         f"this command needs the Python module {error.name}, which is not installed here; "
         "the Spark image has it, and pip installs it with lithify[job]"
