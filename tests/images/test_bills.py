@@ -53,9 +53,7 @@ def test_it_names_the_image_by_its_digest(archive: Path, bill: dict[str, Any]) -
     described = bill["metadata"]["component"]
     assert described["name"] == f"localhost/lithify/{archive.stem}"
     assert re.fullmatch(r"sha256:[0-9a-f]{64}", described["version"])
-    assert described["purl"].startswith(
-        f"pkg:oci/{archive.stem}@{described['version'].replace(':', '%3A')}?"
-    ) or (described["purl"].startswith(f"pkg:oci/{archive.stem}@{described['version']}?"))
+    assert described["purl"].startswith(f"pkg:oci/{archive.stem}@sha256")
 
 
 def test_every_python_package_is_in_it_with_a_licence(image: Image, bill: dict[str, Any]) -> None:
