@@ -81,7 +81,7 @@ def compile_library(target: Path) -> None:
     options = {"quiet": 2, "legacy": True, "invalidation_mode": unchecked}
     compileall.compile_dir(library, stripdir=str(target), prependdir="/", maxlevels=50, **options)
     for path in library.rglob("*.py"):
-        if not path.is_symlink() and path.with_suffix(".pyc").exists():
+        if path.with_suffix(".pyc").exists():
             path.unlink()
 
 
