@@ -61,12 +61,8 @@ def main() -> None:
     except LithifyError as error:
         _tell(str(error), verbose=verbose)
         sys.exit(error.exit_code)
-    except ModuleNotFoundError as error:
-        _tell(_package_problem(error), verbose=verbose)
-        sys.exit(1)
     except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, users get a sentence
-        kind = type(error).__name__
-        _tell(f"unexpected {kind}: {error}. This is a bug in Lithify, please report it", verbose=verbose)
+        _tell(_missing_module(error) or _bug(error), verbose=verbose)
         sys.exit(1)
     sys.exit(code or 0)
 
@@ -77,12 +73,18 @@ def _usage_problem(error: click.UsageError) -> str:
     return f"{error.format_message().rstrip('.')}; try {command} -h"
 
 
-def _package_problem(error: ModuleNotFoundError) -> str:
-    """Which module is missing, and where it is installed: the operator's image is not for all commands."""
+def _missing_module(error: Exception) -> str | None:
+    """Names a library's module that is not installed: the operator's image is not for all commands."""
+    if not isinstance(error, ModuleNotFoundError) or str(error.name).partition(".")[0] == "lithify":
+        return None
     return (
         f"this command needs the Python module {error.name}, which is not installed here; "
         "the Spark image has it, and pip installs it with lithify[job]"
     )
+
+
+def _bug(error: Exception) -> str:
+    return f"unexpected {type(error).__name__}: {error}. This is a bug in Lithify, please report it"
 
 
 def _tell(sentence: str, *, verbose: bool) -> None:
