@@ -1,7 +1,7 @@
 """Makes the root file system of the operator's image out of a Debian where its packages are installed.
 
 Run in a stage of the Dockerfile, by Debian's Python: `root.py TARGET`. It copies the files of the packages
-that debian.txt lists, the files that were made when they were installed (GENERATED), and dpkg's records of
+that debian.txt lists, the few other files that they need (BESIDES), and dpkg's records of
 them, for scanners. What no process reads (WITHOUT) stays behind; the packages' copyright files do not.
 """
 
@@ -22,14 +22,24 @@ HERE = Path(__file__).resolve().parent
 STATUS = Path("/var/lib/dpkg/status")
 MERGED = ("bin", "lib", "lib64", "sbin")
 """Folders of the root that are links into /usr."""
-GENERATED = (
+BESIDES = (
+    "/etc/gai.conf",
     "/etc/group",
-    "/etc/hosts",
     "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
     "/etc/passwd",
-    "/etc/resolv.conf",
     "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
+    "/usr/lib/locale/C.utf8",
+    "/usr/lib/ssl/cert.pem",  # where OpenSSL, and so Python, looks for authorities
+    "/usr/lib/ssl/certs",
+    "/usr/lib/ssl/openssl.cnf",
 )
+"""Files that the installation made, and settings of libc-bin and openssl, whose programs are not needed."""
+MOUNTED = ("etc/hosts", "etc/resolv.conf")
+"""Files that runtimes mount their own on; a builder's are not copied."""
 EMPTY = ("dev", "proc", "run", "sys", "tmp", "var/tmp")
 """Folders that containers mount something on, or write to."""
 WITHOUT = (
@@ -66,8 +76,10 @@ def main(target: Path) -> None:
         (target / folder).mkdir(parents=True, exist_ok=True)
     for name in MERGED:
         (target / name).symlink_to(f"usr/{name}")
-    for path in (*files_of(listed), *map(Path, GENERATED)):
+    for path in (*files_of(listed), *besides()):
         copy(path, target)
+    for name in MOUNTED:
+        (target / name).touch()
     for name in ("tmp", "var/tmp"):
         (target / name).chmod(0o1777)
     record(target, [stanzas[name] for name in listed])
@@ -129,6 +141,18 @@ def files_of(names: Iterable[str]) -> Iterator[Path]:
     for name in names:
         found = subprocess.run(["dpkg", "-L", name], check=True, stdout=subprocess.PIPE, text=True).stdout
         yield from (Path(line) for line in found.splitlines() if line.startswith("/") and is_kept(line))
+
+
+def besides() -> Iterator[Path]:
+    """The files that belong to no package that is kept.
+
+    Raises:
+        SystemExit: one is not there.
+    """
+    for path in map(Path, BESIDES):
+        if not path.exists():
+            sys.exit(f"there is no {path}: BESIDES in root.py is out of date")
+        yield from [path] if path.is_symlink() or not path.is_dir() else path.rglob("*")
 
 
 def is_kept(path: str) -> bool:

@@ -59,6 +59,20 @@ def test_the_operator_has_no_package_manager_and_little_else_to_run(operator_ima
     assert not found & {"apt-get", "dpkg", "perl", "bash", "su", "mount", "passwd", "cp", "env"}
 
 
+def test_public_authorities_are_trusted(run: Run) -> None:
+    script = "import ssl; print(len(ssl.create_default_context().get_ca_certs()) > 100)"
+    assert run("python3.11", "-c", script) == "True\n"
+
+
+def test_names_zones_and_letters_are_those_of_debian(run: Run) -> None:
+    script = (
+        "import locale, pathlib, pwd, time\n"
+        "print(locale.setlocale(locale.LC_ALL, ''), pwd.getpwuid(185).pw_name, time.tzname[0])\n"
+        "print('hosts:          files dns' in pathlib.Path('/etc/nsswitch.conf').read_text().splitlines())"
+    )
+    assert run("python3.11", "-c", script) == "C.UTF-8 lithify UTC\nTrue\n"
+
+
 def test_bytecode_is_taken_as_it_is(run: Run) -> None:
     script = (
         "import sys, pathlib, pyarrow, asyncio, lithify.cli.main\n"
