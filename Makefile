@@ -61,8 +61,11 @@ helm: $(READY) ## Build Helm and what else checks the chart, once per machine (n
 objectstore: $(READY) ## Build the S3 server that the tests use, once per machine (needs Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m objectstore build
 
-images: $(READY) ## Build the images without Docker, for the tests (needs root on Debian 12)
+images: $(READY) ## Build the images without Docker, for the tests, and print their sizes (needs root on Debian 12)
 	cd tests && $(CURDIR)/$(BIN)/python -m images build
+
+bills: $(READY) ## Write a software bill of materials for each of these images
+	cd tests && $(CURDIR)/$(BIN)/python -m images bills
 
 test: $(READY) ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
@@ -103,4 +106,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle classes cluster images helm objectstore test e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
+.PHONY: help demo setup check format oracle classes cluster images bills helm objectstore test e2e fuzz bench bench-operator bench-start docs pictures chart crds lock

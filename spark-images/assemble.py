@@ -29,7 +29,7 @@ def main() -> None:
     """Runs one command."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for run in (dependencies, spark, code):
+    for run in (dependencies, operator, spark, code):
         command = commands.add_parser(run.__name__, description=run.__doc__)
         command.add_argument("source", type=Path, help="the folder with pyproject.toml and uv.lock")
         command.add_argument("target", type=Path, help="an empty folder, or none yet")
@@ -40,10 +40,20 @@ def main() -> None:
 
 def dependencies(source: Path, target: Path) -> None:
     """Installs what the package needs without its extras."""
-    install(locked(source), target)
+    install(without(locked(source), lines_of(HERE / "without.txt")), target)
     prune(target, lines_of(HERE / "prune.txt"))
     strip(target)
     compile_all(target)
+
+
+def operator(source: Path, target: Path) -> None:
+    """Installs what the operator and its observing workers need of the same."""
+    absent = lines_of(HERE / "without.txt") + lines_of(HERE / "operator" / "without.txt")
+    install(without(locked(source), absent), target)
+    prune(target, lines_of(HERE / "prune.txt") + lines_of(HERE / "operator" / "prune.txt"))
+    strip(target)
+    compile_all(target, beside=True)
+    drop_sources(target)
 
 
 def spark(source: Path, target: Path) -> None:
@@ -73,6 +83,19 @@ def locked(source: Path, *extras: str) -> list[str]:
 def name_of(entry: str) -> str:
     """The package of an entry."""
     return re.split(r"[=\s;\[]", entry, maxsplit=1)[0]
+
+
+def without(entries: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The entries of all packages but some.
+
+    Raises:
+        SystemExit: a name is not the name of an entry.
+    """
+    if unknown := set(names) - {name_of(entry) for entry in entries}:
+        sys.exit(
+            f"{', '.join(sorted(unknown))} is in without.txt, but not in uv.lock: the list is out of date"
+        )
+    return [entry for entry in entries if name_of(entry) not in names]
 
 
 def install(entries: Sequence[str], target: Path) -> None:
@@ -154,11 +177,21 @@ def jar_of(name: str, jars: Collection[str]) -> str:
     return found[0]
 
 
-def compile_all(folder: Path) -> None:
-    """Compiles to bytecode that is taken as it is, without a look at the source's time."""
+def compile_all(folder: Path, *, beside: bool = False) -> None:
+    """Compiles to bytecode that is taken as it is, without a look at the source's time.
+
+    `beside` puts it beside its source, not into `__pycache__`: there Python finds it without the source.
+    """
     unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    options = {"quiet": 2, "workers": 0, "invalidation_mode": unchecked}
+    options = {"quiet": 2, "workers": 0, "invalidation_mode": unchecked, "legacy": beside}
     compileall.compile_dir(folder, stripdir=str(folder), prependdir=PACKAGES, maxlevels=50, **options)
+
+
+def drop_sources(folder: Path) -> None:
+    """Removes each source that has its bytecode beside it. Tracebacks still name its file and line."""
+    for path in sorted(folder.rglob("*.py")):
+        if path.with_suffix(".pyc").exists():
+            path.unlink()
 
 
 def lines_of(path: Path) -> list[str]:

@@ -23,6 +23,8 @@ from images.root import Root
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 IMAGES = ("operator", "spark")
+SCRATCH = "scratch"
+"""What Dockerfiles call the image without layers."""
 KEPT = 2
 """Sets of archives that stay on the machine."""
 TRUSTED = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -108,7 +110,7 @@ class _Builder:
         """The layers of a stage, the lowest first; instructions that change nothing have none."""
         if name not in self._made:
             stage = self._stages[name]
-            below = self.stage(stage.base) if stage.base in self._stages else (_base(stage.base),)
+            below = self.stage(stage.base) if stage.base in self._stages else _base(stage.base)
             given: dict[str, str] = {}
             for instruction in stage.instructions:
                 if instruction.word == "ENV":
@@ -131,7 +133,7 @@ class _Builder:
         found = [self._in_stage(origin, source) if origin else self._context / source for source in sources]
         mode = instruction.options.get("chmod", "")
         # By content, not by where it comes from: what a stage has made anew and alike is the same layer.
-        key = key_of(below[-1].name, instruction.rest, mode, *map(content_of, found))
+        key = key_of(_chain(below), instruction.rest, mode, *map(content_of, found))
 
         def make(folder: Path) -> None:
             for source in found:
@@ -163,7 +165,7 @@ def _run(below: tuple[Path, ...], instruction: Instruction, given: Mapping[str, 
         if done.returncode != 0:
             raise BuildFailed(f"{done.stdout}\nfailed: RUN {instruction.rest}")
 
-    return made(key_of(below[-1].name, instruction.rest, settings, *read), f"RUN {instruction.rest}", make)
+    return made(key_of(_chain(below), instruction.rest, settings, *read), f"RUN {instruction.rest}", make)
 
 
 def _copy_into(folder: Path, source: Path, target: str, mode: str) -> None:
@@ -227,8 +229,15 @@ def _mount(instruction: Instruction) -> dict[str, str]:
     return dict(option.split("=", 1) for option in mount.split(",") if option)
 
 
-def _base(reference: str) -> Path:
-    """The layer that stands for an image of a registry."""
+def _chain(below: Sequence[Path]) -> str:
+    """What identifies all layers so far: a layer's key has the one below in it."""
+    return below[-1].name if below else SCRATCH
+
+
+def _base(reference: str) -> tuple[Path, ...]:
+    """The layer that stands for an image of a registry; none for an empty image."""
+    if reference == SCRATCH:
+        return ()
     if not reference.startswith(f"debian:{debian.RELEASE}-"):
         raise BuildFailed(f"{reference} cannot be made of packages; the base is debian:{debian.RELEASE}-...")
 
@@ -236,4 +245,4 @@ def _base(reference: str) -> Path:
         folder.rmdir()
         debian.make_base(folder, MOMENT)
 
-    return made(key_of(*debian.OPTIONS, *debian.SOURCES), f"FROM {reference}", make)
+    return (made(key_of(*debian.OPTIONS, *debian.SOURCES, *debian.HOOKS), f"FROM {reference}", make),)

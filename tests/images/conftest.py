@@ -11,6 +11,7 @@ import pytest
 
 from cluster.requirements import node_problem
 from images.build import REPOSITORY, Image, build
+from images.root import Root
 
 Run = Callable[..., str]
 """Runs words in an image and returns what they print. Files given by name are seen there as /tmp/NAME.py."""
@@ -33,12 +34,16 @@ def spark_image(can_build: None) -> Image:
     return build("spark")
 
 
-def running(image: Image) -> Run:
-    """A way to run words in an image as in a pod: its user, its environment, a read-only root."""
+def running(image: Image, within: Root | None = None) -> Run:
+    """A way to run words in an image as in a pod: its user, its environment, a read-only root.
+
+    `within` is that root if it shows more of this machine.
+    """
+    given = within or image.root
 
     def run(*words: str, expected: int = 0, **seen: Path) -> str:
-        shared = {**image.root.shared, **{f"/tmp/{name}.py": path for name, path in seen.items()}}
-        root = replace(image.root, shared=shared)
+        shared = {**given.shared, **{f"/tmp/{name}.py": path for name, path in seen.items()}}
+        root = replace(given, shared=shared)
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         done = root.run(words, image.environment | {"HOME": "/tmp"}, timeout=240, **pipes)
         assert done.returncode == expected, f"{done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -23,12 +23,16 @@ OPTIONS = (
     "--variant=apt",
     "--format=directory",
     "--dpkgopt=force-unsafe-io",
+    "--include=usr-is-merged",
     "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-include=/usr/share/doc/*/copyright",
     "--dpkgopt=path-exclude=/usr/share/info/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",
     "--dpkgopt=path-exclude=/usr/share/man/*",
     '--aptopt=Acquire::Languages "none"',
 )
+HOOKS = ("merged-usr",)
+"""Hooks of mmdebstrap: /bin and others become links into /usr. A package would, but bring all of Perl."""
 
 
 def make_base(folder: Path, moment: int) -> None:
@@ -44,8 +48,10 @@ def make_base(folder: Path, moment: int) -> None:
         package = next(scratch.glob("mmdebstrap_*.deb"))
         _run(["dpkg", "-x", package.name, "unpacked"], scratch, {})
         programs = scratch / "unpacked" / "usr" / "bin"
+        hooks = scratch / "unpacked" / "usr" / "share" / "mmdebstrap" / "hooks"
         environment = {"PATH": f"{programs}:{os.environ['PATH']}", "SOURCE_DATE_EPOCH": str(moment)}
-        _run(["mmdebstrap", *OPTIONS, RELEASE, str(folder), *SOURCES], scratch, environment)
+        options = [*OPTIONS, *(f"--hook-dir={hooks / name}" for name in HOOKS)]
+        _run(["mmdebstrap", *options, RELEASE, str(folder), *SOURCES], scratch, environment)
     shutil.rmtree(folder / "dev")
     (folder / "dev").mkdir()
     for name in ("resolv.conf", "hosts"):  # places to mount this machine's own on

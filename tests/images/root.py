@@ -74,5 +74,13 @@ class Root:
 
     def _run(self, words: Sequence[str], environment: Mapping[str, str], mounted: Path) -> str:
         settings = [f"{name}={value}" for name, value in environment.items()]
-        inside = ["chroot", f"--userspec={self.user}", str(mounted), "/usr/bin/env", "-i", *settings, *words]
-        return "exec " + shlex.join(inside)
+        # The environment is set outside: not every image has a command for it.
+        outside = [
+            "/usr/bin/env",
+            "-i",
+            *settings,
+            "/usr/sbin/chroot",
+            f"--userspec={self.user}",
+            str(mounted),
+        ]
+        return "exec " + shlex.join([*outside, *words])

@@ -10,7 +10,7 @@ from images.build import IMAGES, REPOSITORY
 from images.dockerfile import NotUnderstood, configuration, read_file, read_stages
 
 FILES = {name: REPOSITORY / "spark-images" / name / "Dockerfile" for name in IMAGES}
-SHARED = ("base", "build", "dependencies", "code")
+SHARED = ("base", "build", "code")
 
 EXAMPLE = """
 # syntax=docker/dockerfile:1
@@ -78,7 +78,7 @@ def test_the_base_is_pinned_by_its_digest(name: str) -> None:
     assert re.fullmatch(r"debian:bookworm-\d{8}-slim@sha256:[0-9a-f]{64}", base)
 
 
-def test_both_images_begin_alike_so_that_they_share_layers() -> None:
+def test_both_images_begin_alike_so_that_builds_share_layers() -> None:
     operator, spark = (read_file(FILES[name]) for name in IMAGES)
     assert {name: operator[name] for name in SHARED} == {name: spark[name] for name in SHARED}
 

@@ -65,8 +65,7 @@ def main() -> None:
         _tell(str(error), verbose=verbose)
         sys.exit(error.exit_code)
     except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, users get a sentence
-        kind = type(error).__name__
-        _tell(f"unexpected {kind}: {error}. This is a bug in Lithify, please report it", verbose=verbose)
+        _tell(_missing_module(error) or _bug(error), verbose=verbose)
         sys.exit(1)
     sys.exit(code or 0)
 
@@ -75,6 +74,20 @@ def _usage_problem(error: click.UsageError) -> str:
     """What is wrong, and where the right words are listed."""
     command = error.ctx.command_path if error.ctx else "lithify"
     return f"{error.format_message().rstrip('.')}; try {command} -h"
+
+
+def _missing_module(error: Exception) -> str | None:
+    """Names a library's module that is not installed: the operator's image is not for all commands."""
+    if not isinstance(error, ModuleNotFoundError) or str(error.name).partition(".")[0] == "lithify":
+        return None
+    return (
+        f"this command needs the Python module {error.name}, which is not installed here; "
+        "the Spark image has it, and pip installs it with lithify[job]"
+    )
+
+
+def _bug(error: Exception) -> str:
+    return f"unexpected {type(error).__name__}: {error}. This is a bug in Lithify, please report it"
 
 
 def _tell(sentence: str, *, verbose: bool) -> None:

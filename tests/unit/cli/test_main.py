@@ -162,6 +162,16 @@ class TestErrors:
         assert ended.code == 1
         assert type(error).__name__ in ended.sentence
 
+    def test_a_module_that_is_missing_is_named_and_where_it_is(
+        self, lithify: Lithify, fails_with: Any
+    ) -> None:
+        fails_with(ModuleNotFoundError("No module named 'cel'", name="cel"))
+        ended = lithify("fail")
+        assert ended.code == 1
+        assert "cel" in ended.sentence
+        assert "Spark image" in ended.sentence
+        assert "bug" not in ended.sentence
+
     @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
     def test_interruption_is_not_an_error(
         self, lithify: Lithify, fails_with: Any, error: BaseException
