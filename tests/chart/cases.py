@@ -37,6 +37,9 @@ CASES: Mapping[str, Mapping[str, Any]] = {
         "operator": {
             "maxRuns": 10,
             "maxRunsPerNamespace": 3,
+            "maxTimeoutSeconds": 60,
+            "minCheckSeconds": 5,
+            "maxDiscoveredTables": 500,
             "extraArgs": ["--identity=one"],
             "allowHostAccess": True,
             "allowedAddresses": ["10.20.0.0/16", "*.storage.svc.cluster.local"],

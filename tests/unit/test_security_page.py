@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lithify.resources.names import EVENT, GROUP, LEASE, OWN_KINDS, POD, SECRET, Kind
+from lithify.resources.names import EVENT, GROUP, LEASE, NETWORK_POLICY, OWN_KINDS, POD, SECRET, Kind
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -78,6 +78,7 @@ def test_the_operator_has_what_its_requests_need_and_no_more() -> None:
     needed |= of(compaction, *READ, "create", "delete")
     needed |= {grant for kind in OWN_KINDS for grant in of(kind, "patch", subresource="status")}
     needed |= of(LEASE, "get", "list", "create", "patch", "delete")
+    needed |= of(NETWORK_POLICY, "get", "create", "delete")
     assert needed == OPERATOR
 
 
