@@ -107,6 +107,7 @@ def test_an_operator_needs_no_other_rights(installed: Installed, release: str, t
         *(("PATCH", kind) for kind in ("Catalog", "CompactionPolicy", "LakeTable", "Compaction")),
         *((verb, "Pod") for verb in ("GET", "POST", "PATCH", "DELETE")),
         *((verb, "Lease") for verb in ("GET", "POST", "PATCH", "DELETE")),
+        *((verb, "NetworkPolicy") for verb in ("GET", "POST", "DELETE")),
         ("POST", "LakeTable"),
         ("DELETE", "Compaction"),
         ("GET", "Secret"),

@@ -67,7 +67,10 @@ def test_forty_tables_of_a_dead_catalog_delay_nobody(stage: Stage) -> None:
         stage.kubectl.apply(
             policy(well, checkIntervalSeconds=INTERVAL, triggers=QUIET),
             catalog(dead, "w", metastore="Rest", uri=uri, options=options, timeoutSeconds=TIMEOUT),
-            *(lake_table(f"{dead}-{number:02}", catalog=dead, policy=well) for number in range(DEAD)),
+            *(
+                lake_table(f"{dead}-{number:02}", catalog=dead, policy=well, identifier=f"db.t{number}")
+                for number in range(DEAD)
+            ),
         )
         stage.story.until(TABLES, f"{dead}-{DEAD - 1:02}", lambda _: True)
         stage.kubectl.apply(

@@ -16,6 +16,7 @@ from lithify.clock import SystemClock
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, WorkerSettings
+from lithify.tables.reach import UNBOUNDED
 
 COMMANDS = ("operator", "release", "inspect", "plan")
 PATIENCE = 120.0
@@ -54,7 +55,9 @@ def used(targets: dict[str, TableTarget]) -> set[str]:
 
 
 def main() -> None:
-    targets = {name: TableTarget(*target) for name, target in json.loads(sys.argv[1]).items()}
+    targets = {
+        name: TableTarget(*target, reach=UNBOUNDED) for name, target in json.loads(sys.argv[1]).items()
+    }
     answers = asyncio.run(ask(targets))
     needed = used(targets)
     installed = {package.metadata["Name"].lower() for package in metadata.distributions()}

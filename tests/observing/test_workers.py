@@ -33,13 +33,15 @@ pytestmark = pytest.mark.asyncio
 
 ORPHANED = """
 import asyncio, os, signal, sys
+from dataclasses import replace
 from pathlib import Path
 from observing.watching import pool_in, request_for, silent_catalog, until
 
 async def main():
     with silent_catalog() as target:
-        pool = pool_in(Path(sys.argv[1]))
-        tasks = [asyncio.create_task(pool.observe(request_for(target), 600)) for _ in range(2)]
+        pool = pool_in(Path(sys.argv[1]), workers=4)
+        targets = [replace(target, catalog=f"team/{name}") for name in ("one", "two")]
+        tasks = [asyncio.create_task(pool.observe(request_for(each), 600)) for each in targets]
         await until(lambda: len(pool.pids) == 2)
         print(*pool.pids, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)

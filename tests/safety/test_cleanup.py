@@ -270,9 +270,9 @@ def test_young_journals_of_committed_attempts_cost_a_request_each(
     asked: list[str] = []
     real = Storage.read_text
 
-    def read_text(self: Storage, path: str) -> str | None:
+    def read_text(self: Storage, path: str, *most: int) -> str | None:
         asked.append(path)
-        return real(self, path)
+        return real(self, path, *most)
 
     monkeypatch.setattr(Storage, "read_text", read_text)
     reconcile(open_table(TableAddress(str(table.warehouse), str(table.name))), ShiftedClock())

@@ -189,7 +189,13 @@ def _overlay(entry: Entry | None, digest: str) -> dict[str, Any]:
 
 
 def _said(error: Exception) -> str:
-    """Why an object cannot be used; of an error that nobody expected, which one it is."""
+    """Why an object cannot be used; of an error that nobody expected, which one it is.
+
+    Raises:
+        ImportError: the installation lacks a library, which is no object's fault.
+    """
+    if isinstance(error, ImportError):
+        raise error
     return str(error) if isinstance(error, LithifyError) else f"it cannot be used ({error!r})"
 
 
