@@ -31,7 +31,12 @@ async def ask(targets: dict[str, TableTarget]) -> dict[str, Any]:
             assert seen is not None
             listed = await pool.list_tables(target, PATIENCE)
             found = await pool.find_run(target, "nobody's", PATIENCE)
-            answers[name] = {"snapshot": seen.snapshot, "files": seen.files, "listed": listed, "run": found}
+            answers[name] = {
+                "snapshot": seen.snapshot,
+                "files": seen.files,
+                "listed": listed.names,
+                "run": found,
+            }
     return answers
 
 
