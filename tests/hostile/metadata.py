@@ -27,8 +27,10 @@ _NOTHING: dict[str, Any] = {"type": "array", "items": {"type": "record", "name":
 _FIXED: dict[str, Any] = {"type": "array", "items": {"type": "fixed", "name": "f", "size": 0}}
 
 
-def _manifest(table: SmallTable) -> Path:
-    return next(path for path in (table.folder / "manifest").glob("manifest-*") if "list" not in path.name)
+def newest_manifest(table: SmallTable) -> Path:
+    """The manifest of the newest commit's files."""
+    found = (path for path in (table.folder / "manifest").glob("manifest-*") if "list" not in path.name)
+    return max(found, key=lambda path: path.stat().st_mtime_ns)
 
 
 def _delta(table: SmallTable) -> Path:
@@ -62,7 +64,7 @@ def _with_field(kind: Any, data: bytes, rows: int = 1) -> Callable[[SmallTable],
     def damage(table: SmallTable) -> None:
         fields = [{"name": "z", "type": kind}, *MANIFEST_ENTRY_SCHEMA["fields"]]
         head, marker = new_header({**MANIFEST_ENTRY_SCHEMA, "fields": fields}, "null")
-        _manifest(table).write_bytes(head + block(rows, data, marker))
+        newest_manifest(table).write_bytes(head + block(rows, data, marker))
 
     return damage
 
@@ -153,11 +155,11 @@ HOSTILE: dict[str, Callable[[SmallTable], None]] = {
     "an array of 2^40 empty records": _with_field(_NOTHING, as_long(1 << 40)),
     "an array of 2^40 values of no bytes": _with_field(_FIXED, as_long(1 << 40)),
     "a block of 2^40 rows": _with_field("int", bytes(100), rows=1 << 40),
-    "a manifest that inflates": _bomb(_manifest, MANIFEST_ENTRY_SCHEMA, 1000 * MIB),
-    "a manifest of as many entries as it may have": _bomb(_manifest, MANIFEST_ENTRY_SCHEMA, 64 * MIB),
+    "a manifest that inflates": _bomb(newest_manifest, MANIFEST_ENTRY_SCHEMA, 1000 * MIB),
+    "a manifest of as many entries as it may have": _bomb(newest_manifest, MANIFEST_ENTRY_SCHEMA, 64 * MIB),
     "a manifest list of as many as it may have": _bomb(_delta, MANIFEST_FILE_META_SCHEMA, 64 * MIB),
     "a manifest list of 2^39 files": _many_entries,
-    "a manifest of 100 GiB": _large(_manifest, 100 << 30),
+    "a manifest of 100 GiB": _large(newest_manifest, 100 << 30),
     "a snapshot of 100 GiB": _large(_snapshot, 100 << 30),
     "a schema of 100 GiB": _large(_schema, 100 << 30),
     "a snapshot that is a pipe": _pipe,
