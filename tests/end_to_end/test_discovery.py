@@ -108,7 +108,9 @@ def test_what_is_made_taken_back_and_left_to_people(lake: Stage, warehouse: Path
     assert tables(lake) == left
 
 
-def test_the_younger_of_two_laketables_says_whose_duplicate_it_is(alone: Stage, warehouse: Path) -> None:
+def test_the_younger_of_two_laketables_says_whose_duplicate_it_is(alone: Stage, tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    table = SmallTable(warehouse, "db.busy").create()
     alone.operator.restart()
     eager = {"triggers": {"primaryKey": {"sortedRuns": 2}}}
     alone.kubectl.apply(
@@ -117,7 +119,6 @@ def test_the_younger_of_two_laketables_says_whose_duplicate_it_is(alone: Stage, 
         catalog("lake", warehouse),
         catalog("same", f"{warehouse}//"),
     )
-    table = SmallTable(warehouse, "db.busy").create()
     alone.server.create(TABLES, lake_table("older", catalog="lake", policy="quiet", identifier=table.name))
     alone.story.until(TABLES, "older", lambda one: condition(one, "Ready").get("status") == "True")
     younger = lake_table("a-younger", catalog="same", policy="eager", identifier=table.name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.discovery import discover
@@ -24,6 +24,7 @@ from lithify.resources.modelling import plain, read
 from lithify.resources.names import ANNOTATION_DISCOVERED, ANNOTATION_REQUESTED, LABEL_CATALOG
 from lithify.resources.table import LakeTable
 from support.cases import case
+from support.properties import examples
 from unit.controller.deciding.situations import CREATED
 
 NAMES = tuple(f"db.t{number}" for number in range(10))
@@ -218,31 +219,38 @@ CHANGES: list[dict[str, Any]] = [
     {"ready": ANSWERS},
     {"status": {"activeCompaction": "run"}},
 ]
-subsets = st.frozensets(st.sampled_from(NAMES))
-lists = st.builds(
-    lambda names, more: listed(names, len(names) + more), subsets, st.sampled_from([0, 0, 0, 3])
+
+
+@st.composite
+def gone_tables(draw: st.DrawFn) -> tuple[Listed, Listed | None]:
+    """Two lists that lack much the same tables, and either of which may have been cut."""
+    there = draw(st.frozensets(st.sampled_from(NAMES)))
+    before = draw(st.just(there) | st.frozensets(st.sampled_from(NAMES)).map(there.union))
+    latest, earlier = (listed(each, len(each) + draw(st.sampled_from([0, 0, 3]))) for each in (there, before))
+    return latest, draw(st.sampled_from([earlier, earlier, None]))
+
+
+tables = st.lists(st.sampled_from([*CHANGES, {}, {}, {}, {}]), min_size=len(NAMES), max_size=len(NAMES)).map(
+    lambda changes: [made(name, **change) for name, change in zip(NAMES, changes, strict=True)]
 )
-tables = st.lists(
-    st.tuples(st.sampled_from(NAMES), st.sampled_from(CHANGES)), unique_by=lambda one: one[0]
-).map(lambda pairs: [made(name, **change) for name, change in pairs])
 
 
 @given(
     existing=tables,
-    latest=lists,
-    earlier=st.none() | lists,
-    how=st.sampled_from(["Keep", "Orphan", "Delete"]),
+    lists=gone_tables(),
+    how=st.sampled_from(["Keep", "Orphan", "Delete", "Delete"]),
     percent=st.sampled_from([1, 25, 100]),
     exclude=st.sampled_from([[], ["db.t1"], ["db.*"]]),
 )
+@settings(max_examples=examples(300), deadline=None)
 def test_what_goes_was_made_by_discovery_and_is_certainly_gone(
     existing: list[LakeTable],
-    latest: Listed,
-    earlier: Listed | None,
+    lists: tuple[Listed, Listed | None],
     how: str,
     percent: int,
     exclude: list[str],
 ) -> None:
+    latest, earlier = lists
     of = catalog(how, pruneLimitPercent=percent, exclude=exclude)
     found = prune(of, existing, latest, earlier)
     untouched = {plain(made(name, ready={}).spec)["identifier"]: made(name, ready={}) for name in NAMES}
