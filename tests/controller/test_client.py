@@ -99,6 +99,7 @@ async def test_a_missing_object_is_none_and_another_uid_is_left_alone(
     await api.delete(CATALOG, key)
     await api.create(CATALOG, namespace, CATALOG_BODY)
     await api.delete(CATALOG, key, uid="of-another-one")
+    await api.delete(CATALOG, key, version="1")
     assert await api.get(CATALOG, key) is not None
 
 

@@ -37,7 +37,7 @@ FULL_POLICY: dict[str, Any] = {
     },
 }
 SPECS: dict[Kind, dict[str, Any]] = {
-    CATALOG: {**REST, "discovery": {"include": ["sales.*"], "exclude": ["*.tmp_*"]}},
+    CATALOG: {**REST, "discovery": {"include": ["sales.*"], "exclude": ["*.tmp_*"], "prune": "Orphan"}},
     LAKE_TABLE: {**TABLE, "tableOptions": {"target-file-size": "1g"}, "timeZone": "UTC"},
     POLICY: FULL_POLICY,
     COMPACTION: dict(RICH_RUN),
@@ -191,6 +191,24 @@ class TestSchema:
                 {"warehouse": "/w", "discovery": {"include": ["orders"]}},
                 "spec.discovery.include[0]: Invalid value",
                 id="pattern-without-database",
+            ),
+            pytest.param(
+                CATALOG,
+                {"warehouse": "/w", "discovery": {"include": ["*.*"], "prune": "Drop"}},
+                "spec.discovery.prune: Unsupported value",
+                id="prune",
+            ),
+            pytest.param(
+                CATALOG,
+                {"warehouse": "/w", "discovery": {"include": ["*.*"], "pruneLimitPercent": 101}},
+                "spec.discovery.pruneLimitPercent: Invalid value",
+                id="share-above-all",
+            ),
+            pytest.param(
+                CATALOG,
+                {"warehouse": "/w", "discovery": {"include": ["*.*"], "recreate": "Sometimes"}},
+                "spec.discovery.recreate: Unsupported value",
+                id="recreate",
             ),
         ],
     )

@@ -74,7 +74,7 @@ def test_secrets_are_never_listed_and_nothing_is_granted_wholesale(role: str) ->
 def test_the_operator_has_what_its_requests_need_and_no_more() -> None:
     catalog, table, policy, compaction = OWN_KINDS
     needed = of(SECRET, "get") | of(EVENT, "create") | of(POD, *READ, "create", "delete", "patch")
-    needed |= of(catalog, *READ) | of(policy, *READ) | of(table, *READ, "create")
+    needed |= of(catalog, *READ) | of(policy, *READ) | of(table, *READ, "create", "patch", "delete")
     needed |= of(compaction, *READ, "create", "delete")
     needed |= {grant for kind in OWN_KINDS for grant in of(kind, "patch", subresource="status")}
     needed |= of(LEASE, "get", "list", "create", "patch", "delete")

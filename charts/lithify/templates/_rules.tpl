@@ -5,10 +5,10 @@
 - apiGroups: [lithify.dev]
   resources: [catalogs, compactionpolicies]
   verbs: [get, list, watch]
-# create: for discovery
+# create: for discovery; patch, delete: for discovery.prune
 - apiGroups: [lithify.dev]
   resources: [laketables]
-  verbs: [get, list, watch, create]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [lithify.dev]
   resources: [compactions]
   verbs: [get, list, watch, create, delete]

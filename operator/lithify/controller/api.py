@@ -50,7 +50,13 @@ class Api(Protocol):
         ...
 
     async def delete(
-        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> None:
-        """Deletes an object if it is there (and has that uid)."""
+        """Deletes an object if it is there (and has that uid and that resourceVersion)."""
         ...

@@ -59,12 +59,24 @@ class SecretReference:
     )
 
 
+class Prune(StrEnum):
+    """What becomes of a LakeTable that discovery made, once discovery is not for its table any more."""
+
+    KEEP = "Keep"
+    ORPHAN = "Orphan"
+    DELETE = "Delete"
+
+
+class Recreate(StrEnum):
+    """Whether a table gets another LakeTable after somebody has deleted the one that it had."""
+
+    ALWAYS = "Always"
+    NEVER = "Never"
+
+
 @part()
 class Discovery:
-    """Creates a LakeTable for each table of the catalog that is found.
-
-    Tables that disappear keep their LakeTable, which then says so; delete it when that is meant.
-    """
+    """Creates a LakeTable for each table of the catalog that is found; docs/discovery.md has the details."""
 
     include: tuple[TablePattern, ...] = Field(
         description="Which tables, as `database.table` with * and ?.", min_length=1, max_length=64
@@ -77,6 +89,24 @@ class Discovery:
     )
     interval_seconds: int = Field(
         default=3600, description="How often to look for new tables.", ge=60, le=604800
+    )
+    prune: Prune = Field(
+        default=Prune.KEEP,
+        description="What becomes of LakeTables that discovery made and nobody has changed, once their table "
+        "is dropped or excluded. Keep: they stay, and the condition Pruned counts them. Orphan: they stay "
+        "without the marks of discovery. Delete: they are deleted; tables never are.",
+    )
+    prune_limit_percent: int = Field(
+        default=25,
+        description="Prunes nothing while more than this share of the LakeTables that discovery made, and "
+        "more than five, would go at once, or if no table is found at all. 100 lifts both bounds.",
+        ge=1,
+        le=100,
+    )
+    recreate: Recreate = Field(
+        default=Recreate.ALWAYS,
+        description="Whether a table gets another LakeTable after its LakeTable was deleted. Never: it stays "
+        "away until somebody creates one.",
     )
 
 
@@ -163,6 +193,14 @@ def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, s
     return {**spec.options, **secret, "metastore": metastore[spec.metastore], **uri}
 
 
+MOST_REMEMBERED = 16384
+"""Tables of one catalog that are remembered, so that a status stays far below what the API server stores."""
+DIGEST_LENGTH = 8
+DIGESTS_EACH = 64
+"""Digests in one entry of the list: a text in a status has at most `MESSAGE_LENGTH` characters."""
+Digests = Annotated[str, Field(max_length=DIGEST_LENGTH * DIGESTS_EACH, pattern=r"^[A-Za-z0-9_-]+$")]
+
+
 @part()
 class CatalogStatus:
     """What the operator knows of the catalog."""
@@ -173,12 +211,19 @@ class CatalogStatus:
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description="Ready: the catalog answers. AllDiscovered: each table that discovery has found has a "
-        "LakeTable.",
+        "LakeTable. Pruned: each LakeTable that discovery made still has its table. AllSupported: False if "
+        "some tables cannot be compacted.",
         max_length=8,
         json_schema_extra=CONDITIONS,
     )
     tables: int | None = Field(default=None, description="LakeTables that use it.", ge=0)
     discovered_tables: int | None = Field(default=None, description="Tables that discovery found.", ge=0)
+    remembered: tuple[Digests, ...] = Field(
+        default=(),
+        description="With recreate Never: digests of the tables that have or had a LakeTable, each of eight "
+        "characters.",
+        max_length=MOST_REMEMBERED // DIGESTS_EACH,
+    )
 
 
 @part(name_rule("Catalog", OWN_NAME_LENGTH))

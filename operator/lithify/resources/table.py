@@ -186,7 +186,8 @@ class LakeTableStatus:
         default=(),
         description="Ready: it can be loaded and compacted. CompactionNeeded: a trigger fired. "
         "WriterCompacts: its writers compact, too. SnapshotsExpire: something expires its snapshots. "
-        "BucketsBlocked: some buckets cannot be compacted.",
+        "BucketsBlocked: some buckets cannot be compacted. Duplicate: an older LakeTable stands for the same "
+        "table.",
         max_length=16,
         json_schema_extra=CONDITIONS,
     )

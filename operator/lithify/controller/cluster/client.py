@@ -135,12 +135,19 @@ class ClusterClient:
         return patched
 
     async def delete(
-        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> None:
-        """Deletes an object if it is there; one of another uid is left alone."""
+        """Deletes an object if it is there; one of another uid or resourceVersion is left alone."""
         options: dict[str, Any] = {"propagationPolicy": "Background"}
-        if uid is not None:
-            options["preconditions"] = {"uid": uid}
+        conditions = {"uid": uid, "resourceVersion": version}
+        if any(conditions.values()):
+            options["preconditions"] = {name: value for name, value in conditions.items() if value}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         try:

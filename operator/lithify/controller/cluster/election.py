@@ -196,11 +196,17 @@ class Fenced:
         return await self._api.patch(kind, key, patch, subresource=subresource)
 
     async def delete(
-        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> None:
         """As the `Api` beneath, while this operator leads."""
         self._check(f"delete {kind.name} {key}")
-        await self._api.delete(kind, key, uid=uid, grace_seconds=grace_seconds)
+        await self._api.delete(kind, key, uid=uid, version=version, grace_seconds=grace_seconds)
 
     def _check(self, request: str) -> None:
         if not self._election.holds:

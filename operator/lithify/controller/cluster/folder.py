@@ -197,16 +197,24 @@ class FolderApi:
         return deepcopy(dict(changed.body))
 
     async def delete(
-        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> None:
-        """Deletes an object and what it owns, if it is there (and has that uid).
+        """Deletes an object and what it owns, if it is there (and has that uid and that resourceVersion).
 
         A document of the user's stays; its object comes back when the document is changed.
         """
         del grace_seconds  # nothing here takes time to end
         self._refuse_foreign(f"delete {kind.name} {key}", kind)
         entry = self._keeper.get(kind, key)
-        if entry is not None and uid in (None, entry.uid):
+        if entry is None or version not in (None, entry.body["metadata"]["resourceVersion"]):
+            return
+        if uid in (None, entry.uid):
             self._keeper.remove(entry, though_written=True)
             self._keeper.collect()
 

@@ -41,9 +41,18 @@ def lock_name(namespace: str, catalog: CatalogSpec, identifier: str) -> str:
     is theirs before they lock it, so nobody may lock one of another namespace. The reasons stand in
     docs/design/0025-what-is-ours.md.
     """
-    table = identifier.removesuffix(_MAIN_BRANCH)
-    text = "\n".join((namespace, (catalog.uri or "").rstrip("/"), location(catalog.warehouse), table))
+    text = "\n".join((namespace, *address(catalog), main_identifier(identifier)))
     return f"lithify-table-{sha256(text.encode()).hexdigest()[:24]}"
+
+
+def address(catalog: CatalogSpec) -> tuple[str, str]:
+    """The URI and the warehouse of a catalog, each in one of its spellings."""
+    return (catalog.uri or "").rstrip("/"), location(catalog.warehouse)
+
+
+def main_identifier(identifier: str) -> str:
+    """A table's identifier in one of its spellings: the main branch is the table itself."""
+    return identifier.removesuffix(_MAIN_BRANCH)
 
 
 def location(warehouse: str) -> str:

@@ -16,7 +16,15 @@ from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.situation import Decision, Situation
 from lithify.controller.deciding.wording import bytes_text, count_of
-from lithify.resources.objects import READY, RECONCILING, STALLED, Condition, condition_of, shortened
+from lithify.resources.objects import (
+    READY,
+    RECONCILING,
+    STALLED,
+    Condition,
+    condition_of,
+    shortened,
+    without_condition,
+)
 from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
 from lithify.tables.observation import KeptSnapshots, Observation
 
@@ -24,6 +32,7 @@ COMPACTION_NEEDED = "CompactionNeeded"
 POLICY_READY = "PolicyReady"
 WRITER_COMPACTS = "WriterCompacts"
 SNAPSHOTS_EXPIRE = "SnapshotsExpire"
+DUPLICATE = "Duplicate"
 
 _PATH_LENGTH = 1024
 _UUID_LENGTH = 128
@@ -87,6 +96,7 @@ def _conditions(situation: Situation, decision: Decision, now: datetime) -> tupl
     problem = _problem(situation)
     seen = situation.observation
     _say_policy(conditions, situation)
+    _say_duplicate(conditions, situation)
     if problem is None and seen is None and _was_seen(table.status):
         _await_look(conditions, table.status, table.metadata.generation)
         return conditions.conditions
@@ -154,6 +164,19 @@ def _say_policy(conditions: ConditionSetter, situation: Situation) -> None:
         conditions.true(POLICY_READY, "Followed", f"CompactionPolicy {situation.policy_name} is followed")
     else:
         conditions.false(POLICY_READY, held.hold, held.message)
+
+
+def _say_duplicate(conditions: ConditionSetter, situation: Situation) -> None:
+    older = situation.duplicate_of
+    if older is None:
+        conditions.conditions = without_condition(conditions.conditions, DUPLICATE)
+        return
+    conditions.true(
+        DUPLICATE,
+        "OlderLakeTable",
+        f"LakeTable {older} is older and stands for the same table, so this one starts no runs by itself. "
+        "Delete one of the two",
+    )
 
 
 def _say_writers(conditions: ConditionSetter, seen: Observation) -> None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lithify.controller.deciding.names import label_value, table_object_name
-from lithify.resources.catalog import Catalog, Discovery
-from lithify.resources.names import LABEL_CATALOG, LAKE_TABLE
+from lithify.controller.deciding.remembering import digest_of, remembered
+from lithify.resources.catalog import MOST_REMEMBERED, Catalog, Discovery, Recreate
+from lithify.resources.names import ANNOTATION_DISCOVERED, LABEL_CATALOG, LAKE_TABLE
 from lithify.resources.table import LakeTable
 
 
@@ -22,10 +23,14 @@ class Found:
     Attributes:
         bodies: the LakeTables to create, as objects for the API server.
         left_out: how many wanted tables get none, because the catalog has as many as it may have.
+        declined: tables that get none, because somebody has deleted the one that they had.
+        having: tables that have one, those of `bodies` not among them.
     """
 
     bodies: tuple[dict[str, Any], ...] = ()
     left_out: int = 0
+    declined: tuple[str, ...] = ()
+    having: frozenset[str] = frozenset()
 
 
 def discover(
@@ -51,13 +56,20 @@ def discover(
         taken.add(table.metadata.name)
         if table.spec.catalog_ref.name == name:
             known.add(table.spec.identifier)
-    new = [identifier for identifier in names if identifier not in known]
+    absent = [identifier for identifier in names if identifier not in known]
+    memory = remembered(catalog) if discovery.recreate is Recreate.NEVER else frozenset()
+    declined = tuple(each for each in absent if memory and digest_of(catalog, each) in memory)
+    kept_away = frozenset(declined)
+    new = [identifier for identifier in absent if identifier not in kept_away]
+    if discovery.recreate is Recreate.NEVER:
+        most = min(most, MOST_REMEMBERED)
     bodies = []
     for identifier in new[: max(0, most - len(known))]:
         object_name = table_object_name(name, identifier, taken)
         taken.add(object_name)
         bodies.append(_body(catalog, discovery, identifier, object_name))
-    return Found(tuple(bodies), len(new) - len(bodies) + wanted - len(names))
+    left_out = len(new) - len(bodies) + wanted - len(names)
+    return Found(tuple(bodies), left_out, declined, frozenset(known))
 
 
 def _body(catalog: Catalog, discovery: Discovery, identifier: str, object_name: str) -> dict[str, Any]:
@@ -68,6 +80,7 @@ def _body(catalog: Catalog, discovery: Discovery, identifier: str, object_name: 
             "name": object_name,
             "namespace": catalog.metadata.namespace,
             "labels": {LABEL_CATALOG: label_value(catalog.metadata.name)},
+            "annotations": {ANNOTATION_DISCOVERED: discovery.policy_ref.name},
         },
         "spec": {
             "catalogRef": {"name": catalog.metadata.name},

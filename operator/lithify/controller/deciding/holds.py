@@ -45,6 +45,8 @@ def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
     and limits hold back only what is due.
     """
     standing = _standing(situation)
+    if standing.hold is None and situation.duplicate_of is not None:
+        standing = _duplicated(situation.duplicate_of, due)
     if standing.hold is not None or due is None or situation.policy is None:
         return standing
     held = Held()
@@ -99,6 +101,13 @@ def _standing(situation: Situation) -> Held:
     if by_policy.hold is None and situation.active is not None:
         return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is under way")
     return by_policy
+
+
+def _duplicated(older: str, due: Due | None) -> Held:
+    """A duplicate starts nothing by itself, but what somebody asks it for."""
+    if due is not None and due.trigger == Occasion.REQUESTED:
+        return Held()
+    return Held(Hold.DUPLICATE, f"LakeTable {older} is older and stands for the same table")
 
 
 def _unready(situation: Situation) -> str | None:

@@ -179,6 +179,11 @@ class TableProblem:
         return cls(TableReason.UNSUPPORTED_OPTION, "it cannot be compacted: " + "; ".join(refusals))
 
 
+def is_unsupported(reason: str) -> bool:
+    """Whether a reason of Ready says that this release refuses the table: no failure, nothing to retry."""
+    return reason in {TableReason.UNSUPPORTED_OPTION, TableReason.UNSUPPORTED_TABLE}
+
+
 def problem_of(error: LithifyError) -> TableProblem:
     """What an error means for the table that was looked at."""
     reason = next(REASONS[kind] for kind in type(error).__mro__ if kind in REASONS)

@@ -29,6 +29,7 @@ class Hold(StrEnum):
     BACK_OFF = "BackOff"
     ALREADY_ACTIVE = "AlreadyActive"
     NOT_READY = "NotReady"
+    DUPLICATE = "Duplicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Situation:
         limit: if not, which limit; for people.
         requested: the value of the annotation `lithify.dev/requested-at`.
         requested_strategy: the value of the annotation `lithify.dev/requested-strategy`.
+        duplicate_of: the oldest LakeTable of the same table, None if that is this one.
     """
 
     table: LakeTable
@@ -61,6 +63,7 @@ class Situation:
     limit: str = ""
     requested: str | None = None
     requested_strategy: str | None = None
+    duplicate_of: str | None = None
     held: Mapping[str, str] = field(default_factory=dict)
 
 

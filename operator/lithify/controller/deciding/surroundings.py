@@ -5,13 +5,15 @@ Called by `reconciling.policies`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from lithify.controller.deciding.found_tables import say_pruned, say_supported
 from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.pruning import Pruning
 from lithify.controller.deciding.setting import ConditionSetter
-from lithify.controller.deciding.wording import count_of
+from lithify.controller.deciding.wording import count_of, names_text
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus, QueueAdmission
@@ -33,11 +35,17 @@ class Discovered:
         wanted: how many tables it is for.
         left_out: how many of them get no LakeTable, because there are too many.
         unusable: how many others have names that no LakeTable can have.
+        declined: those that get none because somebody has deleted theirs.
+        pruning: what is to be done about LakeTables without a table, None if that is not known.
+        remembered: the digests to be kept in status.
     """
 
     wanted: int
     left_out: int = 0
     unusable: int = 0
+    declined: tuple[str, ...] = ()
+    pruning: Pruning | None = None
+    remembered: tuple[str, ...] = ()
 
 
 def policy_status(
@@ -98,6 +106,7 @@ def catalog_status(
     now: datetime,
     *,
     discovered: Discovered | None = None,
+    unsupported: Mapping[str, str] | None = None,
     cut_timeout: float | None = None,
 ) -> CatalogStatus:
     """A catalog's status.
@@ -109,6 +118,7 @@ def catalog_status(
         tables: how many LakeTables use it.
         now: the current time.
         discovered: what discovery has found, None if it is off or has not ended yet.
+        unsupported: the tables that this release refuses, with what is said of each.
         cut_timeout: seconds that a look may take instead of what the catalog asks for, None if it gets that.
     """
     conditions = ConditionSetter(catalog.status.conditions, catalog.metadata.generation, now)
@@ -123,12 +133,15 @@ def catalog_status(
     else:
         _say_unasked(conditions, is_used=bool(tables) or catalog.spec.discovery is not None)
     _say_discovered(conditions, catalog, discovered)
+    say_pruned(conditions, catalog, discovered.pruning if discovered else None)
+    say_supported(conditions, unsupported or {})
     return replace(
         catalog.status,
         observed_generation=catalog.metadata.generation,
         conditions=conditions.conditions,
         tables=tables,
         discovered_tables=_discovered(catalog, discovered),
+        remembered=catalog.status.remembered if discovered is None else discovered.remembered,
     )
 
 
@@ -167,17 +180,25 @@ def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: D
             "LimitReached",
             f"{count_of(discovered.wanted, 'table')} found, {discovered.left_out} of them get no LakeTable: "
             "the catalog has as many as it may have (--max-discovered-tables). Narrow discovery.include, or "
-            f"delete LakeTables that nobody needs{_unusable(discovered)}",
+            f"delete LakeTables that nobody needs{_excepted(discovered)}",
         )
     else:
-        message = f"all {count_of(discovered.wanted, 'table')} found have a LakeTable{_unusable(discovered)}"
+        having = count_of(discovered.wanted - len(discovered.declined), "table")
+        message = f"all {having} found have a LakeTable{_excepted(discovered)}"
         conditions.true(ALL_DISCOVERED, "Discovered", message)
 
 
-def _unusable(discovered: Discovered) -> str:
-    if not discovered.unusable:
-        return ""
-    return f"; {count_of(discovered.unusable, 'table')} with names that no LakeTable can have are left out"
+def _excepted(discovered: Discovered) -> str:
+    """The tables that have no LakeTable, and are not meant to."""
+    text = ""
+    if discovered.declined:
+        deleted = count_of(len(discovered.declined), "table")
+        text += f"; {deleted} without, because it was deleted (discovery.recreate is Never): "
+        text += names_text(discovered.declined)
+    if discovered.unusable:
+        unusable = count_of(discovered.unusable, "table")
+        text += f"; {unusable} with names that no LakeTable can have are left out"
+    return text
 
 
 def _discovered(catalog: Catalog, discovered: Discovered | None) -> int | None:

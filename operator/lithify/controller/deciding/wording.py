@@ -5,6 +5,7 @@ Nothing in here depends on the current time: a message about an unchanged thing 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from lithify.tables.observation import Finding
@@ -17,6 +18,13 @@ _UNIT = 1024
 def count_of(number: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def names_text(names: Iterable[str], most: int = 3) -> str:
+    """The first names in alphabetical order, and how many more there are."""
+    found = sorted(names)
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return f"{', '.join(found[:most])}{more}"
 
 
 def moment_text(moment: datetime) -> str:

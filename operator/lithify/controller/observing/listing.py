@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
+from lithify.controller.deciding.patterns import is_wanted
 from lithify.controller.observing.request import TableFilter, TableList
 from lithify.plain_text import plain_line
 from lithify.resources.table import IDENTIFIER
@@ -21,7 +21,7 @@ def wanted_tables(found: Iterable[str], wanted: TableFilter) -> TableList:
     """Those of the found tables that are wanted and that a LakeTable can name, each once."""
     names = set(found)
     usable = {name for name in names if is_usable(name)}
-    matching = sorted(name for name in usable if _is_wanted(name, wanted))
+    matching = sorted(name for name in usable if is_wanted(name, wanted.include, wanted.exclude))
     return TableList(tuple(matching[: wanted.most]), len(matching), len(names) - len(usable))
 
 
@@ -29,10 +29,3 @@ def is_usable(name: str) -> bool:
     """Whether a LakeTable can have the name: two plain parts, without what hides or reorders text."""
     is_named = len(name) <= _MOST_LENGTH and _IDENTIFIER.match(name) is not None
     return is_named and plain_line(name, _MOST_LENGTH) == name
-
-
-def _is_wanted(name: str, wanted: TableFilter) -> bool:
-    """Whether a table is one that the patterns are for; `exclude` wins."""
-    if any(fnmatchcase(name, pattern) for pattern in wanted.exclude):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in wanted.include)

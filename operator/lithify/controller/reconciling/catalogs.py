@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from lithify.controller.deciding.discovery import discover
-from lithify.controller.deciding.problems import TableProblem, problem_of
+from lithify.controller.deciding.discovery import Found, discover
+from lithify.controller.deciding.problems import TableProblem, is_unsupported, problem_of
+from lithify.controller.deciding.pruning import Listed, Pruning, prune
+from lithify.controller.deciding.remembering import remember
 from lithify.controller.deciding.surroundings import Discovered, catalog_status
 from lithify.controller.observing.request import NO_TABLES, TableFilter, TableList, TableTarget
+from lithify.controller.reconciling.pruning import carry_out
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
 from lithify.errors import ClusterExists, ClusterRefused, LithifyError
-from lithify.resources.catalog import Catalog, CatalogSpec
+from lithify.resources.catalog import Catalog, CatalogSpec, Recreate
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
+from lithify.resources.objects import READY, condition_of
+from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
 _BATCH = 500
 """LakeTables that are created before other objects have their turn, and before status is written."""
 _NEXT_BATCH = 1.0
 """Seconds in which the events of a batch arrive."""
+_CONFIRMING = 30.0
+"""Seconds between a list that lacks a table and the one that has to lack it, too: more than it takes to
+replace a table in two steps."""
 
 
 @dataclass(slots=True)
@@ -36,6 +44,17 @@ class _Listing:
     ended: float
     found: TableList = NO_TABLES
     problem: TableProblem | None = None
+    uid: str = ""
+    earlier: TableList | None = None
+    """The list before, if that succeeded and was of the same spec."""
+    needs_list: bool = False
+    """Whether another list is wanted soon, to confirm this one."""
+    is_checked: bool = False
+    """Whether tables that it lacks were looked at."""
+
+    def is_of(self, catalog: Catalog) -> bool:
+        """Whether it is of the Catalog as it is now."""
+        return (self.uid, self.generation) == (catalog.metadata.uid, catalog.metadata.generation)
 
 
 @dataclass(slots=True)
@@ -60,19 +79,19 @@ class Catalogs:
             self._listings.pop(key, None)
             world.secrets.forget(key)
             return None
-        again = self._list(catalog)
+        discovered, is_done = None, True
+        is_going = catalog.metadata.deletion_timestamp is not None
         listing = self._listings.get(key)
-        discovered = None
-        if listing is not None and listing.problem is None and catalog.spec.discovery is not None:
-            left_out, is_done = await self._create(catalog, listing)
-            discovered = Discovered(listing.found.wanted, left_out, listing.found.unusable)
-            again = again if is_done else _NEXT_BATCH
+        if listing is not None and listing.problem is None and listing.is_of(catalog) and not is_going:
+            discovered, is_done = await self._discover(catalog, listing)
+        again = self._list(catalog) if is_done else _NEXT_BATCH
         status = catalog_status(
             catalog,
             [*self._looks(key), *([listing.problem] if listing else [])],
             len(world.store.tables.using("catalog", key)),
             world.now(),
             discovered=discovered,
+            unsupported=self._unsupported(key),
             cut_timeout=world.limits.cut_timeout(catalog.spec),
         )
         written = await write_status(world.api, CATALOG, catalog, status)
@@ -86,6 +105,15 @@ class Catalogs:
         seen = [self.world.looks.seen(table.metadata.key) for table in tables]
         return [problem_of(one.error) if one.error else None for one in seen if one.looked is not None]
 
+    def _unsupported(self, key: ObjectKey) -> dict[str, str]:
+        """The catalog's tables that this release refuses, and why."""
+        found = {}
+        for table in self.world.store.tables.using("catalog", key):
+            ready = condition_of(table.status.conditions, READY)
+            if ready is not None and is_unsupported(ready.reason):
+                found[table.spec.identifier] = ready.message
+        return found
+
     def _list(self, catalog: Catalog) -> float | None:
         """Has the catalog's tables listed if it is time; the seconds until that is."""
         key, discovery = catalog.metadata.key, catalog.spec.discovery
@@ -93,8 +121,9 @@ class Catalogs:
             self._listings.pop(key, None)
             return None
         known = self._listings.get(key)
-        if known is not None and known.generation == catalog.metadata.generation:
-            wait = known.ended + discovery.interval_seconds - self.ticks()
+        if known is not None and known.is_of(catalog):
+            pause = _CONFIRMING if known.needs_list else discovery.interval_seconds
+            wait = known.ended + pause - self.ticks()
             if wait > 0:
                 return wait
         if key not in self._underway:
@@ -117,18 +146,59 @@ class Catalogs:
             problem = problem_of(error)
         finally:
             self._underway.pop(key, None)
-        self._listings[key] = _Listing(catalog.metadata.generation, self.ticks(), found, problem)
+        known = self._listings.get(key)
+        is_next = known is not None and known.problem is None and known.is_of(catalog)
+        self._listings[key] = _Listing(
+            catalog.metadata.generation,
+            self.ticks(),
+            found,
+            problem,
+            uid=catalog.metadata.uid,
+            earlier=known.found if known is not None and is_next else None,
+        )
         self.world.queue.add(CATALOG, key)
 
     def _wanted(self, spec: CatalogSpec) -> TableFilter:
         most, discovery = self.world.limits.tables, spec.discovery
         return TableFilter(discovery.include, discovery.exclude, most) if discovery else TableFilter(most=0)
 
-    async def _create(self, catalog: Catalog, listing: _Listing) -> tuple[int, bool]:
-        """Creates LakeTables; returns how many tables get none, and whether all others have theirs."""
-        namespace, most = catalog.metadata.namespace, self.world.limits.tables
+    async def _discover(self, catalog: Catalog, listing: _Listing) -> tuple[Discovered, bool]:
+        """Creates and prunes LakeTables; returns what came of it, and whether nothing is left to do."""
+        namespace = catalog.metadata.namespace
         existing = [table for table in self.world.store.tables if table.metadata.namespace == namespace]
+        found, made = await self._create(catalog, listing, existing)
+        latest = _listed(listing.found)
+        earlier = None if listing.earlier is None else _listed(listing.earlier)
+        pruning = prune(catalog, existing, latest, earlier)
+        self._check(listing, pruning)
+        listing.needs_list = pruning.needs_list
+        pruning = await carry_out(self.world, catalog, pruning, _BATCH)
+        discovered = Discovered(
+            listing.found.wanted,
+            found.left_out,
+            listing.found.unusable,
+            declined=tuple(name for name in found.declined if name not in made),
+            pruning=pruning,
+            remembered=_memory(catalog, found.having | made, latest, earlier),
+        )
+        return discovered, max(len(found.bodies), len(pruning.going)) <= _BATCH
+
+    def _check(self, listing: _Listing, pruning: Pruning) -> None:
+        """Has tables that a list lacks looked at, once for each list."""
+        if listing.is_checked:
+            return
+        listing.is_checked = True
+        for table in pruning.doubtful:
+            self.world.looks.want(table.metadata.key, whole=True)
+            self.world.queue.add(LAKE_TABLE, table.metadata.key)
+
+    async def _create(
+        self, catalog: Catalog, listing: _Listing, existing: Sequence[LakeTable] = ()
+    ) -> tuple[Found, frozenset[str]]:
+        """Creates LakeTables; returns what was to be done, and the tables that were given one."""
+        namespace, most = catalog.metadata.namespace, self.world.limits.tables
         refusals: list[ClusterRefused] = []
+        made = []
         found = discover(listing.found.names, listing.found.wanted, most, catalog, existing)
         for body in found.bodies[:_BATCH]:
             try:
@@ -138,7 +208,24 @@ class Catalogs:
             except ClusterRefused as error:
                 refusals.append(error)  # the other tables need not wait for that
                 continue
+            made.append(body["spec"]["identifier"])
             _log.info("discovered a table", extra={"namespace": namespace, "table": body["metadata"]["name"]})
         if refusals:
             _log.warning("%d discovered tables are left out; the last: %s", len(refusals), refusals[-1])
-        return found.left_out, len(found.bodies) <= _BATCH
+        return found, frozenset(made)
+
+
+def _listed(found: TableList) -> Listed:
+    return Listed(frozenset(found.names), found.wanted)
+
+
+def _memory(
+    catalog: Catalog, having: frozenset[str], latest: Listed, earlier: Listed | None
+) -> tuple[str, ...]:
+    """What a Catalog remembers of its tables; those that two lists lack are forgotten."""
+    discovery = catalog.spec.discovery
+    if discovery is None or discovery.recreate is Recreate.ALWAYS:
+        return ()
+    is_certain = latest.is_complete and earlier is not None and earlier.is_complete and bool(latest.names)
+    listed = latest.names | earlier.names if is_certain and earlier is not None else None
+    return remember(catalog, having, listed)

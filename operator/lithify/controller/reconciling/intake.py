@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.controller.api import Api, Object
+from lithify.controller.reconciling.duplicates import age
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.store import Shelf, Store, is_newer
 from lithify.controller.reconciling.unreadable import unreadable
@@ -159,14 +160,27 @@ class Intake:
             return
         if before is not None and after is not None and before.spec == after.spec:
             return
-        if kind in {POLICY, CATALOG}:
-            for table in self.store.tables.using("policy" if kind is POLICY else "catalog", key):
-                self._table(table)
         if kind is LAKE_TABLE:
             for item in _counted_by(before) ^ _counted_by(after):
                 self.queue.add_after(item, _TOGETHER)
             for run in self.store.runs_of(key):
                 self.queue.add(COMPACTION, run.metadata.key)
+            self._namesakes(found)
+        else:
+            self._users(kind, key)
+
+    def _users(self, kind: Kind, key: ObjectKey) -> None:
+        """Adds the tables that follow a policy or are in a catalog."""
+        for table in self.store.tables.using("policy" if kind is POLICY else "catalog", key):
+            self._table(table)
+            if kind is CATALOG:
+                self._namesakes(table)
+
+    def _namesakes(self, table: LakeTable) -> None:
+        """Adds those that may be a duplicate of a table, or may be none any more."""
+        for other in self.store.namesakes_of(table):
+            if age(other) > age(table):
+                self.queue.add_after(Item(LAKE_TABLE.name, other.metadata.key), _TOGETHER)
 
     def _table(self, table: LakeTable) -> None:
         self.queue.add(LAKE_TABLE, table.metadata.key)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from lithify.controller.cluster.table_lock import main_identifier
 from lithify.controller.reconciling.unreadable import Unreadable
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
@@ -44,7 +45,7 @@ class Shelf(Generic[Resource]):
         return self._objects.get(key)
 
     def using(self, relation: str, key: ObjectKey) -> list[Resource]:
-        """The objects that refer to `key` as their `catalog`, `policy` or `table`."""
+        """The objects that refer to `key` as their `catalog`, `policy`, `identifier` or `table`."""
         return [self._objects[user] for user in self._users.get((relation, key), ())]
 
     def put(self, found: Resource) -> bool:
@@ -100,6 +101,10 @@ class Store:
         """The catalog of a LakeTable."""
         return self.catalogs.get(ObjectKey(table.metadata.namespace, table.spec.catalog_ref.name))
 
+    def namesakes_of(self, table: LakeTable) -> list[LakeTable]:
+        """The LakeTables of its namespace with its identifier, of whatever catalog; itself among them."""
+        return self.tables.using("identifier", _identifier(table))
+
     def runs_of(self, table: ObjectKey) -> list[Compaction]:
         """The Compactions of a LakeTable."""
         return self.compactions.using("table", table)
@@ -111,10 +116,16 @@ def _relations(found: Catalog | LakeTable | CompactionPolicy | Compaction) -> li
         return [
             ("catalog", ObjectKey(namespace, found.spec.catalog_ref.name)),
             ("policy", ObjectKey(namespace, found.spec.policy_ref.name)),
+            ("identifier", _identifier(found)),
         ]
     if isinstance(found, Compaction):
         return [("table", ObjectKey(namespace, found.spec.table_ref.name))]
     return []
+
+
+def _identifier(table: LakeTable) -> ObjectKey:
+    """A table's identifier in one of its spellings."""
+    return ObjectKey(table.metadata.namespace, main_identifier(table.spec.identifier))
 
 
 def is_newer(old: Metadata, new: Metadata) -> bool:

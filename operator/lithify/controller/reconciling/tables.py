@@ -15,9 +15,10 @@ from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
-from lithify.controller.deciding.problems import TableProblem, problem_of
+from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
 from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.situation import Decision, Due, Situation
+from lithify.controller.reconciling.duplicates import older_duplicate
 from lithify.controller.reconciling.looks import Seen
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.status import write_status
@@ -160,6 +161,7 @@ class Tables:
             active=active.metadata.name if active else None,
             requested=table.metadata.annotations.get(ANNOTATION_REQUESTED),
             requested_strategy=table.metadata.annotations.get(ANNOTATION_STRATEGY),
+            duplicate_of=older_duplicate(self.world.store, table),
         )
 
     def _policy_problem(self, policy: CompactionPolicySpec | None) -> str | None:
@@ -194,6 +196,9 @@ class Tables:
         written = await write_status(self.world.api, LAKE_TABLE, table, status)
         if written is not None and written is not table:
             self.world.store.tables.put(written)
+        if _counts_differently(table.status, status):
+            catalog = ObjectKey(table.metadata.namespace, table.spec.catalog_ref.name)
+            self.world.queue.add_after(Item(CATALOG.name, catalog), _TOGETHER)
         self.world.metrics.table_changed(table.metadata.key, status, table.spec.identifier)
 
     async def _tidy(
@@ -212,6 +217,15 @@ class Tables:
         if problem is not None:
             raise problem
         return None if kept.wake is None else (kept.wake - now).total_seconds()
+
+
+def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool:
+    """Whether a table is newly refused or missing, or no longer, which its Catalog says and acts upon."""
+    old, new = (condition_of(status.conditions, READY) for status in (before, after))
+    reasons = {each.reason if each is not None else "" for each in (old, new)}
+    return len(reasons) > 1 and any(
+        reason == TableReason.TABLE_NOT_FOUND or is_unsupported(reason) for reason in reasons
+    )
 
 
 def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str, Any]:

@@ -246,6 +246,7 @@ async def test_deleting_by_uid(folder: Folder) -> None:
     folder.save("a.yaml", table())
     made = await make_run(folder)
     await folder.api.delete(COMPACTION, RUN, uid="another")
+    await folder.api.delete(COMPACTION, RUN, uid=made["metadata"]["uid"], version="0")
     assert await folder.api.get(COMPACTION, RUN) == made
     await folder.api.delete(COMPACTION, RUN, uid=made["metadata"]["uid"])
     assert await folder.api.get(COMPACTION, RUN) is None

@@ -186,6 +186,13 @@ class TestConditions:
         message = condition(status_of(situation(QUIET)), "SnapshotsExpire").message
         assert [text for text in ("7 snapshots", "2026-03-07", "5.0 MiB") if text not in message] == []
 
+    def test_a_duplicate_names_the_older_one_until_that_is_gone(self) -> None:
+        status = status_of(situation(BUSY, duplicate_of="older"))
+        assert said(status, "Duplicate") == ("True", "OlderLakeTable")
+        assert "LakeTable older" in condition(status, "Duplicate").message
+        alone = status_of(situation(BUSY, status=status))
+        assert "Duplicate" not in {one.type for one in alone.conditions}
+
     def test_messages_fit(self) -> None:
         refused = replace(QUIET, refusals=("x" * 5000,))
         for asked in (situation(refused), situation(QUIET, policy_problem="y" * 5000)):

@@ -230,6 +230,7 @@ EVERYTHING: dict[str, Any] = {
     "active": "orders-7-k2x9q",
     "admitted": False,
     "limit": "all 4 runs are active",
+    "duplicate_of": "older",
     "status": FAILED,
     "policy_problem": "no such zone",
 }
@@ -251,15 +252,21 @@ class TestHolds:
                 id="suspended policy",
             ),
             case(["suspend", "problem", "policy_problem"], CLOSED, Hold.ALREADY_ACTIVE, id="active"),
-            case(["suspend", "problem", "policy_problem", "active"], CLOSED, Hold.BACK_OFF, id="back-off"),
+            case(["suspend", "problem", "policy_problem", "active"], CLOSED, Hold.DUPLICATE, id="duplicate"),
             case(
-                ["suspend", "problem", "policy_problem", "active", "status"],
+                ["suspend", "problem", "policy_problem", "active", "duplicate_of"],
+                CLOSED,
+                Hold.BACK_OFF,
+                id="back-off",
+            ),
+            case(
+                ["suspend", "problem", "policy_problem", "active", "duplicate_of", "status"],
                 CLOSED,
                 Hold.OUTSIDE_WINDOW,
                 id="outside the window",
             ),
             case(
-                ["suspend", "problem", "policy_problem", "active", "status"],
+                ["suspend", "problem", "policy_problem", "active", "duplicate_of", "status"],
                 policy(),
                 Hold.CONCURRENCY_LIMIT,
                 id="limit",
@@ -285,6 +292,7 @@ class TestHolds:
             case(situation(QUIET, policy(suspend=True)), Hold.POLICY_SUSPENDED, id="policy suspended"),
             case(replace(situation(QUIET), policy=None), Hold.POLICY_MISSING, id="policy missing"),
             case(situation(QUIET, active="orders-7"), Hold.ALREADY_ACTIVE, id="active"),
+            case(situation(QUIET, duplicate_of="older"), Hold.DUPLICATE, id="a duplicate"),
             case(situation(QUIET, status=FAILED), None, id="back-off holds only what is due"),
             case(situation(QUIET, CLOSED), None, id="windows hold only what is due"),
             case(situation(QUIET, admitted=False), None, id="limits hold only what is due"),
@@ -299,6 +307,7 @@ class TestHolds:
         ("fields", "spec", "hold"),
         [
             case({}, CLOSED, None, id="not for a window"),
+            case({"duplicate_of": "older"}, policy(), None, id="not for an older LakeTable of the table"),
             case({"status": FAILED}, policy(), None, id="not for the end of a back-off"),
             case({"suspend": True}, policy(), Hold.SUSPENDED, id="for a suspended table"),
             case({"problem": UNREACHABLE}, policy(), Hold.NOT_READY, id="for a table that cannot be seen"),

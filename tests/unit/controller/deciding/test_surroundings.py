@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from lithify.controller.deciding.found_tables import ALL_SUPPORTED, PRUNED
 from lithify.controller.deciding.limits import Limits
 from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.pruning import PruneReason, Pruning
 from lithify.controller.deciding.surroundings import (
     ALL_DISCOVERED,
     Discovered,
@@ -153,6 +155,45 @@ class TestCatalogs:
         assert conditions(later).get(ALL_DISCOVERED) == expected
         off = catalog_status(catalog(status), [None], 0, NOON)
         assert ALL_DISCOVERED not in conditions(off)
+
+    def test_what_was_deleted_by_people_is_told(self) -> None:
+        one = catalog(discovery={"include": ["*.*"]})
+        status = catalog_status(one, [None], 0, NOON, discovered=Discovered(7, declined=("db.a", "db.b")))
+        found = condition_of(status.conditions, ALL_DISCOVERED)
+        assert found is not None
+        assert "all 5 tables" in found.message
+        assert "db.a, db.b" in found.message
+
+    @pytest.mark.parametrize(
+        ("reason", "expected"),
+        [
+            case(PruneReason.NOTHING_TO_PRUNE, "True NothingToPrune", id="nothing left over"),
+            case(PruneReason.PRUNED, "True Pruned", id="pruned"),
+            case(PruneReason.KEPT, "False Kept", id="kept"),
+            case(PruneReason.TOO_MANY, "False TooMany", id="too many"),
+        ],
+    )
+    def test_what_becomes_of_laketables_without_a_table_is_told(
+        self, reason: PruneReason, expected: str
+    ) -> None:
+        one = catalog(discovery={"include": ["*.*"]})
+        found = Discovered(7, pruning=Pruning(reason, "why"))
+        status = catalog_status(one, [None], 0, NOON, discovered=found)
+        assert conditions(status).get(PRUNED) == expected
+        later = catalog_status(replace(one, status=status), [None], 0, NOON)
+        assert conditions(later).get(PRUNED) == expected, "until the next list"
+        assert PRUNED not in conditions(catalog_status(catalog(status), [None], 0, NOON))
+
+    def test_tables_that_are_not_supported_are_one_line(self) -> None:
+        why = {f"db.t{number}": "it cannot be compacted: bucket=-2" for number in range(9)}
+        status = catalog_status(catalog(), [None], 9, NOON, unsupported=why)
+        found = condition_of(status.conditions, ALL_SUPPORTED)
+        assert found is not None
+        assert (found.status, conditions(status)["Ready"]) == ("False", "True Ready")
+        assert found.message.startswith("9 tables cannot be compacted: db.t0, db.t1, db.t2 and 6 more.")
+        assert "bucket=-2" in found.message
+        after = catalog_status(catalog(status), [None], 9, NOON)
+        assert ALL_SUPPORTED not in conditions(after)
 
     @pytest.mark.parametrize("look", [None, UNREACHABLE])
     def test_a_timeout_that_was_cut_is_told(self, look: TableProblem | None) -> None:

@@ -120,7 +120,13 @@ class Server:
             return self.leases.put(merge(known, patch))
 
     async def delete(
-        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> None:
         await _leave()
         assert kind is LEASE

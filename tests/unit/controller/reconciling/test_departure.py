@@ -87,7 +87,13 @@ class Leases:
         return self._lease(key.name) if key.name in self.held else None
 
     async def delete(
-        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> None:
         assert uid == f"{key.name}-uid"
         del self.held[key.name]

@@ -61,7 +61,13 @@ class Server:
         return self.objects.get((kind.name, key))
 
     async def delete(
-        self, kind: Kind, key: ObjectKey, *, uid: str | None = None, grace_seconds: int | None = None
+        self,
+        kind: Kind,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> None:
         self._check(key.name)
         self.deleted.append((key.name, uid))

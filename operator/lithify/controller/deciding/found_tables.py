@@ -1,0 +1,40 @@
+"""What a Catalog says about tables that are gone, and about those that are not supported. Pure.
+
+Called by `surroundings` for the Catalog's status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lithify.controller.deciding.pruning import Pruning
+from lithify.controller.deciding.setting import ConditionSetter
+from lithify.controller.deciding.wording import count_of, names_text
+from lithify.resources.catalog import Catalog
+from lithify.resources.objects import without_condition
+
+PRUNED = "Pruned"
+ALL_SUPPORTED = "AllSupported"
+
+
+def say_pruned(conditions: ConditionSetter, catalog: Catalog, pruning: Pruning | None) -> None:
+    """Whether each LakeTable that discovery made has its table; what was said stays until that is known."""
+    if catalog.spec.discovery is None:
+        conditions.conditions = without_condition(conditions.conditions, PRUNED)
+    elif pruning is not None:
+        say = conditions.true if pruning.reason.is_done else conditions.false
+        say(PRUNED, pruning.reason, pruning.message)
+
+
+def say_supported(conditions: ConditionSetter, unsupported: Mapping[str, str]) -> None:
+    """One line for all tables that cannot be compacted; they need nobody's attention one by one."""
+    if not unsupported:
+        conditions.conditions = without_condition(conditions.conditions, ALL_SUPPORTED)
+        return
+    first = min(unsupported)
+    conditions.false(
+        ALL_SUPPORTED,
+        "UnsupportedTables",
+        f"{count_of(len(unsupported), 'table')} cannot be compacted: {names_text(unsupported)}. "
+        f"{first}: {unsupported[first]}",
+    )
