@@ -12,6 +12,8 @@ from lithify.resources.policy import CompactionPolicySpec, OffPeakHours, Primary
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.table import LakeTable
 
+LARGEST_SIZE = (1 << 63) - 1
+
 
 def table_overrides(policy: CompactionPolicySpec | None, table: LakeTable) -> Mapping[str, str]:
     """The options that win over the table's own: the LakeTable's before the policy's, sorted by name."""
@@ -39,8 +41,9 @@ def _set_triggers(triggers: PrimaryKeyTriggers) -> Iterator[tuple[str, str]]:
         "compaction.incremental-size-threshold": triggers.incremental_size_above,
     }
     yield from ((name, str(number)) for name, number in numbers.items() if number is not None)
-    # Plain bytes: Paimon reads units of its own.
-    yield from ((name, f"{quantity_bytes(size)} b") for name, size in sizes.items() if size is not None)
+    # Plain bytes: Paimon reads units of its own, and no more than fit into a long.
+    given = {name: quantity_bytes(size) for name, size in sizes.items() if size is not None}
+    yield from ((name, f"{min(size, LARGEST_SIZE)} b") for name, size in given.items())
     if triggers.optimization_interval_seconds is not None:
         yield "compaction.optimization-interval", f"{triggers.optimization_interval_seconds} s"
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lithify.controller.deciding.overrides import table_overrides
+from lithify.controller.deciding.overrides import LARGEST_SIZE, table_overrides
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
 from lithify.resources.quantities import quantity_bytes
 from lithify.tables.paimon.options import read_options
@@ -66,10 +66,11 @@ class TestPlanner:
     def test_gets_what_was_meant(self, fields: Mapping[str, Any], expected: CompactionPolicy) -> None:
         assert planned(fields) == expected
 
+    @example(8388608, "Ti")
     @given(st.integers(1, 1 << 40), st.sampled_from(["", "Ki", "Mi", "Gi", "Ti"]))
     def test_gets_sizes_to_the_byte(self, number: int, unit: str) -> None:
         found = planned(triggers(totalSizeBelow=f"{number}{unit}"[:16]))
-        assert found.early_full.total_size == quantity_bytes(f"{number}{unit}"[:16])
+        assert found.early_full.total_size == min(quantity_bytes(f"{number}{unit}"[:16]), LARGEST_SIZE)
 
 
 class TestPrecedence:
