@@ -1,7 +1,7 @@
 """The processes of this machine that belong to one driver: itself, Spark's JVM, and Python workers.
 
-Used by `process`. Spark puts its Python workers into a process group of their own, and a JVM outlives a driver
-that was killed, so neither a group nor a parent tells whose a process is. All of them inherit the environment,
+Used by `process`. Spark puts its Python workers into a process group of their own, and a JVM outlives a
+driver that was killed, so neither a group nor a parent tells whose a process is. All inherit the environment,
 in which a driver has a mark of its own; a process id that was given to somebody else has not.
 """
 

@@ -25,7 +25,7 @@ from lithify.controller.running.failures import (
 )
 from lithify.controller.running.letting_go import free_table, settle
 from lithify.controller.running.searching import LOOKING, UNANSWERED, Answer, answer_of, search
-from lithify.controller.running.standing import stand, with_attempt
+from lithify.controller.running.standing import message_of, stand, with_attempt
 from lithify.controller.running.summary import (
     bytes_text,
     duration_text,
@@ -68,6 +68,9 @@ def record(case: Case, outcome: Outcome) -> Step:
         message = outcome.message or "No bucket needs compacting."
         return finish(case, Reason.NOTHING_TO_DO, message, plan=outcome.plan or case.status.plan)
     verdict = verdict_of_outcome(outcome)
+    if verdict.reason is Reason.SCHEDULING_TIMED_OUT and case.reason is Reason.WAITING_FOR_EXECUTORS:
+        # The driver cannot see why; what its executors' pods said last stands in status.
+        verdict = replace(verdict, message=f"{message_of(case)} {verdict.message}")
     is_last_word = verdict.reason in _REFUSED and outcome.attempt == case.status.attempts == 1
     return _failed(case, verdict, heeded=verdict.failure is Failure.USER, is_last_word=is_last_word)
 

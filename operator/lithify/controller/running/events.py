@@ -8,6 +8,7 @@ from lithify.resources.compaction import SUCCEEDED, CompactionStatus, DriverStat
 from lithify.resources.objects import ConditionStatus, condition_of
 
 Severity = Literal["Normal", "Warning"]
+_WAITS = Reason.WAITING_FOR_EXECUTORS.value
 _UNPLEASANT = frozenset({Reason.BACKING_OFF.value, Reason.PENDING.value})
 
 
@@ -18,6 +19,8 @@ def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[S
     if now is not None and (was is None or was.reason != now.reason):
         is_bad = now.status is ConditionStatus.FALSE or now.reason in _UNPLEASANT
         found.append(("Warning" if is_bad else "Normal", now.reason, now.message))
+    elif now is not None and was is not None and now.reason == _WAITS and now.message != was.message:
+        found.append(("Warning", _WAITS, now.message))
     before, after = old.driver, new.driver
     if after is None or (now is not None and now.status is not ConditionStatus.UNKNOWN):
         return found

@@ -118,10 +118,14 @@ def by_operator(ended: Compaction) -> Compaction:
         case([by_operator(run("a", Reason.CANCELLED, 1))], "a", id="the_operators_own"),
         case([run("a", Reason.CANCELLED, 1)], None, id="a_persons_own"),
         case(
-            [by_operator(run("a", Reason.CANCELLED, 1)), run("b", Reason.PLANNED, 2)], "a", id="then_a_dry_one"
+            [by_operator(run("a", Reason.CANCELLED, 1)), run("b", Reason.PLANNED, 2)],
+            "a",
+            id="then_a_dry_one",
         ),
         case(
-            [by_operator(run("a", Reason.CANCELLED, 1)), run("b", Reason.COMPACTED, 2)], None, id="then_another"
+            [by_operator(run("a", Reason.CANCELLED, 1)), run("b", Reason.COMPACTED, 2)],
+            None,
+            id="then_another",
         ),
     ],
 )

@@ -128,7 +128,7 @@ def test_who_waits_is_woken_when_the_holder_is_deleted(
     operator.world.pods.clear()
     operator.hear("a")
     woken: list[str] = []
-    monkeypatch.setattr(Queue, "add", lambda self, kind, key: woken.append(key.name))
+    monkeypatch.setattr(Queue, "add", lambda *of: woken.append(of[-1].name))
     operator.finish("a")
     assert held(leases) == {}
     assert woken == ["b"]
