@@ -137,7 +137,7 @@ def test_no_room_for_executors(pods: Stage, started: Started) -> None:
     waiting = pods.story.until(COMPACTIONS, kubelet.run, says_why)
     assert waiting["status"]["progress"] == "0/1 executors"
     assert condition(waiting, "Succeeded")["reason"] == Reason.WAITING_FOR_EXECUTORS
-    shown = pods.kubectl("get", "compaction", kubelet.run, "--no-headers")
+    shown = pods.kubectl("get", "compaction", kubelet.run, "-o", "wide")
     assert "WaitingForExecutors" in shown
     assert "0/1 executors" in shown
     about = f"involvedObject.name={kubelet.run},reason=WaitingForExecutors,type=Warning"
