@@ -132,7 +132,8 @@ def test_no_room_for_executors(pods: Stage, started: Started) -> None:
     kubelet.wants_executor()
 
     def says_why(found: Object) -> bool:
-        return "Unschedulable" in message(found)
+        said = condition(found, "Succeeded") if "status" in found else {}
+        return "Unschedulable" in said.get("message", "")
 
     waiting = pods.story.until(COMPACTIONS, kubelet.run, says_why)
     assert waiting["status"]["progress"] == "0/1 executors"

@@ -206,7 +206,7 @@ def _executors(driver: DriverState) -> str:
     assert driver.progress is not None  # noqa: S101  # only drivers that say so are asked
     ready, wanted = _counts(driver.progress)
     said = f": {driver.executors.rstrip('.')}." if driver.executors else "."
-    return f"{ready} of {wanted} executors {'is' if wanted == 1 else 'are'} there{said}"
+    return f"{ready} of {wanted} executors have started{said}"
 
 
 def _counts(progress: Progress) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
 from lithify.controller.running.machine import is_plan_only
 from lithify.errors import Failure
@@ -113,10 +114,23 @@ def test_executors_that_are_lost_later_are_a_matter_of_running() -> None:
 
 def test_a_run_that_never_gets_an_executor_says_why() -> None:
     way = under_way().ask(driver=without_executors(NO_CPU))
-    gave_up = outcome_of(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING)
+    gave_up = outcome_of(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING, message="No executor came.")
     way.ask(driver=ended(gave_up))
-    assert "Insufficient cpu" in message_of(way)
-    assert way.run.status.attempt_history[-1].reason == Reason.SCHEDULING_TIMED_OUT
+    assert way.reason is Reason.BACKING_OFF
+    assert message_of(way).count("Insufficient cpu") == 1
+
+    way.ask(driver=None).ask(after=601).ask()
+    second = replace(without_executors(NO_CPU), attempt=2, uid="pod-2")
+    last = ended(replace(gave_up, attempt=2), attempt=2, uid="pod-2")
+    way.ask(driver=second).ask(driver=last)
+    for _ in range(3):  # its table is searched for what it may have committed
+        before = way.run.status
+        assert way.ask(after=1).reason is Reason.WAITING_FOR_EXECUTORS
+        assert message_of(way).count("No executor came.") == 1
+        assert events_between(before, way.run.status) == []
+    way.ask(found=None)
+    assert way.reason is Reason.SCHEDULING_TIMED_OUT
+    assert message_of(way).count("Insufficient cpu") == 1
 
 
 def message_of(way: Way) -> str:
