@@ -78,7 +78,7 @@ def _queue(case: Case) -> Step:
     if facts.lock is Lock.OURS and case.pod is None:
         return _begin(case)
     lock = (Act.TAKE_LOCK,) if facts.lock is Lock.FREE else ()
-    again = [case.now + _LOCK_AGAIN] if facts.lock in {Lock.OTHERS, Lock.UNKNOWN} else []
+    again = [case.now + _LOCK_AGAIN] if facts.lock is Lock.OTHERS else []
     return _stay(case, Reason.QUEUED, _line(case), (*clear_name(case), *lock), again)
 
 
