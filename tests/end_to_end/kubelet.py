@@ -54,11 +54,25 @@ class Kubelet:
         self.stage.server.post(PODS, self.pod, "binding", body)
         return found
 
-    def runs(self, stage: DriverStage = DriverStage.RUNNING) -> None:
+    def runs(self, stage: DriverStage = DriverStage.RUNNING, **progress: Any) -> None:
         """The driver runs and tells how far it is."""
         self._reports("Running", running={"startedAt": STARTED})
-        note = {ANNOTATION_PROGRESS: write_progress(Progress(stage=stage, total=1))}
+        note = {ANNOTATION_PROGRESS: write_progress(Progress(stage=stage, total=1, **progress))}
         self.stage.server.patch(PODS, self.pod, {"metadata": {"annotations": note}})
+
+    def wants_executor(self) -> Object:
+        """Spark makes a pod for an executor, which is larger than any node."""
+        driver = self.stage.server.get(PODS, self.pod)
+        app = driver["metadata"]["labels"]["spark-app-selector"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": self.pod, "uid": driver["metadata"]["uid"]}
+        metadata = {
+            "name": f"{self.run}-exec-1",
+            "labels": {"spark-app-selector": app, "spark-role": "executor"},
+            "ownerReferences": [{**owner, "controller": True}],
+        }
+        container = {"name": "executor", "image": "lithify:test", "resources": {"requests": {"cpu": "9999"}}}
+        spec = {"containers": [container], "serviceAccountName": "lithify-driver"}
+        return self.stage.server.create(PODS, {"metadata": metadata, "spec": spec})
 
     def waits(self, reason: str, message: str) -> None:
         """The container cannot be started."""

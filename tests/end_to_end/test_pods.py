@@ -14,8 +14,9 @@ from cluster.fixtures import Cluster
 from end_to_end.kubelet import Kubelet, node
 from end_to_end.objects import NO_RETRIES, QUIET
 from end_to_end.scene import message, proves
-from end_to_end.server import COMPACTIONS, PODS, Refused, Story, condition
+from end_to_end.server import COMPACTIONS, PATIENCE, PODS, Object, Refused, Story, condition
 from end_to_end.stage import Stage, stage_in
+from lithify.errors import Failure
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.names import FINALIZER_DRIVER
 from lithify.resources.outcome import Stage as DriverStage
@@ -122,6 +123,39 @@ def test_no_room(pods: Stage, plain: Table) -> None:
     run = pods.run(care)
     pods.ended(run)
     pods.stands(run, Reason.SCHEDULING_TIMED_OUT)
+
+
+@proves(Reason.WAITING_FOR_EXECUTORS, Reason.SCHEDULING_TIMED_OUT)
+def test_no_room_for_executors(pods: Stage, started: Started) -> None:
+    kubelet = started()
+    kubelet.runs(executors_ready=0, executors_wanted=1)
+    kubelet.wants_executor()
+
+    def says_why(found: Object) -> bool:
+        said = condition(found, "Succeeded") if "status" in found else {}
+        return "Unschedulable" in said.get("message", "")
+
+    waiting = pods.story.until(COMPACTIONS, kubelet.run, says_why)
+    assert waiting["status"]["progress"] == "0/1 executors"
+    assert condition(waiting, "Succeeded")["reason"] == Reason.WAITING_FOR_EXECUTORS
+    shown = pods.kubectl("get", "compaction", kubelet.run, "-o", "wide")
+    assert "WaitingForExecutors" in shown
+    assert "0/1 executors" in shown
+    about = f"involvedObject.name={kubelet.run},reason=WaitingForExecutors,type=Warning"
+
+    def is_told() -> bool:
+        return "Unschedulable" in pods.kubectl("get", "events", f"--field-selector={about}", "-o", "json")
+
+    assert pods.story.wait(is_told, PATIENCE)
+
+    kubelet.ends_with(
+        Reason.SCHEDULING_TIMED_OUT,
+        waiting["metadata"]["uid"],
+        failure=Failure.SCHEDULING,
+        message="No executor.",
+    )
+    pods.ended(kubelet.run)
+    assert "Unschedulable" in message(pods.stands(kubelet.run, Reason.SCHEDULING_TIMED_OUT))
 
 
 @proves(Reason.SCHEDULING_TIMED_OUT)

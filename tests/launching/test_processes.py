@@ -20,6 +20,7 @@ import pytest_asyncio
 from launching.orders import KEY, order
 from lithify.clock import SystemClock
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.launching.descendants import descendants
 from lithify.controller.launching.folder import DriverFolder
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
 from lithify.errors import ClusterRefused, Failure, NotFound
@@ -375,3 +376,68 @@ async def test_driver_whose_operator_dies_before_the_order_does_nothing(tmp_path
     done = subprocess.run([LITHIFY, "drive"], input=b'{"run": "r', capture_output=True, check=False)
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
+
+
+LEAVES_ONE = """
+import os, subprocess, sys
+child = subprocess.Popen(
+    [sys.executable, "-c", "import signal, sys, time; {ignores}; print(1, flush=True); time.sleep(600)"],
+    stdout=subprocess.PIPE, process_group=0, pass_fds=(),
+)
+child.stdout.readline()
+print(child.pid, flush=True)
+{then}
+"""
+"""A driver that starts a process in a group of its own, as Spark does, which outlives it."""
+DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+DIES = "os.kill(os.getpid(), 9)"
+ENDS = "import signal; signal.pause()"
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process has not ended; one that nobody has waited for has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.asyncio
+class TestWhatADriverLeaves:
+    @pytest.mark.parametrize("ignores", [pytest.param("1", id="hears"), pytest.param(DEAF, id="deaf")])
+    @pytest.mark.parametrize(
+        "is_stopped", [pytest.param(False, id="dies-by-itself"), pytest.param(True, id="is-cancelled")]
+    )
+    async def test_ends_before_the_driver_counts_as_ended(
+        self, tmp_path: Path, ignores: str, is_stopped: bool
+    ) -> None:
+        then = ENDS if is_stopped else DIES
+        program = LEAVES_ONE.replace("{ignores}", ignores).replace("{then}", then)
+        settings = ProcessSettings(tmp_path / "state", [sys.executable, "-c", program])
+        clock = ShiftedClock(timedelta())
+        launcher = ProcessLauncher(settings, secrets, clock)
+
+        started = await launcher.start(order("file:///nowhere"))
+        log = DriverFolder(tmp_path / "state", KEY).log_file
+        await until(launcher, lambda _: log.read_text().strip().isdigit())
+        left = int(log.read_text())
+        if is_stopped:
+            await launcher.stop(KEY, started.uid)
+        if ignores == DEAF:
+            pid = int(started.name.removeprefix("process "))
+            while is_running(pid):
+                await asyncio.sleep(0.01)
+            # Asked to end, twice in the same moment; a clock that goes on has it killed.
+            await launcher.look(KEY)
+            state = await launcher.look(KEY)
+            assert state is not None
+            assert (state.phase, is_running(left)) == (DriverPhase.STARTING, True)
+            clock._shift = timedelta(seconds=6)
+        await until(launcher, ended)
+
+        assert not is_running(left)
+
+    async def test_is_told_from_a_process_that_is_somebody_elses(self) -> None:
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+            assert descendants("0" * 32) == []
+            other.kill()

@@ -181,7 +181,7 @@ class Attempt:
         self._instructions = instructions
         self._log = log
         self._stop = stop
-        self._observer = DriveObserver(tell, stop)
+        self._observer = DriveObserver(tell, stop, needs_executors=instructions.patience is not None)
         self.exit_code = 0
 
     def execute(
@@ -269,7 +269,8 @@ class Attempt:
     def _spark(self, environment: Mapping[str, str]) -> Compact:
         def run(request: Request, observer: DriveObserver) -> Report:
             told, verbose = self._instructions, self._log.verbose
-            with _spark_settings(told, environment, verbose, lambda: observer.plan) as settings:
+            with _spark_settings(told, environment, verbose, lambda: observer.plan) as found:
+                settings = replace(found, executors=observer.executors)
                 ended = Ended()
                 try:
                     with SparkRunner(settings) as runner:

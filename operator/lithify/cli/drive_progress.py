@@ -61,14 +61,20 @@ class StopSignal:
 class DriveObserver:
     """An `Observer` of the job's driver.
 
+    Args:
+        tell: told of each change.
+        stop: the wish to stop.
+        needs_executors: whether tasks wait for executors, so that there are none when the first ones come.
+
     Attributes:
         plan: what the first round does; later ones only repeat parts of it.
         committed_so_far: the run as it stood after its last commit.
         blocked_so_far: the run as it stood when it last found buckets that cannot be compacted.
     """
 
-    def __init__(self, tell: Tell, stop: StopSignal) -> None:
+    def __init__(self, tell: Tell, stop: StopSignal, *, needs_executors: bool = False) -> None:
         self._tell = tell
+        self._needs_executors = needs_executors
         self._stop = stop
         self._progress = Progress(stage=Stage.PLANNING)
         self.plan: PlanSummary | None = None
@@ -80,7 +86,15 @@ class DriveObserver:
         """A round begins."""
         self._stop.unshield()
         self.plan = self.plan or plan_summary(plan, tasks)
-        self._show(Progress(stage=Stage.RUNNING, total=len(tasks), plan=self.plan))
+        ready = self._progress.executors_ready
+        if ready is None and tasks and self._needs_executors:
+            ready = 0
+        running = replace(self._progress, stage=Stage.RUNNING, done=0, total=len(tasks), plan=self.plan)
+        self._show(replace(running, executors_ready=ready))
+
+    def executors(self, ready: int, wanted: int) -> None:
+        """So many executors are there, of those that were asked for."""
+        self._show(replace(self._progress, executors_ready=ready, executors_wanted=wanted))
 
     def progressed(self, done: int) -> None:
         """Some tasks are done."""

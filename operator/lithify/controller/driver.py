@@ -102,6 +102,7 @@ class DriverState:
         released: it has been let go, so that it may vanish at any time.
         started: when it began to run.
         progress: what it says of itself.
+        executors: why there is no executor, if it has none; for people.
         outcome: how it ended; None if it has not, or died before it could say.
         exit_code: of its process, once it has ended.
     """
@@ -117,6 +118,7 @@ class DriverState:
     released: bool = False
     started: datetime | None = None
     progress: Progress | None = None
+    executors: str = ""
     outcome: Outcome | None = field(default=None)
     exit_code: int | None = None
 

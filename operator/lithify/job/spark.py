@@ -59,6 +59,8 @@ class SparkSettings:
         verbose: whether what the JVM prints is shown.
         sized: settings that follow from the tasks, by their bytes in all and their number.
         patience: seconds after which a run ends that has no executor; None for never.
+        executors: told now and then how many executors there are and how many are wanted, if there is a
+            patience.
     """
 
     master: str = "local[*]"
@@ -67,6 +69,7 @@ class SparkSettings:
     verbose: bool = False
     sized: Callable[[int, int], Mapping[str, str]] = lambda _bytes, _tasks: {}
     patience: float | None = None
+    executors: Callable[[int, int], None] = lambda _ready, _wanted: None
 
 
 class SparkRunner:
@@ -98,7 +101,7 @@ class SparkRunner:
         with ThreadPoolExecutor(1) as waiting:
             results = waiting.submit(work.collect)
             try:
-                _watch(results, context, progress, self._settings.patience)
+                _watch(results, context, progress, self._settings)
                 return _results(results)
             except BaseException as error:  # the pool waits for the job, so it has to end
                 lost = _give_up(context, clock)
@@ -130,10 +133,17 @@ class _Execute:
 
 
 class _Patience:
-    """Waits for executors, but not for ever."""
+    """Waits for executors, but not for ever; `tell` hears how many there are."""
 
-    def __init__(self, tracker: Any, seconds: float, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        tracker: Any,
+        seconds: float,
+        now: Callable[[], float] = monotonic,
+        tell: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._tracker = tracker
+        self._tell = tell
         self._seconds = seconds
         self._now = now
         self._last = self._counted = now()
@@ -148,18 +158,27 @@ class _Patience:
         if now < self._counted + _COUNT_SECONDS:
             return
         self._counted = now
-        if len(self._tracker.getExecutorInfos()) > 1:  # the driver is one of them
+        ready = max(0, len(self._tracker.getExecutorInfos()) - 1)  # the driver is one of them
+        self._tell(ready)
+        if ready:
             self._last = now
         elif now > self._last + self._seconds:
             raise NoExecutors(self._seconds)
 
 
 def _watch(
-    results: Future[list[TaskResult]], context: Any, progress: Progress, patience: float | None
+    results: Future[list[TaskResult]], context: Any, progress: Progress, settings: SparkSettings
 ) -> None:
     """Tells how many tasks are done until all are."""
     tracker = context.statusTracker()
-    executors = None if patience is None else _Patience(_executor_tracker(context), patience)
+    executors = None
+    if settings.patience is not None:
+        wanted = int(context.getConf().get("spark.executor.instances") or 1)
+        executors = _Patience(
+            _executor_tracker(context),
+            settings.patience,
+            tell=lambda ready: settings.executors(ready, wanted),
+        )
     while not results.done():
         try:
             results.exception(_POLL_SECONDS)

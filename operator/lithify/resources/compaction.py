@@ -42,6 +42,7 @@ class Reason(StrEnum):
     AWAITING_APPROVAL = "AwaitingApproval"
     SUBMITTING = "Submitting"
     PLANNING = "Planning"
+    WAITING_FOR_EXECUTORS = "WaitingForExecutors"
     RUNNING = "Running"
     COMMITTING = "Committing"
     BACKING_OFF = "BackingOff"
@@ -82,7 +83,15 @@ class Reason(StrEnum):
         return self in _DRIVEN
 
 
-_DRIVEN = frozenset({Reason.SUBMITTING, Reason.PLANNING, Reason.RUNNING, Reason.COMMITTING})
+_DRIVEN = frozenset(
+    {
+        Reason.SUBMITTING,
+        Reason.PLANNING,
+        Reason.WAITING_FOR_EXECUTORS,
+        Reason.RUNNING,
+        Reason.COMMITTING,
+    }
+)
 _UNFINISHED = _DRIVEN | {
     Reason.PENDING,
     Reason.QUEUED,
@@ -313,7 +322,11 @@ class CompactionStatus:
         default=None,
         description="Since when the table is searched for what a driver committed that left no result.",
     )
-    progress: str | None = Field(default=None, description="Tasks done of tasks planned.", max_length=32)
+    progress: str | None = Field(
+        default=None,
+        description="Tasks done of tasks planned, or executors started of those wanted.",
+        max_length=32,
+    )
     plan: PlanSummary | None = Field(default=None, description="What it does.")
     result: ResultSummary | None = Field(default=None, description="What it did.")
     blocked_buckets: tuple[BucketBlock, ...] = Field(

@@ -37,12 +37,22 @@ class Stage(StrEnum):
 
 @part()
 class Progress:
-    """How far a driver is."""
+    """How far a driver is.
+
+    `executors_ready` is the number of executors registered with the driver; unset where it starts none.
+    """
 
     stage: Stage
     done: int = Field(default=0, ge=0)
     total: int = Field(default=0, ge=0)
+    executors_ready: int | None = Field(default=None, ge=0)
+    executors_wanted: int | None = Field(default=None, ge=0)
     plan: PlanSummary | None = None
+
+    @property
+    def lacks_executors(self) -> bool:
+        """Whether tasks wait because there is no executor at all."""
+        return self.stage is Stage.RUNNING and self.executors_ready == 0
 
 
 @part()

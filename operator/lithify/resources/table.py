@@ -137,6 +137,16 @@ class RunSummary:
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 
 
+@part()
+class CancelledRun:
+    """A Compaction that the operator had begun by itself and a person cancelled."""
+
+    name: str = Field(description="Its name.", max_length=NAME_LENGTH)
+    completion_time: datetime = Field(description="When it ended.")
+    table_generation: int = Field(description="The generation of the LakeTable then.", ge=0)
+    policy_generation: int = Field(description="The generation of its policy then.", ge=0)
+
+
 MOST_BLOCKED = 64
 """Number of blocked buckets that are remembered; others are tried again, after a back-off."""
 
@@ -222,6 +232,11 @@ class LakeTableStatus:
     )
     held_until: datetime | None = Field(
         default=None, description="After a failure: when the next one may start by itself."
+    )
+    cancelled_run: CancelledRun | None = Field(
+        default=None,
+        description="No compaction starts by itself after this one until the table, the LakeTable or its "
+        "policy changes, or retries.maxBackoffSeconds are over.",
     )
     handled_request: str | None = Field(
         default=None,

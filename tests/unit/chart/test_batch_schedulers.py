@@ -95,7 +95,7 @@ def test_yunikorn_keeps_room_for_pods_as_large_as_they_are() -> None:
         for name in ("spark.executor.memory", "spark.executor.memoryOverhead")
     )
     executors = executor["metadata"]["annotations"]["yunikorn.apache.org/task-group-name"]
-    assert kept[executors] == (conf["spark.executor.cores"], size)
+    assert kept[executors] == (conf["spark.kubernetes.executor.request.cores"], size)
     assert groups[executors]["minMember"] == spark.executor.min_instances
 
 

@@ -49,6 +49,31 @@ class TestObserver:
         assert told[1].plan == observer.plan
         assert observer.committed_so_far == REPORT
 
+    def test_tells_of_executors_from_the_first_task_on(self) -> None:
+        told: list[Progress] = []
+        observer = DriveObserver(told.append, StopSignal(), needs_executors=True)
+        observer.planned(EMPTY, TASKS)
+        observer.executors(0, 4)
+        observer.executors(0, 4)
+        observer.executors(2, 4)
+        observer.progressed(1)
+        observer.planned(EMPTY, TASKS)
+        observer.executors(0, 4)
+        assert [(one.lacks_executors, one.executors_ready, one.done) for one in told] == [
+            (False, None, 0),
+            (True, 0, 0),
+            (True, 0, 0),
+            (False, 2, 0),
+            (False, 2, 1),
+            (False, 2, 0),
+            (True, 0, 0),
+        ]
+
+    def test_needs_no_executors_without_tasks(self) -> None:
+        told: list[Progress] = []
+        DriveObserver(told.append, StopSignal(), needs_executors=True).planned(EMPTY, [])
+        assert told[-1].executors_ready is None
+
     def test_later_rounds_leave_the_plan_as_it_is(self) -> None:
         observer = DriveObserver(lambda _: None, StopSignal())
         observer.planned(EMPTY, TASKS)

@@ -75,7 +75,8 @@ class Tracker:
 
 def test_first_executor_is_not_waited_for_for_ever() -> None:
     tracker, times = Tracker(), [0.0]
-    patience = _Patience(tracker, 60, lambda: times[0])
+    told: list[int] = []
+    patience = _Patience(tracker, 60, lambda: times[0], told.append)
     for now in (1.0, 30.0, 60.0):
         times[0] = now
         patience.check()
@@ -87,3 +88,4 @@ def test_first_executor_is_not_waited_for_for_ever() -> None:
     with pytest.raises(NoExecutors) as caught:
         patience.check()
     assert caught.value.seconds == 60
+    assert told == [0, 0, 1, 0, 0]

@@ -17,10 +17,10 @@ from lithify.resources.compaction import Compaction, Reason, Strategy
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import READY, ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
+from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary
 
 _NO_FAILURES = frozenset({Reason.CANCELLED})
-"""Ends that somebody wanted: they hold nothing back."""
+"""Ends that somebody wanted: they are no failures."""
 
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:
@@ -30,7 +30,11 @@ def active_of(runs: Sequence[Compaction]) -> Compaction | None:
 
 
 def after_runs(
-    table: LakeTable, runs: Sequence[Compaction], policy: CompactionPolicySpec, now: datetime
+    table: LakeTable,
+    runs: Sequence[Compaction],
+    policy: CompactionPolicySpec,
+    now: datetime,
+    policy_generation: int = 0,
 ) -> LakeTableStatus:
     """The table's status with everything counted in that has ended since it was last written."""
     status = table.status
@@ -40,6 +44,7 @@ def after_runs(
     for run in sorted(ended, key=_mark):
         if mark is None or _mark(run) > mark:
             status = _counted(status, run, table.metadata.uid, policy, now)
+            status = _after_cancel(status, run, table, policy_generation)
     active = active_of(runs)
     return replace(
         status,
@@ -90,6 +95,29 @@ def _counted(
     return replace(
         status, consecutive_failures=failures, held_until=held_until(failures, policy, seed, completed)
     )
+
+
+def _after_cancel(
+    status: LakeTableStatus, run: Compaction, table: LakeTable, policy_generation: int
+) -> LakeTableStatus:
+    """Remembers that a person cancelled what the operator began, until a run comes to another end.
+
+    A person's own run that is cancelled says nothing about the operator's, and a dry run changes nothing.
+    """
+    if run.reason is Reason.PLANNED:
+        return status
+    if run.reason is not Reason.CANCELLED:
+        return replace(status, cancelled_run=None)
+    if LABEL_TABLE not in run.metadata.labels:
+        return status
+    assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are counted
+    cancelled = CancelledRun(
+        name=run.metadata.name,
+        completion_time=run.status.completion_time,
+        table_generation=table.metadata.generation,
+        policy_generation=policy_generation,
+    )
+    return replace(status, cancelled_run=cancelled)
 
 
 def _is_full(run: Compaction) -> bool:

@@ -124,10 +124,10 @@ def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, 
     """Back-off and windows; requests do not come here."""
     doubted = None
     longest = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
-    for until, message in _waits(situation, due, longest):
+    for hold, until, message in _waits(situation, due, longest):
         # A wait that is longer than any was set by a clock that was wrong, or under another policy.
         if now < until <= now + longest:
-            return Held(Hold.BACK_OFF, message, until)
+            return Held(hold, message, until)
         if now < until:
             doubted = _earlier(doubted, until - longest)
     found = opening(policy.windows, find_zone(policy.time_zone), now)
@@ -138,11 +138,12 @@ def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, 
     return Held(Hold.OUTSIDE_WINDOW, f"the next window is {window}", changes)
 
 
-def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple[datetime, str]]:
-    """Until when the table is left alone, and why: after failures, and after a run in vain."""
+def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
+    """Until when the table is left alone, and why: after failures, a cancelled run, and a run in vain."""
     status = situation.table.status
     if status.held_until is not None:
-        yield status.held_until, _back_off_text(situation, status.held_until)
+        yield Hold.BACK_OFF, status.held_until, _back_off_text(situation, status.held_until)
+    yield from _after_cancel(situation, longest)
     last, seen = status.last_compaction, situation.observation
     if last is None or seen is None or last.reason != Reason.NOTHING_TO_DO:
         return
@@ -150,7 +151,26 @@ def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple
     is_unwritten = seen.snapshot_time is None or seen.snapshot_time <= last.completion_time
     if is_unwritten and last.strategy == due.strategy:
         text = f"Compaction {last.name} found nothing to do, and nothing has been written since"
-        yield last.completion_time + longest, text
+        yield Hold.BACK_OFF, last.completion_time + longest, text
+
+
+def _after_cancel(situation: Situation, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
+    """A person who cancels a run does not want the same one again at once."""
+    cancelled, seen = situation.table.status.cancelled_run, situation.observation
+    if cancelled is None:
+        return
+    generations = (situation.table.metadata.generation, situation.policy_generation)
+    if generations != (cancelled.table_generation, cancelled.policy_generation):
+        return
+    written = None if seen is None else seen.snapshot_time
+    if written is not None and written > cancelled.completion_time:
+        return
+    until = cancelled.completion_time + longest
+    text = (
+        f"Compaction {cancelled.name} was cancelled; the next one starts once something is written, the "
+        f"LakeTable or its policy changes, one is requested, or at {moment_text(until)}"
+    )
+    yield Hold.CANCELLED, until, text
 
 
 def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -27,6 +27,7 @@ class Hold(StrEnum):
     OUTSIDE_WINDOW = "OutsideWindow"
     CONCURRENCY_LIMIT = "ConcurrencyLimit"
     BACK_OFF = "BackOff"
+    CANCELLED = "Cancelled"
     ALREADY_ACTIVE = "AlreadyActive"
     NOT_READY = "NotReady"
     DUPLICATE = "Duplicate"
@@ -40,6 +41,7 @@ class Situation:
         table: the LakeTable.
         policy: its policy's spec, None if there is none of that name.
         policy_name: the name that the table gives.
+        policy_generation: of the policy's spec, 0 if there is none.
         policy_problem: why the policy cannot be followed (a schedule that nobody understands).
         observation: the last look at the table, None before the first.
         held: the blocked buckets that the look was told of, by path with their fingerprint.
@@ -56,6 +58,7 @@ class Situation:
     policy: CompactionPolicySpec | None
     policy_name: str
     observation: Observation | None
+    policy_generation: int = 0
     policy_problem: str | None = None
     problem: TableProblem | None = None
     active: str | None = None

@@ -32,6 +32,7 @@ class Record:
     """What is known of a driver process.
 
     `memory_kills` counts the processes that the kernel had killed for want of memory before it was started.
+    `swept` says that it is dead and nothing is left of what it had started.
     """
 
     uid: str
@@ -44,6 +45,7 @@ class Record:
     exit_code: int | None = None
     released: bool = False
     remove: bool = False
+    swept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ class DriverFolder:
             return False
 
     def send(self, record: Record, number: signal.Signals) -> None:
-        """Sends a signal to the driver, SIGKILL also to all that it started, if it is still alive."""
+        """Sends a signal to the driver, SIGKILL also to its process group, if it is still alive."""
         if record.pid is None:
             return
         with suppress(ProcessLookupError):

@@ -11,11 +11,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from lithify.clock import Clock
 from lithify.controller.api import Api, Object
-from lithify.controller.driver import DriverOrder, DriverState
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.launching.network_policy import belongs_together, network_policy, policy_name
 from lithify.controller.launching.ownership import (
     compaction_of,
@@ -31,7 +32,7 @@ from lithify.controller.launching.pod import (
     pod_key,
 )
 from lithify.controller.launching.pod import PodSettings as PodSettings
-from lithify.controller.launching.pod_state import state_of
+from lithify.controller.launching.pod_state import executors_text, state_of
 from lithify.errors import (
     ClusterConflict,
     ClusterError,
@@ -83,7 +84,7 @@ class KubernetesLauncher:
     async def look(self, key: ObjectKey) -> DriverState | None:
         """The driver in the pod, None if there is no pod, or one that is not this Compaction's."""
         pod = await self._pod(key)
-        return None if pod is None else self._state(pod)
+        return None if pod is None else await self._with_executors(pod, self._state(pod))
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
         """Deletes the pod, which has its kubelet end the driver; the finalizer keeps the rest."""
@@ -169,13 +170,26 @@ class KubernetesLauncher:
             return None
         return await self._pod(key)
 
+    async def _with_executors(self, pod: Object, state: DriverState) -> DriverState:
+        """The state with why there is no executor, if the driver waits for one."""
+        lacks = state.progress is not None and state.progress.lacks_executors
+        if state.phase is not DriverPhase.RUNNING or not lacks:
+            return state
+        try:
+            return replace(state, executors=executors_text(await self._executors(pod)))
+        except ClusterError:
+            return state  # the driver is known all the same
+
+    async def _executors(self, driver: Object) -> list[Object]:
+        """The pods of a driver's executors."""
+        selector, metadata = executors_of(driver), driver["metadata"]
+        pods = await self._api.list(POD, metadata["namespace"], selector) if selector else []
+        return [pod for pod in pods if is_owned_by(pod, metadata["uid"])]
+
     async def _delete_executors(self, driver: Object) -> None:
         """Deletes all executors that can be deleted, then raises what the last of the others came to."""
-        selector, namespace = executors_of(driver), driver["metadata"]["namespace"]
         problem: ClusterError | None = None
-        for pod in await self._api.list(POD, namespace, selector) if selector else ():
-            if not is_owned_by(pod, driver["metadata"]["uid"]):
-                continue
+        for pod in await self._executors(driver):
             try:
                 await self._api.delete(POD, _key(pod), uid=text_in(metadata_of(pod), "uid"))
             except ClusterError as error:

@@ -27,6 +27,7 @@ from lithify.controller.launching.kueue import driver_marks, executor_marks, is_
 from lithify.controller.launching.ownership import mapping_in, metadata_of, text_in
 from lithify.controller.launching.sizing import (
     ExecutorSizing,
+    driver_cpu_request,
     driver_memory,
     executor_count,
     executor_memory,
@@ -229,7 +230,7 @@ def _container(order: DriverOrder, settings: PodSettings, image: str, sizing: Ex
         "command": list(settings.command),
         "args": [],
         "env": _environment(order, settings, image, sizing),
-        "resources": {"requests": amounts, "limits": amounts},
+        "resources": {"requests": {**amounts, "cpu": _cpu_request(order, amounts)}, "limits": amounts},
         "securityContext": dict(RESTRICTED),
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
@@ -250,6 +251,12 @@ def _amounts(order: DriverOrder) -> dict[str, str]:
         cores = max(cores, spark.executor.cores)
         memory = max(memory, executor_memory(spark, order.memory_factor, task_memory(order)))
     return {"cpu": str(cores), "memory": _quantity(memory)}
+
+
+def _cpu_request(order: DriverOrder, amounts: Mapping[str, str]) -> str:
+    """The processor time that the driver reserves; all that it may use where Kueue counts it."""
+    is_counted = is_group(order.spark.kueue)
+    return amounts["cpu"] if is_counted else driver_cpu_request(order.spark.driver.cores)
 
 
 def _quantity(size: int) -> str:

@@ -87,6 +87,14 @@ def state_of(pod: Pod, now: datetime) -> DriverState:
     )
 
 
+def executors_text(pods: Iterable[Pod]) -> str:
+    """Why none of the executors in these pods has started, as far as the pods say; empty if they do not."""
+    pods = list(pods)
+    if not pods:
+        return "Spark has made no pods for them yet; see the log of the driver's pod if that stays so"
+    return next((message for _, message in map(_waiting, pods) if message), "")
+
+
 def _container_state(status: Pod) -> Pod:
     containers = mappings_in(status, "containerStatuses")
     return next((mapping_in(one, "state") for one in containers if one.get("name") == CONTAINER), {})

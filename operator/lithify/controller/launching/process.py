@@ -5,6 +5,9 @@ kernel holds the lock exactly as long as it lives: whatever becomes of the opera
 process id later. A driver gets its order, with the credentials, through a pipe after its process id is on
 record; if the operator dies before that, the pipe breaks and the driver ends without having done anything.
 
+A driver that has died without an outcome counts as ended only when Spark's JVM and workers, which it had
+started, are gone too: they are asked to end, and killed if they do not.
+
 The calls are short and block: they touch a few small files of a local folder.
 """
 
@@ -17,11 +20,13 @@ import signal
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
 from lithify.clock import Clock
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.launching.descendants import MARK_VARIABLE, descendants, send_to_descendants
 from lithify.controller.launching.folder import DriverFolder, Record
 from lithify.controller.launching.instructions import (
     OUTCOME_VARIABLE,
@@ -48,6 +53,8 @@ _LARGEST_LOG = 4 << 20
 _POLL_SECONDS = 0.5
 _TRIES = 20
 _EXIT_SECONDS = 10.0
+_LEFT_SECONDS = 5.0
+"""How long processes that outlive their driver may take to end once they are asked to; they are of no use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,8 @@ class ProcessLauncher:
         self._clock = clock
         self._reach = reach
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._left: dict[str, datetime] = {}
+        """When the processes that outlived a driver, by its uid, were asked to end."""
         self._tell: Callable[[ObjectKey], None] = lambda _: None
 
     async def start(self, order: DriverOrder) -> DriverState:
@@ -127,9 +136,11 @@ class ProcessLauncher:
         """Asks a driver to end; when its time of grace is over, it is killed with all that it started."""
         folder = self._folder(key)
         record = folder.record()
-        if record is None or record.uid != driver_uid or not folder.is_alive():
+        if record is None or record.uid != driver_uid:
             return
-        if record.stopped is None:
+        if not folder.is_alive():
+            self._sweep(folder, record)
+        elif record.stopped is None:
             record = replace(record, stopped=self._clock.now())
             folder.write(record)
             folder.send(record, signal.SIGTERM)
@@ -186,6 +197,8 @@ class ProcessLauncher:
         if is_alive:
             folder.shorten_log(self._settings.largest_log)
             self._kill_if_late(folder, record)
+        elif not self._sweep(folder, record):
+            is_alive = True
         else:
             self._reap(folder, record)
             age = (self._clock.now() - record.started).total_seconds()
@@ -227,7 +240,7 @@ class ProcessLauncher:
             folder.write(record)
             child = None
             try:
-                child = self._children[record.uid] = self._spawn(folder, lock)
+                child = self._children[record.uid] = self._spawn(folder, lock, record.uid)
                 folder.write(replace(record, pid=child.pid))
             except OSError:
                 if child is not None:
@@ -236,13 +249,14 @@ class ProcessLauncher:
                 raise
             return child
 
-    def _spawn(self, folder: DriverFolder, lock: int) -> subprocess.Popen[bytes]:
+    def _spawn(self, folder: DriverFolder, lock: int, uid: str) -> subprocess.Popen[bytes]:
         own = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
         environment = {
             **own,
             **self._settings.variables,
             OUTCOME_VARIABLE: str(folder.outcome_file),
             PROGRESS_VARIABLE: str(folder.progress_file),
+            MARK_VARIABLE: uid,
         }
         with folder.open_log() as log:
             return subprocess.Popen(  # noqa: S603  # the command is the operator's own
@@ -260,7 +274,7 @@ class ProcessLauncher:
         record = folder.record()
         if record is None:
             return None
-        if record.remove and not folder.is_alive():
+        if record.remove and not folder.is_alive() and self._sweep(folder, record):
             folder.remove()
             return None
         return self._state(folder, record)
@@ -270,6 +284,8 @@ class ProcessLauncher:
         is_alive = folder.is_alive()
         progress, outcome = folder.progress(), folder.outcome()
         code = None if is_alive else self._reap(folder, record)
+        if not is_alive and outcome is None:
+            is_alive = not self._sweep(folder, record)
         phase = DriverPhase.ENDED
         if is_alive:
             phase = DriverPhase.STARTING if progress is None else DriverPhase.RUNNING
@@ -312,6 +328,25 @@ class ProcessLauncher:
             return
         if (self._clock.now() - record.stopped).total_seconds() >= self._settings.grace_seconds:
             folder.send(record, signal.SIGKILL)
+            send_to_descendants(record.uid, signal.SIGKILL)
+
+    def _sweep(self, folder: DriverFolder, record: Record) -> bool:
+        """Ends what a dead driver left running; whether nothing of it runs any more."""
+        if record.swept:
+            return True
+        if not descendants(record.uid):
+            self._left.pop(record.uid, None)
+            current = folder.record()
+            if current is not None and current.uid == record.uid:
+                folder.write(replace(current, swept=True))
+            return True
+        asked = self._left.get(record.uid)
+        if asked is None:
+            self._left[record.uid] = self._clock.now()
+            send_to_descendants(record.uid, signal.SIGTERM)
+        elif abs((self._clock.now() - asked).total_seconds()) >= _LEFT_SECONDS:
+            send_to_descendants(record.uid, signal.SIGKILL)
+        return False
 
     def _folder(self, key: ObjectKey) -> DriverFolder:
         return DriverFolder(self._settings.folder, key)

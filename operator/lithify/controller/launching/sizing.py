@@ -34,6 +34,11 @@ _WORKER_SHARE = 1.5
 _LEAST_HEAP = 512 * MIB
 _HEAP_SHARE = 4
 """A driver's plan is held by Python; its JVM holds the tasks that it hands out."""
+_DRIVER_SHARE = 250
+"""Millicores that a driver asks for by each of its cores: it plans for a moment and then waits for tasks."""
+_EXECUTOR_SHARE = 500
+"""Millicores that an executor asks for by each of its cores: it finds room with driver and operator on
+a node of two processors. It has no limit, and uses what the node has left."""
 
 
 @part()
@@ -141,6 +146,16 @@ def worker_memory(task: int) -> int:
 def driver_memory(spark: SparkTemplate, factor: float) -> int:
     """The memory of the driver's pod."""
     return int(quantity_bytes(spark.driver.memory) * factor)
+
+
+def driver_cpu_request(cores: int) -> str:
+    """The processor time that a driver's pod reserves; it may use all its cores."""
+    return f"{cores * _DRIVER_SHARE}m"
+
+
+def executor_cpu_request(cores: int) -> str:
+    """The processor time that an executor's pod reserves by default; it may use what its node has left."""
+    return f"{cores * _EXECUTOR_SHARE}m"
 
 
 def driver_heap(memory: int) -> int:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.instructions import task_memory
 from lithify.controller.launching.isolation import Bounds
+from lithify.controller.launching.kueue import is_group
 from lithify.controller.launching.sizing import (
     EXECUTOR_HEAP,
     ExecutorSizing,
     driver_heap,
     driver_memory,
     executor_conf,
+    executor_cpu_request,
     executor_memory,
     least_executor_memory,
     mebibytes,
@@ -84,11 +86,20 @@ def local_master(order: DriverOrder, cores: int) -> str:
 
 def cluster_conf(order: DriverOrder, sizing: ExecutorSizing, *, pod: str, image: str) -> dict[str, str]:
     """Settings for a driver pod that has Spark make executor pods: what a policy may change, and what not."""
-    return {**_defaults(sizing), **order.spark.conf, **_place(order, pod, image), **_amounts(order, sizing)}
-
-
-def _defaults(sizing: ExecutorSizing) -> dict[str, str]:
     return {
+        **_defaults(order, sizing),
+        **order.spark.conf,
+        **_place(order, pod, image),
+        **_amounts(order, sizing),
+    }
+
+
+def _defaults(order: DriverOrder, sizing: ExecutorSizing) -> dict[str, str]:
+    # A group of Kueue's is counted by whole cores, driver and executors alike.
+    cores = order.spark.executor.cores
+    request = str(cores) if is_group(order.spark.kueue) else executor_cpu_request(cores)
+    return {
+        "spark.kubernetes.executor.request.cores": request,
         # No task waits for others' executors: the largest go first to whoever is there.
         "spark.scheduler.minRegisteredResourcesRatio": "0.0",
         # Spark asks for twenty pods, and waits before it asks for more: else a second.

@@ -160,6 +160,7 @@ class Compactions:
             return backoff.failed()
         if memory is not None and memory.lock is not None:
             await world.locks.drop(memory.lock, Holder(key, memory.uid))
+            self._wake_waiting(memory.lock, memory.uid)
         world.room.leave(key, COMPACTION)
         self._forget(key)
         return None
@@ -254,7 +255,7 @@ class Compactions:
             await world.locks.take(memory.lock, holder_of(run), after=memory.former)
         elif act is Act.DROP_LOCK and memory.lock:
             await world.locks.drop(memory.lock, holder_of(run))
-            self._wake_waiting(memory.lock, run)
+            self._wake_waiting(memory.lock, run.metadata.uid)
         elif act is Act.START_DRIVER:
             await self._start(run, memory)
         elif act is Act.STOP_DRIVER and driver:
@@ -264,11 +265,11 @@ class Compactions:
         elif act is Act.FIND_RUN:
             memory.search.go_on(world, run, self.begin)
 
-    def _wake_waiting(self, lock: str, former: Compaction) -> None:
+    def _wake_waiting(self, lock: str, former_uid: str) -> None:
         """Has those looked at who may wait for a lock that is free now."""
         for run in self.world.store.compactions:
             memory = self._memories.get(run.metadata.key)
-            if memory is not None and memory.lock == lock and run.metadata.uid != former.metadata.uid:
+            if memory is not None and memory.lock == lock and run.metadata.uid != former_uid:
                 self.world.queue.add(COMPACTION, run.metadata.key)
 
     async def _start(self, run: Compaction, memory: _Memory) -> None:

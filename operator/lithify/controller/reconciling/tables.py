@@ -68,12 +68,14 @@ class Tables:
             return None
         policy = world.store.policy_of(table)
         spec = policy.spec if policy else None
+        generation = policy.metadata.generation if policy else 0
         rules = world.store.rules_of(table)
         runs = world.store.runs_of(key)
         now = world.now()
-        counted = replace(table, status=after_runs(table, runs, rules, now))
+        counted = replace(table, status=after_runs(table, runs, rules, now, generation))
         missing, next_look = await self._look(counted, spec, world.store.catalog_of(table))
         situation = self._situation(counted, spec, runs, missing)
+        situation = replace(situation, policy_generation=generation)
         situation, decision = self._decide(situation, now)
         status = table_status(situation, decision, now)
         if decision.start is not None:

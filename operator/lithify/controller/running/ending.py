@@ -25,7 +25,7 @@ from lithify.controller.running.failures import (
 )
 from lithify.controller.running.letting_go import free_table, settle
 from lithify.controller.running.searching import LOOKING, UNANSWERED, Answer, answer_of, search
-from lithify.controller.running.standing import stand, with_attempt
+from lithify.controller.running.standing import message_of, stand, with_attempt
 from lithify.controller.running.summary import (
     bytes_text,
     duration_text,
@@ -54,6 +54,7 @@ _UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
 _REFUSED = frozenset({Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})
 """What a driver ends with that was not let do its work. Its table may never be readable for us either, and
 who waits for that would hear a day later what is wrong."""
+_CAUSE_LENGTH = 500
 _SNAPSHOT_DIGITS = 20
 
 
@@ -68,8 +69,19 @@ def record(case: Case, outcome: Outcome) -> Step:
         message = outcome.message or "No bucket needs compacting."
         return finish(case, Reason.NOTHING_TO_DO, message, plan=outcome.plan or case.status.plan)
     verdict = verdict_of_outcome(outcome)
+    if verdict.reason is Reason.SCHEDULING_TIMED_OUT and case.reason is Reason.WAITING_FOR_EXECUTORS:
+        verdict = replace(verdict, message=_with_cause(case, verdict.message))
     is_last_word = verdict.reason in _REFUSED and outcome.attempt == case.status.attempts == 1
     return _failed(case, verdict, heeded=verdict.failure is Failure.USER, is_last_word=is_last_word)
+
+
+def _with_cause(case: Case, message: str) -> str:
+    """A message with what executors' pods said last: the driver cannot see it, but it stands in status.
+
+    While the table is searched, status has the message already, too.
+    """
+    cause = message_of(case).split(message)[0] if message else message_of(case)
+    return f"{shortened(cause.strip(), _CAUSE_LENGTH)} {message}".strip()
 
 
 def bury(case: Case, driver: DriverState | None) -> Step:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from lithify.resources.compaction import SUCCEEDED, CompactionStatus, DriverStatus, Reason
-from lithify.resources.objects import ConditionStatus, condition_of
+from lithify.resources.objects import Condition, ConditionStatus, condition_of
 
 Severity = Literal["Normal", "Warning"]
+_WAITS = Reason.WAITING_FOR_EXECUTORS.value
 _UNPLEASANT = frozenset({Reason.BACKING_OFF.value, Reason.PENDING.value})
 
 
@@ -18,6 +19,8 @@ def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[S
     if now is not None and (was is None or was.reason != now.reason):
         is_bad = now.status is ConditionStatus.FALSE or now.reason in _UNPLEASANT
         found.append(("Warning" if is_bad else "Normal", now.reason, now.message))
+    elif _says_why(was, now) and now is not None and new.search_time is None:
+        found.append(("Warning", now.reason, now.message))
     before, after = old.driver, new.driver
     if after is None or (now is not None and now.status is not ConditionStatus.UNKNOWN):
         return found
@@ -27,3 +30,8 @@ def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[S
     if after.stopping is not None and same.stopping is None:
         found.append(("Normal", "StoppingDriver", after.stopping.message))
     return found
+
+
+def _says_why(was: Condition | None, now: Condition | None) -> bool:
+    """Whether a run that goes on waiting for executors has something new to say about why."""
+    return was is not None and now is not None and now.reason == _WAITS and now.message != was.message

@@ -24,7 +24,7 @@ from lithify.resources.objects import (
 )
 
 _ATTEMPTS_KEPT = 5
-_WITH_PROGRESS = frozenset({Reason.RUNNING, Reason.COMMITTING})
+_WITH_PROGRESS = frozenset({Reason.WAITING_FOR_EXECUTORS, Reason.RUNNING, Reason.COMMITTING})
 
 
 def stand(case: Case, reason: Reason, message: str, **changes: Any) -> CompactionStatus:

@@ -5,7 +5,8 @@ Called by `machine`. Pure.
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from lithify.controller.running.case import Case
 from lithify.controller.running.driving import recreated
@@ -16,6 +17,8 @@ from lithify.controller.running.standing import message_of, stand
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import Approval
 
+_LOCK_AGAIN = timedelta(seconds=5)
+"""How long a run waits for a lock before it looks again: one that a person deletes is told of by nobody."""
 _LOCKS = {
     Lock.FREE: "Waiting for the table's lock.",
     Lock.UNKNOWN: "Waiting to learn who has the table's lock.",
@@ -75,7 +78,8 @@ def _queue(case: Case) -> Step:
     if facts.lock is Lock.OURS and case.pod is None:
         return _begin(case)
     lock = (Act.TAKE_LOCK,) if facts.lock is Lock.FREE else ()
-    return _stay(case, Reason.QUEUED, _line(case), (*clear_name(case), *lock))
+    again = [case.now + _LOCK_AGAIN] if facts.lock is Lock.OTHERS else []
+    return _stay(case, Reason.QUEUED, _line(case), (*clear_name(case), *lock), again)
 
 
 def _begin(case: Case) -> Step:
@@ -95,9 +99,11 @@ def _begin(case: Case) -> Step:
     return case.answer(new, (Act.START_DRIVER,), [until])
 
 
-def _stay(case: Case, reason: Reason, message: str, acts: tuple[Act, ...]) -> Step:
+def _stay(
+    case: Case, reason: Reason, message: str, acts: tuple[Act, ...], until: Sequence[datetime] = ()
+) -> Step:
     status = stand(case, reason, message)
-    return case.answer(status, acts, [case.at(status.stage_time, case.deadlines.queued_seconds)])
+    return case.answer(status, acts, [*until, case.at(status.stage_time, case.deadlines.queued_seconds)])
 
 
 def _is_overdue(case: Case, reason: Reason) -> bool:

@@ -7,21 +7,28 @@ until it has ended, whatever becomes of the cause.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.case import Case
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, lost, stop_of
 from lithify.controller.running.facts import Act, Lock, Step
-from lithify.controller.running.standing import stand
+from lithify.controller.running.standing import message_of, stand
 from lithify.controller.running.summary import plan_text
 from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, StopStatus
 from lithify.resources.objects import shortened
+from lithify.resources.outcome import Progress
 from lithify.resources.policy import Approval
 
 _TROUBLE_GRACE = 60
 """Seconds before an image that cannot be pulled, or a missing Secret, ends an attempt: it may pass."""
+_LATE = 60
+"""Seconds that a driver may take longer than it should to give up waiting for executors."""
 _OVERRULED_BY_CANCEL = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
 _PROGRESS_LENGTH = 32
+_EXECUTORS_AGAIN = timedelta(seconds=10)
+"""How often the pods of executors are asked for while there is none."""
+_RUNS = frozenset({Reason.RUNNING, Reason.COMMITTING})
 _TROUBLES = {Trouble.IMAGE: Reason.IMAGE_ERROR, Trouble.CONFIGURATION: Reason.INVALID_SPEC}
 
 
@@ -48,8 +55,13 @@ def _with_gate(case: Case, driver: DriverState) -> tuple[Case, DriverStatus]:
 def _follow(case: Case, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
     plan = _plan(case, driver)
     message = _message(driver, stage, plan)
+    if stage is Reason.WAITING_FOR_EXECUTORS and driver.progress is None and not driver.terminating:
+        message = message_of(case)
     status = stand(case, stage, message, driver=known, plan=plan, progress=_progress(case, driver, stage))
-    return case.answer(status, _keep_lock(case), [case.at(status.stage_time, _limit(case, driver, stage))])
+    until = [case.at(status.stage_time, _limit(case, driver, stage))]
+    if driver.progress is not None and driver.progress.lacks_executors:
+        until.append(case.now + _EXECUTORS_AGAIN)
+    return case.answer(status, _keep_lock(case), until)
 
 
 def _end(case: Case, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason) -> Step:
@@ -111,6 +123,8 @@ def _why_stop(case: Case, driver: DriverState, stage: Reason) -> tuple[Reason, s
 
 
 def _overdue(driver: DriverState, stage: Reason, limit: int) -> tuple[Reason, str]:
+    if stage is Reason.WAITING_FOR_EXECUTORS:
+        return Reason.SCHEDULING_TIMED_OUT, f"{_executors(driver)} This has lasted {limit} s."
     if stage is not Reason.SUBMITTING:
         return (
             Reason.DEADLINE_EXCEEDED,
@@ -129,6 +143,8 @@ def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
     match stage:
         case Reason.PLANNING:
             return deadlines.planning_seconds
+        case Reason.WAITING_FOR_EXECUTORS:
+            return deadlines.scheduling_seconds + _LATE  # by itself the driver ends earlier
         case Reason.RUNNING:
             return deadlines.running_seconds
         case Reason.COMMITTING:
@@ -143,6 +159,9 @@ def _stage_of(case: Case, driver: DriverState) -> Reason:
     if driver.phase is DriverPhase.STARTING:
         return Reason.SUBMITTING
     if driver.progress is not None:
+        # Once a task may have run, losing all executors is a matter of Running and of its deadline.
+        if driver.progress.lacks_executors and case.reason not in _RUNS:
+            return Reason.WAITING_FOR_EXECUTORS
         return Reason(driver.progress.stage.value)
     return Reason.PLANNING if case.reason is Reason.SUBMITTING else case.reason
 
@@ -155,7 +174,12 @@ def _plan(case: Case, driver: DriverState) -> PlanSummary | None:
 
 
 def _progress(case: Case, driver: DriverState, stage: Reason) -> str | None:
-    if stage not in {Reason.RUNNING, Reason.COMMITTING}:
+    if stage is Reason.WAITING_FOR_EXECUTORS:
+        if driver.progress is None:
+            return case.status.progress
+        ready, wanted = _counts(driver.progress)
+        return f"{ready}/{wanted} executors"[:_PROGRESS_LENGTH]
+    if stage not in _RUNS:
         return None
     if driver.progress is None or not driver.progress.total:
         return case.status.progress
@@ -172,7 +196,22 @@ def _message(driver: DriverState, stage: Reason, plan: PlanSummary | None) -> st
         return f"Driver {driver.name} looks for what to compact."
     if stage is Reason.COMMITTING:
         return f"Driver {driver.name} commits what was rewritten."
+    if driver.progress is not None and driver.progress.lacks_executors:
+        return _executors(driver)
     return f"Rewriting {plan_text(plan)}." if plan else f"Driver {driver.name} rewrites files."
+
+
+def _executors(driver: DriverState) -> str:
+    """How many executors there are, and why not more, as a sentence."""
+    assert driver.progress is not None  # noqa: S101  # only drivers that say so are asked
+    ready, wanted = _counts(driver.progress)
+    said = f": {driver.executors.rstrip('.')}." if driver.executors else "."
+    return f"{ready} of {wanted} executors have started{said}"
+
+
+def _counts(progress: Progress) -> tuple[int, int]:
+    """Executors that are there, and that are wanted."""
+    return progress.executors_ready or 0, progress.executors_wanted or 1
 
 
 def _keep_lock(case: Case) -> tuple[Act, ...]:

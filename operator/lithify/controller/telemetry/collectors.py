@@ -40,7 +40,14 @@ _ALL_PERCENT = 100
 _LARGE = 1 << 30
 """Bytes from which a table counts in the maximum of amplification: small ones cost nobody anything."""
 _AT_WORK = frozenset(
-    {Reason.SUBMITTING, Reason.PLANNING, Reason.RUNNING, Reason.COMMITTING, Reason.BACKING_OFF}
+    {
+        Reason.SUBMITTING,
+        Reason.PLANNING,
+        Reason.WAITING_FOR_EXECUTORS,
+        Reason.RUNNING,
+        Reason.COMMITTING,
+        Reason.BACKING_OFF,
+    }
 )
 _SUMS = {
     series.FILES: attrgetter("files"),

@@ -17,7 +17,7 @@ from lithify.controller.deciding.holds import held_until
 from lithify.controller.deciding.situation import Decision, Hold, Situation
 from lithify.resources.compaction import Strategy
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import LakeTableStatus, RunSummary
+from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, Observation
 from support.cases import case
 from unit.controller.deciding.situations import (
@@ -364,6 +364,35 @@ class TestHolds:
         assert decide(asked, NOON).hold is Hold.BACK_OFF
         written = replace(BUSY, snapshot_time=NOON + SECOND)
         assert decide(replace(asked, observation=written), NOON).hold is None
+
+    @pytest.mark.parametrize(
+        ("changes", "hold"),
+        [
+            case({}, Hold.CANCELLED, id="nothing has changed"),
+            case({"spec": policy(full={"intervalSeconds": 60})}, Hold.CANCELLED, id="a full one is due"),
+            case({"policy_generation": 3}, None, id="the policy has changed"),
+            case({"table": {"generation": 2}}, None, id="the LakeTable has changed"),
+            case({"requested": "now"}, None, id="somebody asks for one"),
+            case({"written": SECOND}, None, id="written since"),
+            case({"age": 600}, Hold.CANCELLED, id="at the end of the back-off"),
+            case({"age": 601}, None, id="the back-off is over"),
+        ],
+    )
+    def test_after_a_cancelled_run(self, changes: dict[str, Any], hold: Hold | None) -> None:
+        ended = NOON - changes.pop("age", 0) * SECOND
+        cancelled = CancelledRun(
+            name="orders-6", completion_time=ended, table_generation=1, policy_generation=2
+        )
+        written = replace(BUSY, snapshot_time=NOON + changes.pop("written", -1000 * SECOND))
+        status = LakeTableStatus(cancelled_run=cancelled)
+        asked = situation(written, changes.pop("spec", None), status=status, policy_generation=2)
+        metadata = replace(asked.table.metadata, **changes.pop("table", {}))
+        asked = replace(asked, table=replace(asked.table, metadata=metadata), **changes)
+        decision = decide(asked, NOON)
+        assert decision.hold is hold
+        if hold is not None:
+            assert decision.wake == ended + 601 * SECOND
+            assert "orders-6" in decision.message
 
     def test_the_window_is_named_with_its_zone(self) -> None:
         decision = decide(situation(BUSY, CLOSED), NOON)

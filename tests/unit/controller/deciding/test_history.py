@@ -108,6 +108,33 @@ def test_what_somebody_wanted_is_neither_success_nor_failure(reason: Reason) -> 
     assert (found.consecutive_failures, found.held_until, found.last_success_time) == (0, None, None)
 
 
+def by_operator(ended: Compaction) -> Compaction:
+    return replace(ended, metadata=replace(ended.metadata, labels={LABEL_TABLE: "orders"}))
+
+
+@pytest.mark.parametrize(
+    ("ended", "name"),
+    [
+        case([by_operator(run("a", Reason.CANCELLED, 1))], "a", id="the_operators_own"),
+        case([run("a", Reason.CANCELLED, 1)], None, id="a_persons_own"),
+        case(
+            [by_operator(run("a", Reason.CANCELLED, 1)), run("b", Reason.PLANNED, 2)],
+            "a",
+            id="then_a_dry_one",
+        ),
+        case(
+            [by_operator(run("a", Reason.CANCELLED, 1)), run("b", Reason.COMPACTED, 2)],
+            None,
+            id="then_another",
+        ),
+    ],
+)
+def test_a_cancelled_run_is_remembered(ended: list[Compaction], name: str | None) -> None:
+    found = after_runs(table(), ended, POLICY, NOON + timedelta(days=1), 7).cancelled_run
+    assert (found.name if found else None) == name
+    assert found is None or (found.table_generation, found.policy_generation) == (0, 7)
+
+
 def test_the_oldest_open_run_is_the_active_one() -> None:
     runs = [run("b", Reason.QUEUED, 5), run("a", Reason.RUNNING, 3), run("c", Reason.COMPACTED, 1)]
     active = active_of(runs)

@@ -98,7 +98,7 @@ class TestPlain:
         assert spec["terminationGracePeriodSeconds"] == SETTINGS.grace_seconds
         assert container["securityContext"] == RESTRICTED
         assert container["terminationMessagePolicy"] == "File"
-        assert container["resources"]["requests"] == container["resources"]["limits"]
+        assert container["resources"]["requests"] == {"cpu": "250m", "memory": "1024Mi"}
         assert container["resources"]["limits"] == {"cpu": "1", "memory": "1024Mi"}
         assert (container["image"], container["command"], container["args"]) == (
             "lithify:1",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from launching.orders import ORDER, order
 from lithify.controller.driver import DriverPhase, Trouble
 from lithify.controller.launching.pod import PodSettings, driver_pod
-from lithify.controller.launching.pod_state import state_of
+from lithify.controller.launching.pod_state import executors_text, state_of
 from lithify.errors import Failure
 from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
 from lithify.resources.modelling import plain
@@ -66,6 +66,24 @@ STARTING, RUNNING, ENDED = DriverPhase.STARTING, DriverPhase.RUNNING, DriverPhas
 RUNS = container("Running", running={"startedAt": STARTED})
 UNSCHEDULABLE = condition("PodScheduled", "False", "Unschedulable")
 EVICTED = condition("DisruptionTarget", "True", "EvictionByEvictionAPI")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "said"),
+    [
+        case([], "no pods", id="none yet"),
+        case([{}], "", id="nobody has said anything"),
+        case([{}, UNSCHEDULABLE], "Unschedulable: said so", id="no room for one"),
+        case(
+            [container("Pending", waiting={"reason": "ErrImagePull", "message": "401"})], "401", id="no image"
+        ),
+        case(["mad", UNSCHEDULABLE], "Unschedulable", id="a status that is none"),
+    ],
+)
+def test_why_no_executor_has_started(statuses: list[Any], said: str) -> None:
+    text = executors_text({"status": status} for status in statuses)
+    assert said in text
+    assert bool(said) == bool(text)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,14 @@ from lithify.controller.launching.spark_conf import (
 from lithify.controller.launching.spark_settings import reason_against
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import Reference
-from lithify.resources.policy import DriverPod, ExecutorPods, PullPolicy, SparkTemplate
+from lithify.resources.policy import (
+    DriverPod,
+    ExecutorPods,
+    KueueTemplate,
+    PullPolicy,
+    QueueAdmission,
+    SparkTemplate,
+)
 from lithify.resources.quantities import quantity_bytes
 from support.cases import case
 
@@ -127,6 +134,20 @@ def test_pods_have_what_the_policy_says() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kueue", "millicores"),
+    [
+        case(None, 500, id="fits on a node of two with driver and operator"),
+        case(KueueTemplate(queue_name="lake"), 1000, id="a group that a queue counts"),
+        case(KueueTemplate(queue_name="lake", admission=QueueAdmission.DRIVER), 500, id="driver in a queue"),
+    ],
+)
+def test_what_executors_reserve(kueue: KueueTemplate | None, millicores: int) -> None:
+    reserved = conf_of(order(spark=SparkTemplate(kueue=kueue)))["spark.kubernetes.executor.request.cores"]
+    found = int(reserved[:-1]) if reserved.endswith("m") else 1000 * int(reserved)
+    assert found == millicores
+
+
+@pytest.mark.parametrize(
     ("setting", "value"),
     [
         case("spark.kubernetes.executor.deleteOnTermination", "true", id="executors go in the end"),
@@ -145,7 +166,14 @@ def test_run_is_kept_apart_and_cleared_away(setting: str, value: str) -> None:
     assert conf_of(order())[setting] == value
 
 
-@pytest.mark.parametrize("setting", ["spark.decommission.enabled", "spark.executor.maxNumFailures"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "spark.decommission.enabled",
+        "spark.executor.maxNumFailures",
+        "spark.kubernetes.executor.request.cores",
+    ],
+)
 def test_what_is_only_a_default_a_policy_may_change(setting: str) -> None:
     spark = SparkTemplate(conf={setting: "theirs"})
     assert conf_problem(spark) is None

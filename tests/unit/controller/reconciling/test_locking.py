@@ -11,6 +11,7 @@ import pytest
 
 from lithify.controller.cluster.table_lock import lock_name
 from lithify.controller.driver import DriverState
+from lithify.controller.reconciling.queue import Queue
 from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import Reason
@@ -112,6 +113,25 @@ def test_a_run_that_cannot_be_read_keeps_its_driver(operator: ShellOperator, lea
     )
     done(clear(operator, key))
     assert [pod.terminating for pod in operator.world.pods.values()] == [True]
+
+
+def test_who_waits_is_woken_when_the_holder_is_deleted(
+    operator: ShellOperator, leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(4):
+        operator.finish("a")
+    operator.world.create("b")
+    for _ in range(3):
+        operator.finish("b")
+    assert operator.world.runs["b"].reason is Reason.QUEUED
+    del operator.world.runs["a"]
+    operator.world.pods.clear()
+    operator.hear("a")
+    woken: list[str] = []
+    monkeypatch.setattr(Queue, "add", lambda *of: woken.append(of[-1].name))
+    operator.finish("a")
+    assert held(leases) == {}
+    assert woken == ["b"]
 
 
 async def clear(operator: ShellOperator, key: ObjectKey) -> None:

@@ -74,6 +74,12 @@ def progress_of(stage: Stage, done: int = 0, total: int = 0, plan: PlanSummary |
     return Progress(stage=stage, done=done, total=total, plan=plan)
 
 
+def without_executors(why: str = "", wanted: int | None = 1) -> DriverState:
+    """A driver whose tasks wait for a first executor."""
+    progress = Progress(stage=Stage.RUNNING, total=9, executors_ready=0, executors_wanted=wanted)
+    return replace(driver_of(progress=progress), executors=why)
+
+
 def taken(run: Compaction, answer: Step) -> Compaction:
     """The run once its status is written."""
     return replace(run, status=answer.status)

@@ -8,10 +8,12 @@ from datetime import timedelta
 import pytest
 
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
 from lithify.controller.running.machine import is_plan_only
 from lithify.errors import Failure
-from lithify.resources.compaction import Reason
+from lithify.resources.compaction import SUCCEEDED, Reason
+from lithify.resources.objects import condition_of
 from lithify.resources.outcome import Stage
 from lithify.resources.policy import Approval
 from support.cases import case
@@ -29,6 +31,7 @@ from unit.controller.running.runs import (
     progress_of,
     run_of,
     under_way,
+    without_executors,
 )
 
 COMPACTED = outcome_of(Reason.COMPACTED, result=RESULT, committed_snapshot_id="8")
@@ -86,6 +89,56 @@ def test_progress_is_told() -> None:
     assert (way.reason, way.run.status.progress) == (Reason.COMMITTING, "37/120 tasks")
 
 
+NO_CPU = "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_executors_that_find_no_room_are_told() -> None:
+    way = under_way().ask(driver=without_executors(wanted=None))
+    assert (way.reason, way.run.status.progress) == (Reason.WAITING_FOR_EXECUTORS, "0/1 executors")
+    assert way.last.wake is not None
+    assert way.last.wake <= way.now + timedelta(seconds=10)
+    way.ask(driver=without_executors(NO_CPU, wanted=4), after=5)
+    assert way.run.status.progress == "0/4 executors"
+    assert "Insufficient cpu" in message_of(way)
+    known = way.run.status
+    assert way.ask(driver=driver_of(), after=5).run.status == known, "progress that cannot be read for once"
+
+
+def test_executors_that_are_lost_later_are_a_matter_of_running() -> None:
+    way = under_way().ask(driver=driver_of(progress=progress_of(Stage.RUNNING, 3, 9)))
+    since = way.run.status.stage_time
+    way.ask(driver=without_executors(NO_CPU), after=5)
+    assert (way.reason, way.run.status.stage_time) == (Reason.RUNNING, since)
+    assert "Insufficient cpu" in message_of(way)
+
+
+def test_a_run_that_never_gets_an_executor_says_why() -> None:
+    way = under_way().ask(driver=without_executors(NO_CPU))
+    gave_up = outcome_of(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING, message="No executor came.")
+    way.ask(driver=ended(gave_up))
+    assert way.reason is Reason.BACKING_OFF
+    assert message_of(way).count("Insufficient cpu") == 1
+
+    way.ask(driver=None).ask(after=601).ask()
+    second = replace(without_executors(NO_CPU), attempt=2, uid="pod-2")
+    last = ended(replace(gave_up, attempt=2), attempt=2, uid="pod-2")
+    way.ask(driver=second).ask(driver=last)
+    for _ in range(3):  # its table is searched for what it may have committed
+        before = way.run.status
+        assert way.ask(after=1).reason is Reason.WAITING_FOR_EXECUTORS
+        assert message_of(way).count("No executor came.") == 1
+        assert events_between(before, way.run.status) == []
+    way.ask(found=None)
+    assert way.reason is Reason.SCHEDULING_TIMED_OUT
+    assert message_of(way).count("Insufficient cpu") == 1
+
+
+def message_of(way: Way) -> str:
+    found = condition_of(way.run.status.conditions, SUCCEEDED)
+    assert found is not None
+    return found.message
+
+
 @pytest.mark.parametrize(
     ("driver", "limit", "reason"),
     [
@@ -117,6 +170,12 @@ def test_progress_is_told() -> None:
             id="running",
         ),
         case(COMMITTING, DEADLINES.committing_seconds, Reason.DEADLINE_EXCEEDED, id="committing"),
+        case(
+            without_executors(),
+            DEADLINES.scheduling_seconds + 60,
+            Reason.SCHEDULING_TIMED_OUT,
+            id="no executor, and the driver does not give up",
+        ),
     ],
 )
 def test_each_stage_has_its_deadline(driver: DriverState, limit: int, reason: Reason) -> None:

@@ -28,6 +28,7 @@ from unit.controller.running.runs import (
     outcome_of,
     progress_of,
     under_way,
+    without_executors,
 )
 
 
@@ -89,6 +90,7 @@ ENDINGS: dict[Reason, Callable[[], Way]] = {
     Reason.AWAITING_APPROVAL: lambda: done(under_way(approval=Approval.MANUAL), PLANNED),
     Reason.SUBMITTING: lambda: Way().ask(),
     Reason.PLANNING: under_way,
+    Reason.WAITING_FOR_EXECUTORS: lambda: under_way().ask(driver=without_executors()),
     Reason.RUNNING: lambda: under_way().ask(driver=driver_of(progress=progress_of(Stage.RUNNING, 37, 120))),
     Reason.COMMITTING: lambda: under_way().ask(driver=driver_of(progress=progress_of(Stage.COMMITTING))),
     Reason.BACKING_OFF: lambda: done(under_way(), outcome_of(Reason.COMMIT_CONFLICT, Failure.CONFLICT)),

@@ -6,7 +6,15 @@ from lithify.controller.running.events import events_between
 from lithify.errors import Failure
 from lithify.resources.compaction import CompactionStatus, Reason
 from lithify.resources.outcome import Stage
-from unit.controller.running.runs import Way, driver_of, ended, outcome_of, progress_of, under_way
+from unit.controller.running.runs import (
+    Way,
+    driver_of,
+    ended,
+    outcome_of,
+    progress_of,
+    under_way,
+    without_executors,
+)
 
 
 def told(old: CompactionStatus, way: Way) -> list[tuple[str, str]]:
@@ -34,6 +42,15 @@ def test_a_whole_way() -> None:
         ("Normal", "Running"),
         ("Normal", "Compacted"),
     ]
+
+
+def test_why_executors_are_missing_is_a_warning_once() -> None:
+    way = under_way()
+    story = []
+    for why in ("", "Unschedulable: Insufficient cpu", "Unschedulable: Insufficient cpu"):
+        old = way.run.status
+        story += told(old, way.ask(driver=without_executors(why), after=1))
+    assert story == [("Normal", "WaitingForExecutors"), ("Warning", "WaitingForExecutors")]
 
 
 def test_failures_are_warnings() -> None:

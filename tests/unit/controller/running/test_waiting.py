@@ -52,6 +52,12 @@ def test_a_queued_run_says_what_it_waits_for(facts: dict[str, object], acts: tup
     assert way.ask(after=DEADLINES.queued_seconds).reason is Reason.DEADLINE_EXCEEDED
 
 
+def test_a_lock_that_others_have_is_looked_at_again_soon() -> None:
+    way = Way().ask(lock=Lock.OTHERS)
+    assert way.last.wake is not None
+    assert way.last.wake <= way.now + timedelta(seconds=5)
+
+
 def test_what_may_come_is_waited_for() -> None:
     way = Way().ask(problem=MISSING)
     assert (way.reason, message(way)) == (Reason.PENDING, MISSING.message)
