@@ -364,6 +364,12 @@ class Compaction:
         return _KNOWN.get(condition.reason) or _ENDS[condition.status]
 
     @property
+    def message(self) -> str:
+        """Why it stands there, for people."""
+        condition = condition_of(self.status.conditions, SUCCEEDED)
+        return condition.message if condition else ""
+
+    @property
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self.reason.is_final

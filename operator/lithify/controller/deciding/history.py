@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lithify.controller.deciding.blocked import BUCKETS_BLOCKED, after_run
+from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
+from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction, Reason, Strategy
+from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
-from lithify.resources.objects import READY, ConditionStatus, condition_of
+from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
 
@@ -48,20 +50,6 @@ def after_runs(
     )
 
 
-def problem_with(table: LakeTable) -> str | None:
-    """Why a table is not well: it cannot be looked at, has blocked buckets, or its last compaction failed."""
-    ready = condition_of(table.status.conditions, READY)
-    if ready is not None and ready.status is ConditionStatus.FALSE:
-        return f"{ready.reason}: {ready.message}"
-    blocked = condition_of(table.status.conditions, BUCKETS_BLOCKED)
-    if blocked is not None and blocked.status is ConditionStatus.TRUE:
-        return f"{blocked.reason}: {blocked.message}"
-    last = table.status.last_compaction
-    if last is not None and Reason(last.reason).status is ConditionStatus.FALSE:
-        return f"Compaction {last.name} ended with {last.reason}"
-    return None
-
-
 def _counted(
     status: LakeTableStatus, run: Compaction, seed: str, policy: CompactionPolicySpec, now: datetime
 ) -> LakeTableStatus:
@@ -72,10 +60,11 @@ def _counted(
         strategy=run.spec.strategy.value,
         reason=reason.value,
         completion_time=completed,
+        message=plain_line(run.message, MESSAGE_LENGTH),
         snapshot_id=run.status.committed_snapshot_id,
     )
     status = after_run(replace(status, last_compaction=summary), run)
-    if reason in _NO_FAILURES or reason is Reason.PLANNED:
+    if reason in _NO_FAILURES or reason is Reason.PLANNED or _is_mistaken(run):
         return status
     if reason.status is ConditionStatus.TRUE:
         full_time = completed if _is_full(run) else status.last_full_time
@@ -83,13 +72,22 @@ def _counted(
             status,
             last_success_time=completed,
             last_full_time=full_time,
+            last_failure=None,
             consecutive_failures=0,
             held_until=None,
         )
     failures = status.consecutive_failures + 1
     return replace(
-        status, consecutive_failures=failures, held_until=held_until(failures, policy, seed, completed)
+        status,
+        last_failure=summary,
+        consecutive_failures=failures,
+        held_until=held_until(failures, policy, seed, completed),
     )
+
+
+def _is_mistaken(run: Compaction) -> bool:
+    """Whether a person asked for something that cannot be done, which says nothing of the table."""
+    return run.reason is Reason.INVALID_SPEC and LABEL_TABLE not in run.metadata.labels
 
 
 def _is_full(run: Compaction) -> bool:

@@ -60,7 +60,10 @@ class TableReason(StrEnum):
     UNSUPPORTED_OPTION = "UnsupportedOption"
     UNSUPPORTED_TABLE = "UnsupportedTable"
     CORRUPT_TABLE = "CorruptTable"
+    POLICY_MISSING = "PolicyMissing"
+    POLICY_INVALID = "PolicyInvalid"
 
+    COMPACTIONS_FAILING = "CompactionsFailing"
     CATALOG_SILENT = "CatalogSilent"
     CATALOG_UNREACHABLE = "CatalogUnreachable"
     STORAGE_UNAVAILABLE = "StorageUnavailable"
@@ -92,6 +95,8 @@ _NEED_A_PERSON = frozenset(
         TableReason.UNSUPPORTED_OPTION,
         TableReason.UNSUPPORTED_TABLE,
         TableReason.CORRUPT_TABLE,
+        TableReason.POLICY_MISSING,
+        TableReason.POLICY_INVALID,
     }
 )
 _BLAME_THE_CATALOG = frozenset(
@@ -162,10 +167,17 @@ class TableProblem:
     Attributes:
         reason: one of the closed list.
         message: for people.
+        is_lasting: whether trying again is unlikely to help, although the reason may pass by itself.
     """
 
     reason: TableReason
     message: str
+    is_lasting: bool = False
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether only a person can help: by its reason, or because it has lasted for too long."""
+        return self.is_lasting or self.reason.needs_person
 
     @classmethod
     def catalog_missing(cls, table: LakeTable) -> TableProblem:
