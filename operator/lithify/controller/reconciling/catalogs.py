@@ -1,5 +1,8 @@
 """Reconciles Catalogs: says whether they answer, and creates LakeTables where discovery is wanted.
 
+What looks at a catalog's tables find out is used where there are any; a catalog without is asked seldom, so
+that it says whether it can be reached before anybody relies on it.
+
 Called by `loop`, and by `tables` whenever a look has ended differently than the one before.
 """
 
@@ -14,16 +17,20 @@ from time import monotonic
 from lithify.controller.deciding.discovery import discover
 from lithify.controller.deciding.problems import TableProblem, problem_of
 from lithify.controller.deciding.surroundings import Discovered, catalog_status
-from lithify.controller.observing.request import NO_TABLES, TableFilter, TableList, TableTarget
+from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
-from lithify.errors import ClusterExists, ClusterRefused, LithifyError
+from lithify.errors import ClusterExists, ClusterRefused, LithifyError, NotAllowed
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 
 _log = logging.getLogger(__name__)
 _BATCH = 500
 """LakeTables that are created before other objects have their turn, and before status is written."""
+_PROBE_SECONDS = 600.0
+"""Between two questions to a catalog that has no tables here."""
+_PROBE_RETRY_SECONDS = 60.0
+"""The same after one that failed: somebody may be waiting for what they have just mended."""
 _NEXT_BATCH = 1.0
 """Seconds in which the events of a batch arrive."""
 
@@ -36,6 +43,12 @@ class _Listing:
     ended: float
     found: TableList = NO_TABLES
     problem: TableProblem | None = None
+
+    def lasts(self, spec: CatalogSpec) -> float:
+        """Seconds after which the catalog is asked again."""
+        if spec.discovery is not None:
+            return spec.discovery.interval_seconds
+        return _PROBE_SECONDS if self.problem is None else _PROBE_RETRY_SECONDS
 
 
 @dataclass(slots=True)
@@ -87,14 +100,14 @@ class Catalogs:
         return [problem_of(one.error) if one.error else None for one in seen if one.looked is not None]
 
     def _list(self, catalog: Catalog) -> float | None:
-        """Has the catalog's tables listed if it is time; the seconds until that is."""
-        key, discovery = catalog.metadata.key, catalog.spec.discovery
-        if discovery is None:
-            self._listings.pop(key, None)
+        """Has the tables listed, or the catalog only probed, if it is time; the seconds until it is."""
+        key, spec = catalog.metadata.key, catalog.spec
+        if spec.discovery is None and self.world.store.tables.using("catalog", key):
+            self._listings.pop(key, None)  # looks at the tables know better
             return None
         known = self._listings.get(key)
         if known is not None and known.generation == catalog.metadata.generation:
-            wait = known.ended + discovery.interval_seconds - self.ticks()
+            wait = known.ended + known.lasts(spec) - self.ticks()
             if wait > 0:
                 return wait
         if key not in self._underway:
@@ -115,6 +128,8 @@ class Catalogs:
             )
         except LithifyError as error:
             problem = problem_of(error)
+            if isinstance(error, NotAllowed):
+                self.world.secrets.refused(key)
         finally:
             self._underway.pop(key, None)
         self._listings[key] = _Listing(catalog.metadata.generation, self.ticks(), found, problem)
@@ -122,7 +137,7 @@ class Catalogs:
 
     def _wanted(self, spec: CatalogSpec) -> TableFilter:
         most, discovery = self.world.limits.tables, spec.discovery
-        return TableFilter(discovery.include, discovery.exclude, most) if discovery else TableFilter(most=0)
+        return TableFilter(discovery.include, discovery.exclude, most) if discovery else PROBE
 
     async def _create(self, catalog: Catalog, listing: _Listing) -> tuple[int, bool]:
         """Creates LakeTables; returns how many tables get none, and whether all others have theirs."""
