@@ -143,7 +143,7 @@ class TestCatalogsThatDoNotAnswer:
 
         stage.ended(run)
         stage.stands(run, Reason.STORAGE_UNAVAILABLE)
-        stage.ready(care)
+        stage.table_says(care, "Ready", "False", "CompactionsFailing")
         assert compactions_of(oracle, table) == 0
 
 

@@ -54,6 +54,7 @@ REASONS = {
     errors.ClusterExists: Reason.DRIVER_FAILED,
     errors.NameTaken: Reason.DRIVER_FAILED,
     errors.ClusterRefused: Reason.DRIVER_FAILED,
+    errors.AccountMissing: Reason.DRIVER_FAILED,
 }
 PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)
 BUCKET = BucketReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})

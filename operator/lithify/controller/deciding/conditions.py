@@ -50,7 +50,8 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
     found = replace(found, health=health_of(situation.table.spec, found.conditions))
     problem = _problem(situation)
     if problem is None and situation.observation is None and _was_seen(status):
-        return found
+        failed = failure_text(status) if found.health != status.health else ""
+        return replace(found, due=shortened(failed)) if failed else found
     seen = situation.observation
     if seen is not None:
         found = replace(found, table_uuid=seen.table_uuid[:_UUID_LENGTH], observation=summary_of(seen))

@@ -64,7 +64,7 @@ def _counted(
         snapshot_id=run.status.committed_snapshot_id,
     )
     status = after_run(replace(status, last_compaction=summary), run)
-    if reason in _NO_FAILURES or reason is Reason.PLANNED or _is_mistaken(run):
+    if reason in _NO_FAILURES or _says_nothing(run):
         return status
     if reason.status is ConditionStatus.TRUE:
         full_time = completed if _is_full(run) else status.last_full_time
@@ -85,9 +85,10 @@ def _counted(
     )
 
 
-def _is_mistaken(run: Compaction) -> bool:
-    """Whether a person asked for something that cannot be done, which says nothing of the table."""
-    return run.reason is Reason.INVALID_SPEC and LABEL_TABLE not in run.metadata.labels
+def _says_nothing(run: Compaction) -> bool:
+    """Whether the end says nothing of the table: a dry run, or a request that cannot be carried out."""
+    is_mistaken = run.reason is Reason.INVALID_SPEC and LABEL_TABLE not in run.metadata.labels
+    return run.spec.dry_run or run.reason is Reason.PLANNED or is_mistaken
 
 
 def _is_full(run: Compaction) -> bool:

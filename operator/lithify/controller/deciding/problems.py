@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.errors import (
+    AccountMissing,
     AttemptFenced,
     CatalogSilent,
     CatalogUnavailable,
@@ -146,6 +147,7 @@ REASONS: dict[type[LithifyError], TableReason] = {
     ClusterExists: TableReason.CLUSTER_UNAVAILABLE,
     NameTaken: TableReason.CLUSTER_UNAVAILABLE,
     ClusterRefused: TableReason.SECRET_NOT_READABLE,
+    AccountMissing: TableReason.CLUSTER_UNAVAILABLE,
 }
 """What an error means that was met while a table was looked at. Secrets are all that is read from the API
 server for that, so a refusal of it concerns them."""

@@ -148,6 +148,8 @@ def test_a_failure_is_said_before_the_next_look() -> None:
     failed = replace(failing(), conditions=well.conditions, health=well.health)
     status = status_of(situation(None, status=failed))
     assert (status.health, said(status, "Ready")) == ("Failing", ("False", "CompactionsFailing"))
+    assert status.due is not None
+    assert ERROR in status.due
 
 
 def test_a_success_forgives() -> None:

@@ -149,3 +149,11 @@ def test_what_a_person_got_wrong_is_not_held_against_the_table() -> None:
     own = replace(mine, metadata=replace(mine.metadata, labels={LABEL_TABLE: "orders"}))
     assert (after(mine).consecutive_failures, after(mine).held_until) == (0, None)
     assert after(own).consecutive_failures == 1
+
+
+def test_a_dry_run_neither_accuses_nor_forgives() -> None:
+    dry = run("a", Reason.ACCESS_DENIED, 1, dry_run=True)
+    assert (after(dry).consecutive_failures, after(dry).held_until) == (0, None)
+    failed = after(run("a", Reason.DRIVER_FAILED, 1))
+    later = after(run("b", Reason.NOTHING_TO_DO, 2, dry_run=True), known=replace(table(), status=failed))
+    assert later.consecutive_failures == 1
