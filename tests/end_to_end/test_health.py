@@ -8,7 +8,7 @@ import pytest
 
 from end_to_end.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy, secret
 from end_to_end.scene import message
-from end_to_end.server import CATALOGS, TABLES, Object, condition
+from end_to_end.server import CATALOGS, EVENTS, TABLES, Object, condition
 from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
 from support.small_tables import SmallTable
@@ -73,6 +73,9 @@ def test_a_table_whose_last_run_failed_is_not_ready(stage: Stage) -> None:
     assert f"{run} ended with DeadlineExceeded" in found["status"]["due"]
     assert found["status"]["lastFailure"]["name"] == run
     assert "Failing" in shown(stage, lake)
+    told = [each for each in stage.server.list(EVENTS) if each["involvedObject"]["name"] == lake]
+    assert [(each["type"], each["reason"]) for each in told].count(("Warning", "DeadlineExceeded")) == 1
+    assert "CompactionStarted" in {each["reason"] for each in told}
 
 
 @pytest.mark.parametrize(

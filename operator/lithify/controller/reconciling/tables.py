@@ -18,6 +18,7 @@ from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, problem_of
 from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.situation import Decision, Due, Situation
+from lithify.controller.deciding.table_events import table_events
 from lithify.controller.reconciling.looks import Seen
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.status import write_status
@@ -194,6 +195,8 @@ class Tables:
         written = await write_status(self.world.api, LAKE_TABLE, table, status)
         if written is not None and written is not table:
             self.world.store.tables.put(written)
+            for severity, reason, message in table_events(table.status, written.status):
+                await self.world.recorder.post(LAKE_TABLE, written.metadata, severity, reason, message)
         self.world.metrics.table_changed(table.metadata.key, status, table.spec.identifier)
 
     async def _tidy(
