@@ -51,6 +51,7 @@ class Reason(StrEnum):
     PLANNED = "Planned"
 
     INVALID_SPEC = "InvalidSpec"
+    TABLE_NOT_FOUND = "TableNotFound"
     UNSUPPORTED = "Unsupported"
     ACCESS_DENIED = "AccessDenied"
     STORAGE_UNAVAILABLE = "StorageUnavailable"

@@ -161,3 +161,14 @@ class TestSaved:
         save_outcome(self.OUTCOME, path)
         assert read_outcome(path.read_text()) == self.OUTCOME
         assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        *((what, Reason.TABLE_NOT_FOUND) for what in ("table", "branch", "database", "warehouse")),
+        *((what, Reason.INVALID_SPEC) for what in ("partition", "bucket", "key")),
+    ],
+)
+def test_a_table_that_is_not_there_is_no_mistake_of_the_run(what: str, reason: Reason) -> None:
+    assert reason_of(errors.NotFound(what, "db.t", "look again")) is reason

@@ -21,8 +21,8 @@ from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
 
-_NO_FAILURES = frozenset({Reason.CANCELLED})
-"""Ends that somebody wanted: they hold nothing back."""
+_NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
+"""Ends that somebody wanted, or that looks at the table tell of: they hold nothing back."""
 
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:

@@ -125,7 +125,7 @@ def _given_up(case: Case) -> Step | None:
     if case.is_out_of_time:
         return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
     if anew:
-        return finish(case, Reason.INVALID_SPEC, anew, at_once=True)
+        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
     if problem is not None and not problem.may_pass:
         return finish(case, problem.reason, problem.message, at_once=True)
     if case.spec.suspend:

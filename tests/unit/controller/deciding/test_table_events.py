@@ -39,13 +39,9 @@ STARTED = status_of(BUSY, active="orders-7")
         case(DUE, STARTED, [("Normal", "CompactionStarted")], id="started"),
         case(WELL, STARTED, [("Normal", "CompactionStarted")], id="started as soon as it was due"),
         case(STARTED, ended(WELL, "orders-7", Reason.COMPACTED), [("Normal", "Compacted")], id="compacted"),
-        case(
-            STARTED, ended(DUE, "orders-7", Reason.OUT_OF_MEMORY), [("Warning", "OutOfMemory")], id="bad"
-        ),
+        case(STARTED, ended(DUE, "orders-7", Reason.OUT_OF_MEMORY), [("Warning", "OutOfMemory")], id="bad"),
         case(STARTED, ended(DUE, "orders-7", Reason.CANCELLED), [("Normal", "Cancelled")], id="cancelled"),
-        case(
-            WELL, status_of(QUIET, problem=UNREACHABLE), [], id="a catalog that is down"
-        ),
+        case(WELL, status_of(QUIET, problem=UNREACHABLE), [], id="a catalog that is down"),
         case(
             STARTED,
             replace(ended(DUE, "orders-7", Reason.COMPACTED), active_compaction="orders-8"),
