@@ -29,6 +29,7 @@ LithifyError
     ├── ClusterExists           an object of that name exists already
     ├── NameTaken               an object of somebody else's has the name of ours
     └── ClusterRefused          the request is invalid or not allowed
+        └── AccountMissing        the service account that a pod is to run as does not exist
 
 Everybody raises these; only the edges (`cli`, later the controller) turn them into exit codes, conditions
 and back-off, by the class and its `failure`, never by the message. Messages say what was wrong, where, and
@@ -320,6 +321,21 @@ class ClusterRefused(ClusterError):
 
     failure = Failure.USER
     exit_code = 2
+
+
+class AccountMissing(ClusterRefused):
+    """The service account that a pod is to run as does not exist; the message says how to create it."""
+
+    def __init__(self, request: str, namespace: str, account: str) -> None:
+        of = f"kubectl --namespace {namespace} create"
+        super().__init__(
+            request,
+            f"namespace {namespace} has no service account {account}, which spark.serviceAccountName of the "
+            f"policy names. Create it: {of} serviceaccount {account} && {of} rolebinding {account} "
+            f"--clusterrole=lithify-driver --serviceaccount={namespace}:{account}",
+        )
+        self.namespace = namespace
+        self.account = account
 
 
 def with_message(error: Raised, message: str) -> Raised:

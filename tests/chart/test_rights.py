@@ -112,6 +112,7 @@ def test_an_operator_needs_no_other_rights(installed: Installed, release: str, t
         ("DELETE", "Compaction"),
         ("GET", "Secret"),
         ("POST", "Event"),
+        *((verb, "NetworkPolicy") for verb in ("GET", "POST", "DELETE")),
     }
 
 
@@ -164,6 +165,8 @@ OPERATOR, OF_ONE_NAMESPACE = f"{WIDE}:lithify-operator", f"{NARROW}:narrow-opera
         pytest.param(OPERATOR, "patch", "catalogs.lithify.dev", TABLES, False, id="specs stay as they are"),
         pytest.param(OPERATOR, "create", "leases", TABLES, False, id="Leases at home alone"),
         pytest.param(OPERATOR, "create", "rolebindings", TABLES, False, id="no rights for others"),
+        pytest.param(OPERATOR, "get", "serviceaccounts", TABLES, True, id="a missing account is looked for"),
+        pytest.param(OPERATOR, "create", "serviceaccounts", TABLES, False, id="but not made"),
         pytest.param(
             OPERATOR, "create", "pods --subresource=exec", TABLES, False, id="an operator enters no pods"
         ),

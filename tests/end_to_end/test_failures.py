@@ -143,7 +143,7 @@ class TestCatalogsThatDoNotAnswer:
 
         stage.ended(run)
         stage.stands(run, Reason.STORAGE_UNAVAILABLE)
-        stage.ready(care)
+        stage.table_says(care, "Ready", "False", "CompactionsFailing")
         assert compactions_of(oracle, table) == 0
 
 
@@ -156,7 +156,7 @@ class TestTables:
             pytest.param({"identifier": "db.nowhere"}, "TableNotFound", id="table"),
         ],
     )
-    @proves(Reason.INVALID_SPEC)
+    @proves(Reason.TABLE_NOT_FOUND)
     def test_that_are_not_there(self, stage: Stage, table: Table, change: Any, ready: str) -> None:
         care = stage.care_for(table, under=ONCE, **change)
         run = stage.run(care)
@@ -165,7 +165,7 @@ class TestTables:
         stage.ended(run)
 
         assert condition(seen, "Stalled")["status"] == "True"
-        stage.stands(run, Reason.INVALID_SPEC)
+        stage.stands(run, Reason.TABLE_NOT_FOUND)
 
     @proves(Reason.UNSUPPORTED)
     def test_that_are_refused(self, oracle: Oracle, stage: Stage, table: Table) -> None:
@@ -191,7 +191,7 @@ class TestTables:
         stage.ended(run)
         assert lost.name in message(stage.stands(run, Reason.CORRUPT_TABLE))
 
-    @proves(Reason.INVALID_SPEC)
+    @proves(Reason.TABLE_NOT_FOUND)
     def test_that_are_dropped_and_made_anew_during_a_run(
         self, oracle: Oracle, stage: Stage, table: Table
     ) -> None:
@@ -208,7 +208,7 @@ class TestTables:
             hold.release()
 
         stage.ended(run)
-        stage.stands(run, Reason.INVALID_SPEC)
+        stage.stands(run, Reason.TABLE_NOT_FOUND)
         assert compactions_of(oracle, table) == 0
         assert len(oracle.read(table)) == 5
         stage.story.until(TABLES, care.lake, lambda found: found["status"]["tableUuid"] != first)

@@ -250,3 +250,20 @@ def test_a_namespace_with_a_driver_can_be_deleted(
         kubelet.removes()
 
         cluster.kubectl("wait", "--for=delete", "--timeout=120s", f"namespace/{name}")
+
+
+def test_a_missing_service_account_is_waited_for(podding: Podding, pods: Stage, plain: Table) -> None:
+    account = pods.name("spark")
+    spec = {**ONCE, "spark": {"serviceAccountName": account}}
+    run = pods.run(pods.care_for(pods.copied(plain), under=spec))
+
+    waiting = pods.stands(run, Reason.PENDING, saying=account)
+    assert f"create serviceaccount {account}" in message(waiting)
+    assert "create rolebinding" in message(waiting)
+    assert podding.story.names(PODS) == [] or f"{run}-lithify" not in podding.story.names(PODS)
+
+    pods.kubectl("create", "serviceaccount", account)
+
+    Kubelet(pods, podding.story, run, podding.node).takes()
+    stood = pods.reasons(run)
+    assert stood.count(Reason.PENDING) <= 2, "it does not try again and again"

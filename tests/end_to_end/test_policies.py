@@ -31,10 +31,11 @@ def test_a_policy_that_comes_and_goes(plain: Table, stage: Stage) -> None:
     name = stage.name("later")
     care = stage.care_for(stage.copied(plain), under=name, checkIntervalSeconds=3600)
     stage.table_says(care, "PolicyReady", "False", "PolicyMissing")
-    stage.table_says(care, "Ready", "True")
+    stage.table_says(care, "Ready", "False", "PolicyMissing")
 
     stage.kubectl.apply(policy(name, **SELDOM, suspend=True))
     stage.table_says(care, "PolicyReady", "False", "PolicySuspended")
+    stage.table_says(care, "Ready", "True")
     stage.kubectl.apply(policy(name, **SELDOM, triggers=QUIET))
     stage.table_says(care, "PolicyReady", "True", "Followed")
     stage.story.until(POLICIES, name, lambda found: found["status"].get("tables") == 1)

@@ -14,6 +14,7 @@ import pytest
 from lithify.cli.main import INTERRUPTED
 from lithify.cli.output import SOME_BLOCKED
 from lithify.errors import (
+    AccountMissing,
     AttemptFenced,
     CatalogSilent,
     CatalogUnavailable,
@@ -97,6 +98,12 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
     (ClusterExists("POST /api", "there"), Failure.CONFLICT, 1, {"request": "POST /api"}),
     (NameTaken("POST /api", "taken"), Failure.SCHEDULING, 1, {"request": "POST /api"}),
     (ClusterRefused("POST /api", "forbidden"), Failure.USER, 2, {"request": "POST /api"}),
+    (
+        AccountMissing("POST /api", "lake", "lithify-driver"),
+        Failure.USER,
+        2,
+        {"request": "POST /api", "namespace": "lake", "account": "lithify-driver"},
+    ),
     (OutOfMemory("/t/f", "9 GB"), Failure.OUT_OF_MEMORY, 1, {"path": "/t/f", "problem": "9 GB"}),
 ]
 """One of each class: what it is, its retry class, its exit code, and its fields."""

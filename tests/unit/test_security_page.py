@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 import yaml
 
-from lithify.resources.names import EVENT, GROUP, LEASE, NETWORK_POLICY, OWN_KINDS, POD, SECRET, Kind
+from lithify.resources.names import (
+    EVENT,
+    GROUP,
+    LEASE,
+    NETWORK_POLICY,
+    OWN_KINDS,
+    POD,
+    SECRET,
+    SERVICE_ACCOUNT,
+    Kind,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -63,11 +73,11 @@ def test_secrets_are_never_listed_and_nothing_is_granted_wholesale(role: str) ->
         "roles",
         "rolebindings",
         "clusterroles",
-        "serviceaccounts",
         "serviceaccounts/token",
         "pods/exec",
     }
     assert not {resource for _, resource, _ in granted} & forbidden
+    assert {verb for _, resource, verb in granted if resource == SERVICE_ACCOUNT.plural} <= {"get"}
     assert not {verb for _, _, verb in granted} & {"impersonate", "escalate", "bind"}
 
 
@@ -78,7 +88,7 @@ def test_the_operator_has_what_its_requests_need_and_no_more() -> None:
     needed |= of(compaction, *READ, "create", "delete")
     needed |= {grant for kind in OWN_KINDS for grant in of(kind, "patch", subresource="status")}
     needed |= of(LEASE, "get", "list", "create", "patch", "delete")
-    needed |= of(NETWORK_POLICY, "get", "create", "delete")
+    needed |= of(NETWORK_POLICY, "get", "create", "delete") | of(SERVICE_ACCOUNT, "get")
     assert needed == OPERATOR
 
 

@@ -22,6 +22,10 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
+# to notice that a driver's account was created
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get]
 {{- if .Values.networkPolicy.enabled }}
 # one for each run, by its name
 - apiGroups: [networking.k8s.io]

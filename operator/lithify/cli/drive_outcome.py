@@ -20,6 +20,7 @@ from lithify.errors import (
     LithifyError,
     NoExecutors,
     NotAllowed,
+    NotFound,
     OutOfMemory,
     OutOfReach,
     StorageError,
@@ -57,10 +58,14 @@ _REASONS: Mapping[type[BaseException], Reason] = {
     MemoryError: Reason.OUT_OF_MEMORY,
 }
 """The nearest class among an error's ancestors counts."""
+_TABLE = frozenset({"table", "branch", "database", "warehouse"})
+"""What is not found if there is no table; anything else that is missing was named by the run."""
 
 
 def reason_of(error: BaseException) -> Reason:
     """The final reason that an error stands for."""
+    if isinstance(error, NotFound) and vars(error).get("what") in _TABLE:
+        return Reason.TABLE_NOT_FOUND
     return next((_REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS), Reason.DRIVER_FAILED)
 
 

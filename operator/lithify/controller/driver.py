@@ -133,6 +133,7 @@ class Launcher(Protocol):
         """Starts a driver, or returns the one that there is, of whatever attempt or owner.
 
         Raises:
+            AccountMissing: somebody has to create the driver's service account first.
             ClusterRefused: it can never be started like this; the message says why.
             NameTaken: something that is no driver of this Compaction has the name that its driver would have.
         """

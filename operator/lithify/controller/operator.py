@@ -19,7 +19,7 @@ from lithify.controller.api import Api, Object, Tell
 from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.deciding.history import problem_with
+from lithify.controller.deciding.health import problem_with
 from lithify.controller.deciding.limits import Limits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver

@@ -52,6 +52,7 @@ class Reason(StrEnum):
     PLANNED = "Planned"
 
     INVALID_SPEC = "InvalidSpec"
+    TABLE_NOT_FOUND = "TableNotFound"
     UNSUPPORTED = "Unsupported"
     ACCESS_DENIED = "AccessDenied"
     STORAGE_UNAVAILABLE = "StorageUnavailable"
@@ -375,6 +376,12 @@ class Compaction:
         if condition is None:
             return Reason.PENDING
         return _KNOWN.get(condition.reason) or _ENDS[condition.status]
+
+    @property
+    def message(self) -> str:
+        """Why it stands there, for people."""
+        condition = condition_of(self.status.conditions, SUCCEEDED)
+        return condition.message if condition else ""
 
     @property
     def is_over(self) -> bool:

@@ -91,6 +91,7 @@ DEFINITIONS = (
         columns=(
             Column("Table", ".spec.identifier"),
             Column("Ready", _of_condition("Ready", "status")),
+            Column("Health", ".status.health"),
             Column("Due", _of_condition("CompactionNeeded", "reason")),
             Column("Files", ".status.observation.files", "integer"),
             Column("Small", ".status.observation.smallFiles", "integer"),

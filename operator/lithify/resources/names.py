@@ -58,6 +58,7 @@ OWN_KINDS = (CATALOG, LAKE_TABLE, POLICY, COMPACTION)
 
 POD = Kind("Pod", "pods", group="", version="v1")
 SECRET = Kind("Secret", "secrets", group="", version="v1")
+SERVICE_ACCOUNT = Kind("ServiceAccount", "serviceaccounts", group="", version="v1")
 EVENT = Kind("Event", "events", group="", version="v1")
 LEASE = Kind("Lease", "leases", group="coordination.k8s.io", version="v1")
 NETWORK_POLICY = Kind("NetworkPolicy", "networkpolicies", group="networking.k8s.io", version="v1")

@@ -126,6 +126,28 @@ class ObservationSummary:
     snapshots: SnapshotSummary | None = Field(default=None, description="The snapshots that are kept.")
 
 
+class TableHealth(StrEnum):
+    """How a table is, in a word: what `kubectl get` shows as HEALTH."""
+
+    HEALTHY = "Healthy"
+    UNKNOWN = "Unknown"
+    SUSPENDED = "Suspended"
+    FAILING = "Failing"
+    BLOCKED = "Blocked"
+    NO_POLICY = "NoPolicy"
+    INVALID_POLICY = "InvalidPolicy"
+    NO_CATALOG = "NoCatalog"
+    CATALOG_DOWN = "CatalogDown"
+    TABLE_NOT_FOUND = "TableNotFound"
+    UNSUPPORTED = "Unsupported"
+    CORRUPT = "Corrupt"
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody has to do anything about the table."""
+        return self in {TableHealth.HEALTHY, TableHealth.UNKNOWN, TableHealth.SUSPENDED}
+
+
 @part()
 class RunSummary:
     """A finished Compaction of the table."""
@@ -134,6 +156,7 @@ class RunSummary:
     strategy: str = Field(description="Its strategy.", max_length=16)
     reason: str = Field(description="How it ended.", max_length=63)
     completion_time: datetime = Field(description="When.")
+    message: str = Field(default="", description="The same for people.", max_length=MESSAGE_LENGTH)
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 
 
@@ -194,12 +217,16 @@ class LakeTableStatus:
     )
     conditions: tuple[Condition, ...] = Field(
         default=(),
-        description="Ready: it can be loaded and compacted. CompactionNeeded: a trigger fired. "
-        "WriterCompacts: its writers compact, too. SnapshotsExpire: something expires its snapshots. "
-        "BucketsBlocked: some buckets cannot be compacted. Duplicate: an older LakeTable stands for the same "
-        "table.",
+        description="Ready: it can be loaded and compacted, and its last compaction did not fail. "
+        "CompactionNeeded: a trigger fired. WriterCompacts: its writers compact, too. "
+        "SnapshotsExpire: something expires its snapshots. BucketsBlocked: some buckets cannot be compacted. "
+        "Duplicate: an older LakeTable stands for the same table.",
         max_length=16,
         json_schema_extra=CONDITIONS,
+    )
+    health: TableHealth = Field(
+        default=TableHealth.UNKNOWN,
+        description="How the table is, in a word. Failing: its last compaction failed.",
     )
     table_uuid: str | None = Field(
         default=None, description="Tells a table from another one of the same name.", max_length=128
@@ -220,6 +247,9 @@ class LakeTableStatus:
         default=None, description="The Compaction that is under way.", max_length=NAME_LENGTH
     )
     last_compaction: RunSummary | None = Field(default=None, description="The last one that ended.")
+    last_failure: RunSummary | None = Field(
+        default=None, description="The last one that failed; unset once one succeeds."
+    )
     last_success_time: datetime | None = Field(
         default=None, description="When a compaction last succeeded, with or without work."
     )

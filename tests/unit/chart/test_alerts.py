@@ -82,6 +82,7 @@ def rate(name: str, an_hour: float, *, days: float = 0.125, **labels: str) -> li
     return shown(name, (growing(an_hour), labels), days=days)
 
 
+HEALTH = "lithify_tables_by_health"
 STAGES = "lithify_active_compactions"
 LOOKS, REQUESTS = "lithify_observations_total", "lithify_api_requests_total"
 ENDED, ATTEMPTS = "lithify_compactions_finished_total", "lithify_compaction_attempts_total"
@@ -124,7 +125,16 @@ HISTORIES: dict[str, tuple[list[Values], list[Values]]] = {
     ),
     "LithifyTablesNotReady": (
         gauge("lithify_tables", 1, reason="AccessDenied"),
-        shown("lithify_tables", (9, {"reason": "Ready"}), (1, {"reason": "NeverObserved"})),
+        shown(
+            "lithify_tables",
+            (9, {"reason": "Ready"}),
+            (1, {"reason": "NeverObserved"}),
+            (1, {"reason": "CompactionsFailing"}),
+        ),
+    ),
+    "LithifyTablesFailing": (
+        gauge(HEALTH, 1, health="Failing"),
+        shown(HEALTH, (0, {"health": "Failing"}), (9, {"health": "Blocked"})),
     ),
     "LithifyBucketsBlocked": (gauge("lithify_blocked_buckets", 1), gauge("lithify_blocked_buckets", 0)),
     "LithifyLevel0FilesMany": (gauge("lithify_max_level0_files", 21), gauge("lithify_max_level0_files", 20)),
@@ -182,6 +192,10 @@ def test_each_alert_has_histories() -> None:
 
 LARGE = gauge("lithify_table_bytes", 2**30, **ORDERS)
 OF_TABLES: dict[str, tuple[list[Values], list[Values]]] = {
+    "LithifyTablesFailing": (
+        gauge("lithify_table_consecutive_failures", 1, **ORDERS),
+        gauge("lithify_table_consecutive_failures", 0, **ORDERS),
+    ),
     "LithifyBucketsBlocked": (
         gauge("lithify_table_blocked_buckets", 1, **ORDERS),
         gauge("lithify_table_blocked_buckets", 0, **ORDERS),

@@ -12,9 +12,11 @@ import pytest
 
 from chart.judging import ask
 from chart.rendering import CHART, NAMESPACE, Rendered, render
+from lithify.controller.deciding.problems import TableReason
 from lithify.controller.telemetry.series import SECTIONS, TABLE_LABELS, TABLE_SERIES, Shape
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import ConditionStatus
+from lithify.resources.table import TableHealth
 
 Render = Callable[[str], Rendered]
 ROOT = CHART.parents[1]
@@ -83,11 +85,13 @@ def test_a_wrong_query_is_noticed() -> None:
 
 
 def test_reasons_and_stages_that_queries_name_are_some() -> None:
-    reasons = {"Ready", "NeverObserved", *Reason}
+    reasons = {*TableReason, *Reason}
     for place, query in queries():
         for label, _, value in _VALUES.findall(query):
             if label in {"reason", "stage"}:
                 assert {*value.split("|")} <= reasons, place
+            if label == "health":
+                assert {*value.split("|")} <= {*TableHealth}, place
 
 
 def test_alerts_are_of_this_release_alone() -> None:

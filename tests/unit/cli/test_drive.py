@@ -114,8 +114,8 @@ class TestOutcome:
     @pytest.mark.parametrize(
         ("changes", "reason", "code"),
         [
-            pytest.param({"identifier": "shop.nothing"}, Reason.INVALID_SPEC, 2, id="no such table"),
-            pytest.param({"table_uuid": "another"}, Reason.INVALID_SPEC, 2, id="another table"),
+            pytest.param({"identifier": "shop.nothing"}, Reason.TABLE_NOT_FOUND, 2, id="no such table"),
+            pytest.param({"table_uuid": "another"}, Reason.TABLE_NOT_FOUND, 2, id="another table"),
             pytest.param({"time_zone": "Mars/Olympus"}, Reason.INVALID_SPEC, 2, id="no such time zone"),
             pytest.param({"buckets": (77,)}, Reason.INVALID_SPEC, 2, id="no such bucket"),
             pytest.param({"overrides": {"bucket": "9"}}, Reason.INVALID_SPEC, 2, id="not to be overridden"),

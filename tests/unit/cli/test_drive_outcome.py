@@ -54,6 +54,7 @@ REASONS = {
     errors.ClusterExists: Reason.DRIVER_FAILED,
     errors.NameTaken: Reason.DRIVER_FAILED,
     errors.ClusterRefused: Reason.DRIVER_FAILED,
+    errors.AccountMissing: Reason.DRIVER_FAILED,
 }
 PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)
 BUCKET = BucketReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
@@ -160,3 +161,14 @@ class TestSaved:
         save_outcome(self.OUTCOME, path)
         assert read_outcome(path.read_text()) == self.OUTCOME
         assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        *((what, Reason.TABLE_NOT_FOUND) for what in ("table", "branch", "database", "warehouse")),
+        *((what, Reason.INVALID_SPEC) for what in ("partition", "bucket", "key")),
+    ],
+)
+def test_a_table_that_is_not_there_is_no_mistake_of_the_run(what: str, reason: Reason) -> None:
+    assert reason_of(errors.NotFound(what, "db.t", "look again")) is reason

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lithify.controller.deciding.blocked import after_look, say_blocked
+from lithify.controller.deciding.health import POLICY_READY, failure_text, health_of, trouble_of
 from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
@@ -21,6 +22,7 @@ from lithify.resources.objects import (
     RECONCILING,
     STALLED,
     Condition,
+    ConditionStatus,
     condition_of,
     shortened,
     without_condition,
@@ -29,7 +31,6 @@ from lithify.resources.table import LakeTableStatus, ObservationSummary, Snapsho
 from lithify.tables.observation import KeptSnapshots, Observation
 
 COMPACTION_NEEDED = "CompactionNeeded"
-POLICY_READY = "PolicyReady"
 WRITER_COMPACTS = "WriterCompacts"
 SNAPSHOTS_EXPIRE = "SnapshotsExpire"
 DUPLICATE = "Duplicate"
@@ -48,14 +49,22 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
         conditions=_conditions(situation, decision, now),
         active_compaction=situation.active,
     )
+    found = replace(found, health=health_of(situation.table.spec, found.conditions))
     problem = _problem(situation)
     if problem is None and situation.observation is None and _was_seen(status):
-        return found
+        failed = failure_text(status) if found.health != status.health else ""
+        return replace(found, due=shortened(failed)) if failed else found
     seen = situation.observation
     if seen is not None:
         found = replace(found, table_uuid=seen.table_uuid[:_UUID_LENGTH], observation=summary_of(seen))
         found = after_look(found, seen, situation.held)
-    return replace(found, due=shortened(decision.message), next_full_time=decision.next_full)
+    return replace(found, due=_due(status, decision), next_full_time=decision.next_full)
+
+
+def _due(status: LakeTableStatus, decision: Decision) -> str:
+    """What is due and what holds it back, with the error of the last run if it failed."""
+    failed = failure_text(status)
+    return shortened(f"{decision.message}; {failed}" if failed else decision.message)
 
 
 def summary_of(seen: Observation) -> ObservationSummary:
@@ -97,10 +106,11 @@ def _conditions(situation: Situation, decision: Decision, now: datetime) -> tupl
     seen = situation.observation
     _say_policy(conditions, situation)
     _say_duplicate(conditions, situation)
+    trouble = trouble_of(situation)
     if problem is None and seen is None and _was_seen(table.status):
-        _await_look(conditions, table.status, table.metadata.generation)
+        _await_look(conditions, table.status, table.metadata.generation, trouble)
         return conditions.conditions
-    _say_ready(conditions, problem, seen)
+    _say_ready(conditions, problem, seen, trouble)
     _say_needed(conditions, problem, seen, decision)
     if seen is not None:
         say_blocked(conditions, after_look(table.status, seen, situation.held))
@@ -122,15 +132,30 @@ def _was_seen(status: LakeTableStatus) -> bool:
     return ready is not None and ready.reason != TableReason.NEVER_OBSERVED
 
 
-def _await_look(conditions: ConditionSetter, status: LakeTableStatus, generation: int) -> None:
-    """What an earlier operator said stays; if it was said of another spec, that is said, too."""
+def _await_look(
+    conditions: ConditionSetter, status: LakeTableStatus, generation: int, trouble: TableProblem | None
+) -> None:
+    """What an earlier operator said stays, unless it is known to be too good without a look.
+
+    If it was said of another spec, that is said, too.
+    """
+    ready = condition_of(status.conditions, READY)
+    if trouble is not None and ready is not None and ready.status is ConditionStatus.TRUE:
+        conditions.not_ready(trouble)
     if status.observed_generation != generation:
         conditions.true(RECONCILING, "Progressing", "the spec has changed and the table is looked at again")
 
 
-def _say_ready(conditions: ConditionSetter, problem: TableProblem | None, seen: Observation | None) -> None:
-    if problem is not None:
-        conditions.not_ready(problem)
+def _say_ready(
+    conditions: ConditionSetter,
+    problem: TableProblem | None,
+    seen: Observation | None,
+    trouble: TableProblem | None,
+) -> None:
+    """Sets Ready; a look that cannot be made goes before what keeps compactions from succeeding."""
+    found = trouble if problem is None and seen is not None else problem
+    if found is not None:
+        conditions.not_ready(found)
         return
     conditions.false(STALLED, "NotStalled")
     if seen is None:

@@ -10,17 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lithify.controller.deciding.blocked import BUCKETS_BLOCKED, after_run
+from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
+from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction, Reason, Strategy
+from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
-from lithify.resources.objects import READY, ConditionStatus, condition_of
+from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary
 
-_NO_FAILURES = frozenset({Reason.CANCELLED})
-"""Ends that somebody wanted: they are no failures."""
+_NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
+"""Ends that somebody wanted, or that looks at the table tell of: they hold nothing back."""
 
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:
@@ -53,20 +55,6 @@ def after_runs(
     )
 
 
-def problem_with(table: LakeTable) -> str | None:
-    """Why a table is not well: it cannot be looked at, has blocked buckets, or its last compaction failed."""
-    ready = condition_of(table.status.conditions, READY)
-    if ready is not None and ready.status is ConditionStatus.FALSE:
-        return f"{ready.reason}: {ready.message}"
-    blocked = condition_of(table.status.conditions, BUCKETS_BLOCKED)
-    if blocked is not None and blocked.status is ConditionStatus.TRUE:
-        return f"{blocked.reason}: {blocked.message}"
-    last = table.status.last_compaction
-    if last is not None and Reason(last.reason).status is ConditionStatus.FALSE:
-        return f"Compaction {last.name} ended with {last.reason}"
-    return None
-
-
 def _counted(
     status: LakeTableStatus, run: Compaction, seed: str, policy: CompactionPolicySpec, now: datetime
 ) -> LakeTableStatus:
@@ -77,10 +65,11 @@ def _counted(
         strategy=run.spec.strategy.value,
         reason=reason.value,
         completion_time=completed,
+        message=plain_line(run.message, MESSAGE_LENGTH),
         snapshot_id=run.status.committed_snapshot_id,
     )
     status = after_run(replace(status, last_compaction=summary), run)
-    if reason in _NO_FAILURES or reason is Reason.PLANNED:
+    if reason in _NO_FAILURES or _says_nothing(run):
         return status
     if reason.status is ConditionStatus.TRUE:
         full_time = completed if _is_full(run) else status.last_full_time
@@ -88,12 +77,16 @@ def _counted(
             status,
             last_success_time=completed,
             last_full_time=full_time,
+            last_failure=None,
             consecutive_failures=0,
             held_until=None,
         )
     failures = status.consecutive_failures + 1
     return replace(
-        status, consecutive_failures=failures, held_until=held_until(failures, policy, seed, completed)
+        status,
+        last_failure=summary,
+        consecutive_failures=failures,
+        held_until=held_until(failures, policy, seed, completed),
     )
 
 
@@ -118,6 +111,12 @@ def _after_cancel(
         policy_generation=policy_generation,
     )
     return replace(status, cancelled_run=cancelled)
+
+
+def _says_nothing(run: Compaction) -> bool:
+    """Whether the end says nothing of the table: a dry run, or a request that cannot be carried out."""
+    is_mistaken = run.reason is Reason.INVALID_SPEC and LABEL_TABLE not in run.metadata.labels
+    return run.spec.dry_run or run.reason is Reason.PLANNED or is_mistaken
 
 
 def _is_full(run: Compaction) -> bool:

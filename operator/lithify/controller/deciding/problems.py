@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.errors import (
+    AccountMissing,
     AttemptFenced,
     CatalogSilent,
     CatalogUnavailable,
@@ -60,7 +61,10 @@ class TableReason(StrEnum):
     UNSUPPORTED_OPTION = "UnsupportedOption"
     UNSUPPORTED_TABLE = "UnsupportedTable"
     CORRUPT_TABLE = "CorruptTable"
+    POLICY_MISSING = "PolicyMissing"
+    POLICY_INVALID = "PolicyInvalid"
 
+    COMPACTIONS_FAILING = "CompactionsFailing"
     CATALOG_SILENT = "CatalogSilent"
     CATALOG_UNREACHABLE = "CatalogUnreachable"
     STORAGE_UNAVAILABLE = "StorageUnavailable"
@@ -92,6 +96,8 @@ _NEED_A_PERSON = frozenset(
         TableReason.UNSUPPORTED_OPTION,
         TableReason.UNSUPPORTED_TABLE,
         TableReason.CORRUPT_TABLE,
+        TableReason.POLICY_MISSING,
+        TableReason.POLICY_INVALID,
     }
 )
 _BLAME_THE_CATALOG = frozenset(
@@ -141,6 +147,7 @@ REASONS: dict[type[LithifyError], TableReason] = {
     ClusterExists: TableReason.CLUSTER_UNAVAILABLE,
     NameTaken: TableReason.CLUSTER_UNAVAILABLE,
     ClusterRefused: TableReason.SECRET_NOT_READABLE,
+    AccountMissing: TableReason.CLUSTER_UNAVAILABLE,
 }
 """What an error means that was met while a table was looked at. Secrets are all that is read from the API
 server for that, so a refusal of it concerns them."""
@@ -162,10 +169,17 @@ class TableProblem:
     Attributes:
         reason: one of the closed list.
         message: for people.
+        is_lasting: whether trying again is unlikely to help, although the reason may pass by itself.
     """
 
     reason: TableReason
     message: str
+    is_lasting: bool = False
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether only a person can help: by its reason, or because it has lasted for too long."""
+        return self.is_lasting or self.reason.needs_person
 
     @classmethod
     def catalog_missing(cls, table: LakeTable) -> TableProblem:

@@ -47,7 +47,7 @@ class ConditionSetter:
         """It is not ready, and stalled if only a person can help."""
         self.false(READY, problem.reason, problem.message)
         self.false(RECONCILING, problem.reason)
-        if problem.reason.needs_person:
+        if problem.is_stalled:
             self.true(STALLED, problem.reason, problem.message)
         else:
             self.false(STALLED, problem.reason, "it is tried again")

@@ -131,7 +131,7 @@ def catalog_status(
         conditions.false(RECONCILING, "Observed")
         conditions.false(STALLED, "NotStalled")
     else:
-        _say_unasked(conditions, is_used=bool(tables) or catalog.spec.discovery is not None)
+        _say_unasked(conditions)
     _say_discovered(conditions, catalog, discovered)
     say_pruned(conditions, catalog, discovered.pruning if discovered else None)
     say_supported(conditions, unsupported or {})
@@ -145,17 +145,10 @@ def catalog_status(
     )
 
 
-def _say_unasked(conditions: ConditionSetter, *, is_used: bool) -> None:
-    """Nobody has asked it anything yet. If somebody will, what an earlier operator said stays until then.
-
-    A catalog that nobody uses is neither ready nor not, and not on its way to either: it has no Ready.
-    """
+def _say_unasked(conditions: ConditionSetter) -> None:
+    """Nobody has asked it anything yet; what an earlier operator said stays until somebody has."""
     message = "the catalog has not been asked yet"
-    if not is_used:
-        conditions.conditions = without_condition(conditions.conditions, READY)
-        conditions.false(RECONCILING, "Unused", "no table uses the catalog")
-        conditions.false(STALLED, "NotStalled")
-    elif condition_of(conditions.conditions, READY) is None:
+    if condition_of(conditions.conditions, READY) is None:
         conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
         conditions.true(RECONCILING, "Progressing", message)
 

@@ -34,6 +34,7 @@ from lithify.controller.launching.pod import (
 from lithify.controller.launching.pod import PodSettings as PodSettings
 from lithify.controller.launching.pod_state import executors_text, state_of
 from lithify.errors import (
+    AccountMissing,
     ClusterConflict,
     ClusterError,
     ClusterExists,
@@ -46,6 +47,8 @@ from lithify.resources.names import FINALIZER_DRIVER, NETWORK_POLICY, POD, Objec
 
 _log = logging.getLogger(__name__)
 _TRIES = 5
+_ACCOUNT_MISSING = "error looking up service account"
+"""How the API server's admission of pods begins to say that their service account is missing."""
 
 
 class KubernetesLauncher:
@@ -62,6 +65,7 @@ class KubernetesLauncher:
         """Creates the pod, or returns the driver in the one that there is.
 
         Raises:
+            AccountMissing: the driver's service account does not exist.
             ClusterRefused: the policy's Spark template, or the API server, does not allow it.
             NameTaken: a pod of somebody else's has the name.
         """
@@ -79,6 +83,11 @@ class KubernetesLauncher:
             except ClusterExists:
                 if (found := await self._in_place(order.key)) is not None:
                     return found
+            except ClusterRefused as error:
+                if _ACCOUNT_MISSING in error.problem:
+                    account = order.spark.service_account_name
+                    raise AccountMissing(error.request, order.key.namespace, account) from error
+                raise
         raise ClusterUnavailable(f"start of {order.key}", "its pod comes and goes")
 
     async def look(self, key: ObjectKey) -> DriverState | None:

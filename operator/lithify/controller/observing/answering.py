@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock, find_zone
 from lithify.controller.observing.listing import wanted_tables
-from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.request import NO_TABLES, ObservationRequest, TableTarget
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import InvalidOption, LithifyError
@@ -55,6 +55,9 @@ class Answers:
         if isinstance(question, FindRun):
             return self._watch.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):
+            if not question.wanted.include:
+                self._watch.check_catalog(address)
+                return NO_TABLES
             return wanted_tables(self._watch.list_tables(address), question.wanted)
         raise TypeError(f"not a question: {type(question).__name__}")
 

@@ -74,7 +74,7 @@ class TableFilter:
     """Which tables of a catalog are wanted.
 
     Attributes:
-        include: patterns of `database.table`.
+        include: patterns of `database.table`; without any, the catalog is only asked whether it answers.
         exclude: patterns of those that are not, even if included.
         most: how many names are sent back.
     """
@@ -100,6 +100,7 @@ class TableList:
 
 
 ALL_TABLES = TableFilter()
+PROBE = TableFilter(include=(), most=0)
 NO_TABLES = TableList()
 
 

@@ -1,5 +1,8 @@
 """Reconciles Catalogs: says whether they answer, and creates LakeTables where discovery is wanted.
 
+What looks at a catalog's tables find out is used where there are any; a catalog without is asked seldom, so
+that it says whether it can be reached before anybody relies on it.
+
 Called by `loop`, and by `tables` whenever a look has ended differently than the one before.
 """
 
@@ -16,11 +19,11 @@ from lithify.controller.deciding.problems import TableProblem, is_unsupported, p
 from lithify.controller.deciding.pruning import Listed, Pruning, prune
 from lithify.controller.deciding.remembering import remember
 from lithify.controller.deciding.surroundings import Discovered, catalog_status
-from lithify.controller.observing.request import NO_TABLES, TableFilter, TableList, TableTarget
+from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.pruning import carry_out
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.world import World
-from lithify.errors import ClusterExists, ClusterRefused, LithifyError
+from lithify.errors import ClusterExists, ClusterRefused, LithifyError, NotAllowed
 from lithify.resources.catalog import Catalog, CatalogSpec, Recreate
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 from lithify.resources.objects import READY, condition_of
@@ -29,6 +32,10 @@ from lithify.resources.table import LakeTable
 _log = logging.getLogger(__name__)
 _BATCH = 500
 """LakeTables that are created before other objects have their turn, and before status is written."""
+_PROBE_SECONDS = 600.0
+"""Between two questions to a catalog that has no tables here."""
+_PROBE_RETRY_SECONDS = 60.0
+"""The same after one that failed: somebody may be waiting for what they have just mended."""
 _NEXT_BATCH = 1.0
 """Seconds in which the events of a batch arrive."""
 _CONFIRMING = 30.0
@@ -56,6 +63,12 @@ class _Listing:
         """Whether it is of the Catalog as it is now."""
         return (self.uid, self.generation) == (catalog.metadata.uid, catalog.metadata.generation)
 
+    def lasts(self, spec: CatalogSpec) -> float:
+        """Seconds after which the catalog is asked again."""
+        if spec.discovery is not None:
+            return _CONFIRMING if self.needs_list else spec.discovery.interval_seconds
+        return _PROBE_SECONDS if self.problem is None else _PROBE_RETRY_SECONDS
+
 
 @dataclass(slots=True)
 class Catalogs:
@@ -82,7 +95,8 @@ class Catalogs:
         discovered, is_done = None, True
         is_going = catalog.metadata.deletion_timestamp is not None
         listing = self._listings.get(key)
-        if listing is not None and listing.problem is None and listing.is_of(catalog) and not is_going:
+        is_good = listing is not None and listing.problem is None and listing.is_of(catalog)
+        if listing is not None and is_good and catalog.spec.discovery is not None and not is_going:
             discovered, is_done = await self._discover(catalog, listing)
         again = self._list(catalog) if is_done else _NEXT_BATCH
         status = catalog_status(
@@ -115,15 +129,14 @@ class Catalogs:
         return found
 
     def _list(self, catalog: Catalog) -> float | None:
-        """Has the catalog's tables listed if it is time; the seconds until that is."""
-        key, discovery = catalog.metadata.key, catalog.spec.discovery
-        if discovery is None:
-            self._listings.pop(key, None)
+        """Has the tables listed, or the catalog only probed, if it is time; the seconds until it is."""
+        key, spec = catalog.metadata.key, catalog.spec
+        if spec.discovery is None and self.world.store.tables.using("catalog", key):
+            self._listings.pop(key, None)  # looks at the tables know better
             return None
         known = self._listings.get(key)
         if known is not None and known.is_of(catalog):
-            pause = _CONFIRMING if known.needs_list else discovery.interval_seconds
-            wait = known.ended + pause - self.ticks()
+            wait = known.ended + known.lasts(spec) - self.ticks()
             if wait > 0:
                 return wait
         if key not in self._underway:
@@ -144,6 +157,8 @@ class Catalogs:
             )
         except LithifyError as error:
             problem = problem_of(error)
+            if isinstance(error, NotAllowed):
+                self.world.secrets.refused(key)
         finally:
             self._underway.pop(key, None)
         known = self._listings.get(key)
@@ -160,7 +175,7 @@ class Catalogs:
 
     def _wanted(self, spec: CatalogSpec) -> TableFilter:
         most, discovery = self.world.limits.tables, spec.discovery
-        return TableFilter(discovery.include, discovery.exclude, most) if discovery else TableFilter(most=0)
+        return TableFilter(discovery.include, discovery.exclude, most) if discovery else PROBE
 
     async def _discover(self, catalog: Catalog, listing: _Listing) -> tuple[Discovered, bool]:
         """Creates and prunes LakeTables; returns what came of it, and whether nothing is left to do."""

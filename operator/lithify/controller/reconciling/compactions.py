@@ -25,6 +25,7 @@ from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem,
 from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, memory_factor, step
 from lithify.errors import (
+    AccountMissing,
     ClusterRefused,
     ClusterUnavailable,
     Failure,
@@ -38,12 +39,15 @@ from lithify.resources.names import (
     COMPACTION,
     LABEL_TABLE,
     LAKE_TABLE,
+    SERVICE_ACCOUNT,
     ObjectKey,
 )
 from lithify.resources.objects import ConditionStatus
 from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
+_ACCOUNT_SECONDS = 10.0
+"""Between two looks for a service account that is missing: somebody has just read that it is."""
 
 
 @dataclass(slots=True)
@@ -59,6 +63,7 @@ class _Memory:
         former: who had the lock, and is over.
         refusal: why its driver was refused, and in which attempt.
         delay: why its driver could not be started the last time, and in which attempt.
+        missing: the service account that its driver could not be started without.
     """
 
     uid: str
@@ -69,6 +74,7 @@ class _Memory:
     former: Holder | None = None
     refusal: tuple[int, str] | None = None
     delay: tuple[int, str] | None = None
+    missing: AccountMissing | None = None
 
     @classmethod
     def of(cls, uid: str) -> _Memory:
@@ -132,7 +138,10 @@ class Compactions:
             wait = memory.repeats.wait(stage, answer.acts)
             return wait if wake is None else min(wait, wake)
         memory.repeats.clear()
-        return self._rest(written, wake, is_new=not run.is_over)
+        rest = self._rest(written, wake, is_new=not run.is_over)
+        if memory.missing is None or written.is_over:
+            return rest
+        return _ACCOUNT_SECONDS if rest is None else min(rest, _ACCOUNT_SECONDS)
 
     def _rest(self, run: Compaction, wake: float | None, *, is_new: bool) -> float | None:
         """Seconds after which to look again at a run for which there is nothing to do now."""
@@ -185,6 +194,8 @@ class Compactions:
         catalog = store.catalog_of(table) if table else None
         is_waiting = not (run.reason.has_driver or run.is_over)
         problem = await self._problem(run, table, catalog) if is_waiting else None
+        if problem is None and memory.missing is not None:
+            problem = await self._account(memory, is_waiting=is_waiting)
         if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
             problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
         seen = await self._lock(run, memory)
@@ -229,6 +240,23 @@ class Compactions:
             except ClusterRefused as error:
                 return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
         return None
+
+    async def _account(self, memory: _Memory, *, is_waiting: bool) -> Problem | None:
+        """What to say of the service account that was missing; None if it is there now."""
+        missing = memory.missing
+        if missing is None:
+            return None
+        if is_waiting and await self._may_exist(ObjectKey(missing.namespace, missing.account)):
+            memory.missing = None
+            return None
+        return Problem(Reason.INVALID_SPEC, missing.problem, may_pass=True, ends_attempt=True)
+
+    async def _may_exist(self, account: ObjectKey) -> bool:
+        """Whether a service account exists, asked live; true if this operator may not know."""
+        try:
+            return await self.world.api.get(SERVICE_ACCOUNT, account) is not None
+        except ClusterRefused:
+            return True
 
     async def _lock(self, run: Compaction, memory: _Memory) -> LockView:
         if memory.lock is None:
@@ -280,6 +308,9 @@ class Compactions:
         metrics = self.world.metrics
         try:
             state = await self.world.launcher.start(order)
+        except AccountMissing as error:
+            memory.missing = error
+            metrics.launched("refused")
         except ClusterRefused as error:
             memory.refusal = (run.status.attempts, str(error))
             metrics.launched("refused")

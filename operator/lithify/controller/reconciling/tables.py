@@ -18,6 +18,7 @@ from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
 from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.situation import Decision, Due, Situation
+from lithify.controller.deciding.table_events import table_events
 from lithify.controller.reconciling.duplicates import older_duplicate
 from lithify.controller.reconciling.looks import Seen
 from lithify.controller.reconciling.queue import Item
@@ -198,6 +199,8 @@ class Tables:
         written = await write_status(self.world.api, LAKE_TABLE, table, status)
         if written is not None and written is not table:
             self.world.store.tables.put(written)
+            for severity, reason, message in table_events(table.status, written.status):
+                await self.world.recorder.post(LAKE_TABLE, written.metadata, severity, reason, message)
         if _counts_differently(table.status, status):
             catalog = ObjectKey(table.metadata.namespace, table.spec.catalog_ref.name)
             self.world.queue.add_after(Item(CATALOG.name, catalog), _TOGETHER)

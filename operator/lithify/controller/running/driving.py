@@ -22,7 +22,7 @@ from lithify.controller.running.ending import (
 from lithify.controller.running.facts import Act, Lock, Step
 from lithify.controller.running.failures import Verdict
 from lithify.controller.running.letting_go import clear_name, free_table
-from lithify.controller.running.standing import stand
+from lithify.controller.running.standing import stand, with_attempt
 from lithify.controller.running.watching import watch
 from lithify.errors import Failure
 from lithify.resources.compaction import DriverStatus, Reason
@@ -125,11 +125,15 @@ def _given_up(case: Case) -> Step | None:
     if case.is_out_of_time:
         return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
     if anew:
-        return finish(case, Reason.INVALID_SPEC, anew, at_once=True)
+        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
     if problem is not None and not problem.may_pass:
         return finish(case, problem.reason, problem.message, at_once=True)
     if case.spec.suspend:
         return case.answer(stand(case, Reason.SUSPENDED, SUSPENDED), free_table(case))
+    if problem is not None and problem.ends_attempt:
+        attempts = with_attempt(case, Reason.PENDING, problem.message)
+        pending = stand(case, Reason.PENDING, problem.message, attempt_history=attempts)
+        return case.answer(pending, free_table(case))
     if case.since(case.status.stage_time) < case.deadlines.scheduling_seconds:
         return None
     if problem is not None:

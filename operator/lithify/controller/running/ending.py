@@ -51,7 +51,7 @@ CANCELLED = "Cancelled as asked for by spec.cancel."
 OUT_OF_TIME = "The run took longer than its activeDeadlineSeconds allow."
 SUSPENDED = "Suspended by spec.suspend; set it to false to go on."
 _UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
-_REFUSED = frozenset({Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})
+_REFUSED = frozenset({Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})
 """What a driver ends with that was not let do its work. Its table may never be readable for us either, and
 who waits for that would hear a day later what is wrong."""
 _CAUSE_LENGTH = 500

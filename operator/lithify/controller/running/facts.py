@@ -41,11 +41,13 @@ class Problem:
         reason: the final reason if it stays so.
         message: for people.
         may_pass: somebody may be about to mend it (a catalog that is not there yet): wait before giving up.
+        ends_attempt: an attempt that has no driver yet is given up for it, and the run is Pending.
     """
 
     reason: Reason
     message: str
     may_pass: bool
+    ends_attempt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

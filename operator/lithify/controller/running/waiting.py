@@ -40,7 +40,7 @@ def wait(case: Case) -> Step:
     if following is not None:
         return case.answer(stand(case, Reason.BACKING_OFF, message_of(case)), free_table(case), [following])
     if anew:
-        return finish(case, Reason.INVALID_SPEC, anew, at_once=True)
+        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
     if case.facts.problem is not None:
         return _pend(case, case.facts.problem)
     return _queue(case)

@@ -20,7 +20,7 @@ from lithify.controller.telemetry.series import TABLE_SERIES, Series
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import READY, condition_of
-from lithify.resources.table import LakeTableStatus, ObservationSummary
+from lithify.resources.table import LakeTableStatus, ObservationSummary, TableHealth
 
 OTHER = "Other"
 """Stands for label values that nobody expected, so that there are never many."""
@@ -68,6 +68,8 @@ class _Table:
     """What is shown of a table."""
 
     reason: str
+    health: TableHealth
+    failures: int
     identifier: str
     observation: ObservationSummary | None
     last_success: datetime | None
@@ -77,6 +79,7 @@ class _Table:
     def figures(self) -> Iterator[tuple[str, float]]:
         """What is known, by the fields of `TABLE_SERIES`."""
         seen = self.observation
+        yield "failures", self.failures
         if seen is not None:
             yield from ((field, getattr(seen, field)) for field in _OBSERVED)
             yield "blocked_buckets", self.blocked_buckets
@@ -107,6 +110,8 @@ class TableCollector(Collector):
         reason = self._bounded(ready.reason if ready else "Unknown")
         self._known[key] = _Table(
             reason=reason,
+            health=status.health,
+            failures=status.consecutive_failures,
             identifier=identifier,
             observation=status.observation,
             last_success=status.last_success_time,
@@ -133,6 +138,8 @@ class TableCollector(Collector):
         seen = [table.observation for table in tables.values() if table.observation is not None]
         reasons = Tally(table.reason for table in tables.values())
         yield family_of(series.TABLES, [((reason,), count) for reason, count in sorted(reasons.items())])
+        words = Tally(table.health for table in tables.values())
+        yield family_of(series.TABLES_BY_HEALTH, [((word.value,), words[word]) for word in TableHealth])
         yield family_of(series.DUE_TABLES, [((), sum(one.due_buckets > 0 for one in seen))])
         for one, figure in _SUMS.items():
             yield family_of(one, [((), sum(map(figure, seen)))])

@@ -57,6 +57,7 @@ _RUN = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 
 """Up to the default deadline of a run's longest stage."""
 
 TABLES = _gauge("lithify_tables", "LakeTables, by the reason of their condition Ready", "reason")
+TABLES_BY_HEALTH = _gauge("lithify_tables_by_health", "LakeTables, by what HEALTH says", "health")
 DUE_TABLES = _gauge("lithify_due_tables", "LakeTables in which a trigger has fired")
 FILES = _gauge("lithify_files", "data files of all tables")
 BYTES = _gauge("lithify_bytes", "bytes of these files")
@@ -195,6 +196,7 @@ TABLE_SERIES: dict[str, Series] = {
             "blocked_buckets",
             "buckets that cannot be compacted while their files stay as they are",
         ),
+        ("failures", "consecutive_failures", "compactions that failed since the last success"),
         ("snapshots", "snapshots", "snapshots that the table keeps"),
         ("run_start", "run_start_timestamp_seconds", "when the run began that is at work"),
         ("last_success", "last_success_timestamp_seconds", "when a compaction last succeeded"),
@@ -206,6 +208,7 @@ TABLE_SERIES: dict[str, Series] = {
 SECTIONS: dict[str, tuple[Series, ...]] = {
     "Tables": (
         TABLES,
+        TABLES_BY_HEALTH,
         DUE_TABLES,
         FILES,
         BYTES,

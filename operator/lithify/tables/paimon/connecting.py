@@ -139,6 +139,12 @@ def _check_location(path: str, reach: Reach) -> None:
         raise OutOfReach(path, "the operator reads tables on S3 and on file systems of its own, no others")
 
 
+def check_catalog(warehouse: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED) -> None:
+    """Asks a catalog something that costs it little; raises like `list_tables` if it does not answer."""
+    with _connected(warehouse, catalog_options, reach) as catalog:
+        catalog.list_databases()
+
+
 def list_tables(
     warehouse: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED
 ) -> tuple[str, ...]:

@@ -114,6 +114,10 @@ class TableWatch:
         """What a run has committed; see `found_runs.find_run`."""
         return found_runs.find_run(open_table(address), run, since)
 
+    def check_catalog(self, address: TableAddress) -> None:
+        """Asks a catalog for its databases only; see `connecting.check_catalog`."""
+        connecting.check_catalog(address.warehouse, address.catalog_options, address.reach)
+
     def list_tables(self, address: TableAddress) -> tuple[str, ...]:
         """All tables of a catalog; see `connecting.list_tables`."""
         return connecting.list_tables(address.warehouse, address.catalog_options, address.reach)

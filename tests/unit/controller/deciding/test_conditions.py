@@ -16,7 +16,7 @@ from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.situation import Situation
 from lithify.resources.modelling import plain, read
 from lithify.resources.objects import Condition, condition_of
-from lithify.resources.table import LakeTableStatus, RunSummary
+from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
 from lithify.tables.observation import KeptSnapshots, Observation
 from support.cases import case
 from unit.controller.deciding.situations import (
@@ -250,6 +250,7 @@ class TestWhatIsCarriedOver:
             new,
             observed_generation=-1,
             conditions=(),
+            health=TableHealth.UNKNOWN,
             table_uuid=None,
             observation=None,
             due=None,

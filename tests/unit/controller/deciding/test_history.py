@@ -161,3 +161,26 @@ def test_partitions_that_the_operator_chose_are_all_that_a_full_run_is_to_take()
     assert after(made).last_full_time is None
     own = replace(made, metadata=replace(made.metadata, labels={LABEL_TABLE: "orders"}))
     assert after(own).last_full_time is not None
+
+
+def test_the_last_failure_stays_until_a_success() -> None:
+    failed = after(run("a", Reason.DRIVER_FAILED, 1), run("b", Reason.CANCELLED, 2))
+    assert failed.last_failure is not None
+    assert (failed.last_failure.name, failed.consecutive_failures) == ("a", 1)
+    good = after(run("c", Reason.NOTHING_TO_DO, 3), known=replace(table(), status=failed))
+    assert good.last_failure is None
+
+
+def test_what_a_person_got_wrong_is_not_held_against_the_table() -> None:
+    mine = run("a", Reason.INVALID_SPEC, 1)
+    own = replace(mine, metadata=replace(mine.metadata, labels={LABEL_TABLE: "orders"}))
+    assert (after(mine).consecutive_failures, after(mine).held_until) == (0, None)
+    assert after(own).consecutive_failures == 1
+
+
+def test_a_dry_run_neither_accuses_nor_forgives() -> None:
+    dry = run("a", Reason.ACCESS_DENIED, 1, dry_run=True)
+    assert (after(dry).consecutive_failures, after(dry).held_until) == (0, None)
+    failed = after(run("a", Reason.DRIVER_FAILED, 1))
+    later = after(run("b", Reason.NOTHING_TO_DO, 2, dry_run=True), known=replace(table(), status=failed))
+    assert later.consecutive_failures == 1

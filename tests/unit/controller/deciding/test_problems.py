@@ -99,6 +99,7 @@ def test_only_what_may_pass_needs_no_person() -> None:
     assert {reason for reason in TableReason if not reason.needs_person} == {
         TableReason.READY,
         TableReason.NEVER_OBSERVED,
+        TableReason.COMPACTIONS_FAILING,
         TableReason.CATALOG_SILENT,
         TableReason.CATALOG_UNREACHABLE,
         TableReason.STORAGE_UNAVAILABLE,

@@ -20,7 +20,7 @@ from lithify.controller.observing.request import TableList
 from lithify.controller.reconciling.catalogs import Catalogs, _Listing
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
-from lithify.errors import ClusterExists, ClusterRefused, NameTaken
+from lithify.errors import AccountMissing, ClusterExists, ClusterRefused, NameTaken
 from lithify.resources.catalog import Catalog, CatalogSpec, Discovery
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import POD, Kind, ObjectKey
@@ -185,3 +185,24 @@ def test_a_name_that_is_taken_is_told_of() -> None:
     with pytest.raises(NameTaken) as caught:
         asyncio.run(launcher(api).start(order()))
     assert caught.value.request == f"start of {KEY}"
+
+
+def test_a_service_account_that_is_missing_is_told_apart_from_other_refusals() -> None:
+    class Strict(Server):
+        problem = 'pods "p" is forbidden: error looking up service account lake/spark: not found'
+
+        async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+            raise ClusterRefused("create Pod", self.problem)
+
+    api = Strict()
+    with pytest.raises(AccountMissing) as caught:
+        asyncio.run(launcher(api).start(order()))
+    asked = order()
+    assert (caught.value.namespace, caught.value.account) == (
+        asked.key.namespace,
+        asked.spark.service_account_name,
+    )
+    api.problem = "exceeds something"
+    with pytest.raises(ClusterRefused) as other:
+        asyncio.run(launcher(api).start(order()))
+    assert not isinstance(other.value, AccountMissing)

@@ -417,3 +417,15 @@ class TestApproval:
     )
     def test_what_only_plans(self, spec: dict[str, object], expected: bool) -> None:
         assert is_plan_only(run_of(**spec)) is expected
+
+
+def test_what_ends_an_attempt_without_a_driver_is_waited_for() -> None:
+    missing = Problem(Reason.INVALID_SPEC, "no account", may_pass=True, ends_attempt=True)
+    way = Way().ask().ask(problem=missing, after=2)
+    assert way.reason is Reason.PENDING
+    assert Act.START_DRIVER not in way.last.acts
+    assert [each.reason for each in way.run.status.attempt_history] == ["Pending"]
+    way.ask(problem=missing, after=10)
+    assert (way.reason, way.run.status.attempts) == (Reason.PENDING, 1)
+    way.ask(problem=None, lock=Lock.FREE).ask(lock=Lock.OURS)
+    assert (way.reason, way.run.status.attempts) == (Reason.SUBMITTING, 2)

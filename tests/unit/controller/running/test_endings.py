@@ -98,6 +98,7 @@ ENDINGS: dict[Reason, Callable[[], Way]] = {
     Reason.NOTHING_TO_DO: lambda: done(under_way(), outcome_of(Reason.NOTHING_TO_DO)),
     Reason.PLANNED: lambda: done(under_way(dry_run=True), PLANNED),
     Reason.INVALID_SPEC: lambda: Way().ask(problem=Problem(Reason.INVALID_SPEC, "bucket 9", may_pass=False)),
+    Reason.TABLE_NOT_FOUND: lambda: told(Reason.TABLE_NOT_FOUND, Failure.USER),
     Reason.UNSUPPORTED: lambda: told(Reason.UNSUPPORTED, Failure.USER),
     Reason.ACCESS_DENIED: lambda: told(Reason.ACCESS_DENIED, Failure.USER),
     Reason.CORRUPT_TABLE: lambda: told(Reason.CORRUPT_TABLE, Failure.USER),
@@ -227,7 +228,9 @@ def test_each_kind_of_failure_has_its_limit(failure: Failure) -> None:
     assert getattr(counts, failure.value.replace("-", "_")) == limit + 1
 
 
-@pytest.mark.parametrize("reason", [Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED])
+@pytest.mark.parametrize(
+    "reason", [Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPPORTED, Reason.ACCESS_DENIED]
+)
 def test_what_the_only_driver_was_refused_needs_no_look_into_the_table(reason: Reason) -> None:
     """The table may never be readable for us either."""
     way = under_way().ask(driver=ended(outcome_of(reason, Failure.USER, message="because")), found=UNKNOWN)

@@ -68,7 +68,7 @@ def test_what_may_come_is_waited_for() -> None:
 def test_another_table_of_the_name_is_not_touched() -> None:
     way = under_way().ask(driver=ended(outcome_of(Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE)))
     way.ask(driver=None, table_uuid="table-2").ask(after=601).ask().ask(found=None)
-    assert way.reason is Reason.INVALID_SPEC
+    assert way.reason is Reason.TABLE_NOT_FOUND
     assert "anew" in message(way)
 
 

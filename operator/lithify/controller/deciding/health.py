@@ -1,0 +1,97 @@
+"""Whether a table is kept compacted, in a word and in a sentence, for `Ready` and HEALTH. Pure.
+
+Called by `conditions` while a status is made, and by the operator for its summary. A table whose catalog
+answers is not well yet: its policy must be there, and its last compaction must not have failed.
+"""
+
+from __future__ import annotations
+
+from lithify.controller.deciding.blocked import BUCKETS_BLOCKED
+from lithify.controller.deciding.holds import policy_hold
+from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.situation import Hold, Situation
+from lithify.controller.deciding.wording import count_of
+from lithify.resources.compaction import Reason
+from lithify.resources.objects import READY, Condition, ConditionStatus, condition_of, shortened
+from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, TableHealth
+
+POLICY_READY = "PolicyReady"
+STALLED_FAILURES = 3
+"""Failed compactions in a row from which trying again is unlikely to help."""
+
+_ERROR_LENGTH = 400
+_FAILURES_FOR_PEOPLE = frozenset(
+    {Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED, Reason.CORRUPT_TABLE, Reason.IMAGE_ERROR}
+)
+_POLICY_REASONS = {
+    Hold.POLICY_MISSING: TableReason.POLICY_MISSING,
+    Hold.POLICY_INVALID: TableReason.POLICY_INVALID,
+}
+_HEALTH = {
+    TableReason.READY: TableHealth.HEALTHY,
+    TableReason.NEVER_OBSERVED: TableHealth.UNKNOWN,
+    TableReason.CATALOG_NOT_FOUND: TableHealth.NO_CATALOG,
+    TableReason.TABLE_NOT_FOUND: TableHealth.TABLE_NOT_FOUND,
+    TableReason.UNSUPPORTED_OPTION: TableHealth.UNSUPPORTED,
+    TableReason.UNSUPPORTED_TABLE: TableHealth.UNSUPPORTED,
+    TableReason.CORRUPT_TABLE: TableHealth.CORRUPT,
+    TableReason.POLICY_MISSING: TableHealth.NO_POLICY,
+    TableReason.POLICY_INVALID: TableHealth.INVALID_POLICY,
+    TableReason.COMPACTIONS_FAILING: TableHealth.FAILING,
+    **{reason: TableHealth.CATALOG_DOWN for reason in TableReason if reason.blames_catalog},
+}
+
+
+def trouble_of(situation: Situation) -> TableProblem | None:
+    """Why a table that can be looked at is not kept compacted; None if it is, or if somebody suspended it."""
+    held = policy_hold(situation)
+    reason = None if held.hold is None else _POLICY_REASONS.get(held.hold)
+    if reason is not None:
+        return TableProblem(reason, held.message)
+    status = situation.table.status
+    failures, last = status.consecutive_failures, status.last_failure
+    if failures == 0:
+        return None
+    is_lasting = failures >= STALLED_FAILURES or (last is not None and last.reason in _FAILURES_FOR_PEOPLE)
+    failed = failure_text(status)
+    message = f"{count_of(failures, 'compaction')} failed in a row{': ' if failed else ''}{failed}"
+    return TableProblem(TableReason.COMPACTIONS_FAILING, message, is_lasting)
+
+
+def failure_text(status: LakeTableStatus) -> str:
+    """How the last run failed, in one line; empty unless the table's runs fail."""
+    last = status.last_failure
+    if status.consecutive_failures == 0 or last is None:
+        return ""
+    text = f"{last.name} ended with {last.reason}"
+    return f"{text}: {shortened(last.message, _ERROR_LENGTH)}" if last.message else text
+
+
+def health_of(spec: LakeTableSpec, conditions: tuple[Condition, ...]) -> TableHealth:
+    """The word for a table with these conditions: the worst that they say."""
+    ready = condition_of(conditions, READY)
+    if ready is None or ready.reason not in _HEALTH:
+        return TableHealth.UNKNOWN
+    health = _HEALTH[TableReason(ready.reason)]
+    if health is TableHealth.HEALTHY and _is(conditions, BUCKETS_BLOCKED, ConditionStatus.TRUE):
+        return TableHealth.BLOCKED
+    policy = condition_of(conditions, POLICY_READY)
+    is_suspended = spec.suspend or (policy is not None and policy.reason == Hold.POLICY_SUSPENDED)
+    return TableHealth.SUSPENDED if health is TableHealth.HEALTHY and is_suspended else health
+
+
+def problem_with(table: LakeTable) -> str | None:
+    """Why a table is not well, in one line; None if it is."""
+    conditions = table.status.conditions
+    health = health_of(table.spec, conditions)
+    if health.is_well:
+        ready = condition_of(conditions, READY)
+        is_refused = ready is not None and ready.status is ConditionStatus.FALSE
+        return f"{ready.reason}: {ready.message}" if ready is not None and is_refused else None
+    said = condition_of(conditions, BUCKETS_BLOCKED if health is TableHealth.BLOCKED else READY)
+    return None if said is None else f"{said.reason}: {said.message}"
+
+
+def _is(conditions: tuple[Condition, ...], kind: str, status: ConditionStatus) -> bool:
+    found = condition_of(conditions, kind)
+    return found is not None and found.status is status
