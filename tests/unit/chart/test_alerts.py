@@ -132,6 +132,10 @@ HISTORIES: dict[str, tuple[list[Values], list[Values]]] = {
             (1, {"reason": "CompactionsFailing"}),
         ),
     ),
+    "LithifyCatalogSilent": (
+        gauge("lithify_silent_catalogs", 1, catalog_namespace="sales", catalog="lake"),
+        gauge("lithify_silent_catalogs", 0, catalog_namespace="sales", catalog="lake"),
+    ),
     "LithifyTablesFailing": (
         gauge(HEALTH, 1, health="Failing"),
         shown(HEALTH, (0, {"health": "Failing"}), (9, {"health": "Blocked"})),

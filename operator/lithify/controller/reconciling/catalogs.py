@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from lithify.controller.deciding.discovery import Found, discover
-from lithify.controller.deciding.problems import TableProblem, is_unsupported, problem_of
+from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
 from lithify.controller.deciding.pruning import Listed, Pruning, prune
 from lithify.controller.deciding.remembering import remember
 from lithify.controller.deciding.surroundings import Discovered, catalog_status
@@ -91,6 +91,7 @@ class Catalogs:
         if catalog is None:
             self._listings.pop(key, None)
             world.secrets.forget(key)
+            world.metrics.catalog_changed(key, is_silent=False)
             return None
         discovered, is_done = None, True
         is_going = catalog.metadata.deletion_timestamp is not None
@@ -108,6 +109,9 @@ class Catalogs:
             unsupported=self._unsupported(key),
             cut_timeout=world.limits.cut_timeout(catalog.spec),
         )
+        ready = condition_of(status.conditions, READY)
+        is_silent = ready is not None and ready.reason == TableReason.CATALOG_SILENT
+        world.metrics.catalog_changed(key, is_silent=is_silent)
         written = await write_status(world.api, CATALOG, catalog, status)
         if written is not None:
             world.store.catalogs.put(written)

@@ -30,7 +30,7 @@ from lithify.resources.table import LakeTableStatus
 _KINDS = frozenset(kind.name for kind in (*OWN_KINDS, POD, SECRET, EVENT, LEASE, NETWORK_POLICY))
 _READS = frozenset({"GET", "LIST", "WATCH"})
 _VERBS = _READS | {"POST", "PUT", "PATCH", "DELETE"}
-_RESULTS = frozenset({"changed", "unchanged", "failed", "timed-out"})
+_RESULTS = frozenset({"changed", "unchanged", "failed", "timed-out", "not-asked"})
 _ENDINGS = frozenset({"done", "conflict", "failed"})
 _LAUNCHES = frozenset({"started", "found", "refused", "unavailable"})
 
@@ -71,6 +71,7 @@ class Metrics:
         }
         for part in (self._tables, self._runs):
             registry.register(part)
+        self._silent: set[ObjectKey] = set()
         self._begin_at_zero()
         self._gauges[series.BUILD].labels(version or "unknown").set(1)
 
@@ -79,7 +80,7 @@ class Metrics:
         self._tables.put(key, status, identifier)
 
     def observed(self, result: str, seconds: float) -> None:
-        """A look at a table ended: changed, unchanged, failed or timed-out."""
+        """A look at a table ended: changed, unchanged, failed, timed-out or not-asked."""
         known = _known(result, _RESULTS)
         self._counters[series.OBSERVATIONS].labels(known).inc()
         self._histograms[series.OBSERVATION_SECONDS].labels(known).observe(seconds)
@@ -87,6 +88,15 @@ class Metrics:
     def observation_age(self, seconds: float) -> None:
         """How long ago the table was looked at whose last look is the oldest."""
         self._gauges[series.OBSERVATION_AGE].set(seconds)
+
+    def catalog_changed(self, key: ObjectKey, *, is_silent: bool) -> None:
+        """A Catalog does not answer, or it does, or it is gone; only those that do not have a series."""
+        silent, labels = self._gauges[series.SILENT_CATALOGS], (key.namespace, key.name)
+        if is_silent:
+            silent.labels(*labels).set(1)
+        elif key in self._silent:
+            silent.remove(*labels)
+        (self._silent.add if is_silent else self._silent.discard)(key)
 
     def queue(self, depth: int, oldest_seconds: float) -> None:
         """How many objects wait to be reconciled, and how long the first of them has."""

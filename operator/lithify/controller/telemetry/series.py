@@ -90,6 +90,9 @@ OBSERVATION_SECONDS = _histogram(
     "lithify_observation_duration_seconds", "how long a look at a table takes", _LOOK, "result"
 )
 OBSERVATION_AGE = _gauge("lithify_oldest_observation_age_seconds", "age of the oldest last look at a table")
+SILENT_CATALOGS = _gauge(
+    "lithify_silent_catalogs", "1 for each Catalog that does not answer", "catalog_namespace", "catalog"
+)
 
 QUEUE_DEPTH = _gauge("lithify_queue_depth", "objects that wait to be reconciled")
 QUEUE_AGE = _gauge("lithify_queue_oldest_age_seconds", "how long the first of them has waited")
@@ -223,7 +226,7 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         SNAPSHOTS,
         EXPIRED_BYTES,
     ),
-    "Looks at tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE),
+    "Looks at tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE, SILENT_CATALOGS),
     "Compactions": (
         ACTIVE,
         WAITING,

@@ -94,7 +94,10 @@ def _without_nulls(values: pa.Array, around: pa.Array) -> pa.Array:
 
 
 def _unmarked(values: pa.Array) -> pa.Array:
-    """The same without marks of nulls: what Arrow has beneath them becomes visible."""
+    """The same without marks of nulls: zeros, empty texts and lists are beneath them.
+
+    Libraries leave there whatever was in memory, which need not be a value of the type.
+    """
     kind, buffers = values.type, values.buffers()
     if pa.types.is_struct(kind):
         parts = [values.field(number) for number in range(kind.num_fields)]
@@ -103,11 +106,22 @@ def _unmarked(values: pa.Array) -> pa.Array:
         children = [_entries(kind, values.keys, values.items)]
     elif pa.types.is_list(kind):
         children = [values.values]
+    elif (zero := _zero(kind)) is not None:
+        return values.fill_null(zero)
     else:
         return pa.Array.from_buffers(kind, len(values), [None, *buffers[1:]], offset=values.offset)
     return pa.Array.from_buffers(
         kind, len(values), [None, buffers[1]], offset=values.offset, children=children
     )
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar | None:
+    """The value of zero bytes, None for a type whose values have no fixed length."""
+    try:
+        size = max(1, kind.bit_width // 8)
+    except ValueError:
+        return None
+    return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(bytes(size))])[0]
 
 
 def _entries(kind: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:

@@ -97,6 +97,7 @@ def everything(metrics: Metrics) -> None:
     metrics.table_changed(ORDERS, seen, "sales.orders")
     metrics.observed("changed", 0.1)
     metrics.observation_age(3.0)
+    metrics.catalog_changed(ORDERS, is_silent=True)
     metrics.queue(1, 2.0)
     metrics.reconciled("LakeTable", "done", 0.1)
     metrics.waiting(2)
@@ -324,3 +325,23 @@ def test_the_page_maps_names_to_series_that_there_are() -> None:
         "total.file.size.bytes",
     ):
         assert f"`{name}`" in others
+
+
+def test_only_catalogs_that_do_not_answer_have_a_series() -> None:
+    metrics = Metrics(new_registry())
+    lake, shop = ObjectKey("sales", "lake"), ObjectKey("sales", "shop")
+
+    def silent() -> set[str]:
+        return {
+            sample.labels["catalog"]
+            for family in metrics.registry.collect()
+            for sample in family.samples
+            if family.name == "lithify_silent_catalogs" and sample.value == 1
+        }
+
+    for key in (lake, shop, lake):
+        metrics.catalog_changed(key, is_silent=True)
+    assert silent() == {"lake", "shop"}
+    for key in (lake, lake):
+        metrics.catalog_changed(key, is_silent=False)
+    assert silent() == {"shop"}
