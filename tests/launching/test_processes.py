@@ -90,6 +90,14 @@ async def until(launcher: ProcessLauncher, holds: Callable[[DriverState], bool])
     raise AssertionError(f"not in time: {state}")
 
 
+async def gone(launcher: ProcessLauncher) -> None:
+    """Returns once nothing is left of the driver: Spark's processes take a moment to end after it."""
+    deadline = monotonic() + DEADLINE
+    while await launcher.look(KEY) is not None:
+        assert monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
 async def reached(held: Held) -> None:
     """Returns when the driver is at the point; fails if it does not come there."""
     waiting = asyncio.create_task(asyncio.to_thread(held.reached))
@@ -147,7 +155,7 @@ class TestAttempt:
         assert kept is not None
         assert (kept.released, kept.outcome) == (True, state.outcome)
         await launcher.release(KEY, state.uid, remove=True)
-        assert await launcher.look(KEY) is None
+        await gone(launcher)
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
@@ -167,7 +175,7 @@ class TestAttempt:
         await launcher.start(order(table.warehouse, table_uuid="another"))
         state = await until(launcher, ended)
         assert state.outcome is not None
-        assert (state.outcome.reason, state.outcome.failure) == (Reason.INVALID_SPEC, Failure.USER)
+        assert (state.outcome.reason, state.outcome.failure) == (Reason.TABLE_NOT_FOUND, Failure.USER)
         assert (state.exit_code, newest(table)) == (2, 2)
 
     async def test_that_has_committed_before_says_so(self, make: Make, table: TableAddress) -> None:
