@@ -23,7 +23,7 @@ from lithify.controller.operator import Operator
 from lithify.tables.addresses import AddressPolicy
 
 SPARE_PLACES = 4
-"""Looks that may be asked for beyond the workers: those at a catalog that hangs wait without a worker."""
+"""Looks at tables of one catalog that wait beside those that may be under way, so that no worker is idle."""
 LEASE_LOST = 4
 """Exit code of an operator that may not lead any more: whoever runs it starts it again."""
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -72,7 +72,7 @@ class Settings:
         terms: how long a reign lasts.
         caps: how much runs at once.
         workers: objects that are reconciled at a time.
-        places: tables that are looked at at a time.
+        places: looks at tables of one catalog that are asked for at a time.
         limits: what tenants may ask for at most.
         resync_seconds: how often everything is listed anew.
     """

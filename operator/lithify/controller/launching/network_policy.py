@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lithify.controller.launching.ownership import is_owned_by, mapping_in, metadata_of, owner_of, text_in
+from lithify.controller.launching.pod import APP_LABEL, LABEL_MANAGER
 from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT
 from lithify.resources.names import GROUP, NETWORK_POLICY
 
-_LABELS = ("app.kubernetes.io/managed-by", "spark-app-selector")
+_LABELS = (LABEL_MANAGER, APP_LABEL)
 """Labels of a driver's pod that its executors have, too; the second one differs from attempt to attempt."""
 
 Plain = dict[str, Any]
@@ -53,16 +55,12 @@ def network_policy(pod: Mapping[str, Any], egress: Sequence[Mapping[str, Any]] |
 
 def policy_name(pod: Mapping[str, Any]) -> str:
     """What the policy of a driver's pod is called: after the attempt; empty if the pod does not tell."""
-    return str((pod["metadata"].get("labels") or {}).get(_LABELS[1], ""))
+    return text_in(mapping_in(metadata_of(pod), "labels"), APP_LABEL)
 
 
 def belongs_together(policy: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     """Whether a policy was made for the run of a driver's pod."""
-    theirs, ours = (
-        {owner.get("uid") for owner in found["metadata"].get("ownerReferences") or []}
-        for found in (policy, pod)
-    )
-    return bool(theirs & ours)
+    return is_owned_by(policy, text_in(owner_of(pod) or {}, "uid"))
 
 
 def _own_labels(pod: Mapping[str, Any]) -> dict[str, str]:

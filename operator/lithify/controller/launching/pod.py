@@ -70,7 +70,7 @@ _SCRATCH_VOLUME = "spark-local-dir-1"
 _SCRATCH_FOLDER = "/tmp"  # noqa: S108  # a volume of the pod's own
 _USER = 185
 """The user of our images. A template may name another one, as OpenShift wants it."""
-_APP_LABEL = "spark-app-selector"
+APP_LABEL = "spark-app-selector"
 _ROLE_LABEL = "spark-role"
 """Spark's own labels: whoever knows them, such as YuniKorn, sees driver and executors as one application."""
 
@@ -168,7 +168,7 @@ def _metadata(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
         "blockOwnerDeletion": False,
     }
     marks = driver_marks(order.spark.kueue, executor_prefix(order), _group_size(order, sizing))
-    spark = {_APP_LABEL: executor_prefix(order), _ROLE_LABEL: DRIVER_ROLE}
+    spark = {APP_LABEL: executor_prefix(order), _ROLE_LABEL: DRIVER_ROLE}
     return {
         "name": key.name,
         "namespace": key.namespace,
@@ -320,5 +320,5 @@ def executor_template(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
 
 def executors_of(driver: Mapping[str, Any]) -> str:
     """Selects the executors of a driver's pod; empty if it is not told which they are."""
-    app = text_in(mapping_in(metadata_of(driver), "labels"), _APP_LABEL)
-    return f"{_APP_LABEL}={app},{_ROLE_LABEL}={EXECUTOR_ROLE}" if app else ""
+    app = text_in(mapping_in(metadata_of(driver), "labels"), APP_LABEL)
+    return f"{APP_LABEL}={app},{_ROLE_LABEL}={EXECUTOR_ROLE}" if app else ""

@@ -17,12 +17,10 @@ from pydantic import TypeAdapter
 
 from lithify import errors
 from lithify.controller.observing.request import TableList
-from lithify.controller.observing.wire import MOST_REPLY, Reply
+from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import LithifyError
 from lithify.tables.observation import Observation, RunFound
 
-MOST_TEXT = 8192
-"""Characters of each text in a reply; longer ones are cut by the worker and refused by the operator."""
 _MOST_INTEGER = 1 << 63
 _SHAPES: dict[str, type[Any]] = {"observation": Observation, "run": RunFound, "tables": TableList}
 _KNOWN = {

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lithify.controller.observing.request import TableTarget
+from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import LithifyError
 from lithify.plain_text import cut
 from lithify.redaction import Redactor, names_of
 
-MOST_TEXT = 8192
-"""Characters of each text in an error; status shows less, and logs are for people, too."""
 _MOST_ENTRIES = 1000
 _SHORTEST = 4
 """What is shorter is no secret, and would be found in every other word."""

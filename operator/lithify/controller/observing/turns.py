@@ -136,18 +136,13 @@ class Turns(Generic[Item]):
                 return self._pause(line)
         return []
 
-    def is_paused(self, source: Source) -> bool:
-        """Whether a source is left alone, but for a question now and then."""
-        line = self._lines.get(source)
-        return line is not None and line.is_paused
-
     def pause_seconds(self, source: Source) -> float:
         """How long a source that is paused is left alone from now on."""
         return max(0.0, self._line(source).paused_until - self.ticks())
 
     @property
     def paused(self) -> list[Source]:
-        """All sources that are left alone."""
+        """All sources that are left alone, but for a question now and then."""
         return [source for source, line in self._lines.items() if line.is_paused]
 
     def clear(self) -> list[Item]:

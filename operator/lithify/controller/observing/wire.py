@@ -21,12 +21,13 @@ HEADER = 8
 """Bytes of the length in front of a message."""
 
 MOST_REPLY = 16 << 20
-"""Bytes of the longest reply that is read; 10,000 names of tables take a third of it."""
+"""Bytes of a reply; the operator's own process has to hold it. 10,000 names of tables take a third of it."""
+
+MOST_TEXT = 8192
+"""Characters of each text in a reply: longer ones are cut by the worker and refused by the operator."""
 
 TOO_MUCH_MEMORY = 86
 """What a worker ends with when it needs more memory than it may have."""
-MOST_REPLY = 16 << 20
-"""Bytes of a reply. The operator's own process has to hold it, so a larger one is not sent."""
 
 
 @dataclass(frozen=True, slots=True)

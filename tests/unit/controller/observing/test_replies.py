@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify import errors
-from lithify.controller.observing.replies import MOST_TEXT, read_reply, write_reply
+from lithify.controller.observing.replies import read_reply, write_reply
 from lithify.controller.observing.request import TableList
-from lithify.controller.observing.wire import MOST_REPLY, Reply
+from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotFound, UnsupportedTable
 from lithify.tables.model import BlockedBucket
 from lithify.tables.observation import Finding, RunFound

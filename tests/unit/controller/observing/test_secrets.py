@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lithify.controller.observing.request import TableTarget
-from lithify.controller.observing.secrets import MOST_TEXT, secrets_in, without_secrets
+from lithify.controller.observing.secrets import secrets_in, without_secrets
+from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, UnsupportedTable
 from lithify.redaction import REDACTED
 from support.cases import case

@@ -47,7 +47,7 @@ class Play:
     def paused(self, source: Source) -> Play:
         self.silent(source, "a")
         self.silent(source, "b")
-        assert self.turns.is_paused(source)
+        assert source in self.turns.paused
         return self
 
 
@@ -83,7 +83,7 @@ def test_one_silent_table_slows_its_catalog_down_and_does_not_pause_it() -> None
     play = Play(places=4).proven(LAKE)
     for _ in range(5):
         assert play.silent(LAKE, "hung") == []
-    assert not play.turns.is_paused(LAKE)
+    assert LAKE not in play.turns.paused
     play.asked(LAKE, "a", "b")
     assert (play.taken(), play.taken()) == ((LAKE, "a"), None)
     play.turns.ended(LAKE, "a", Ending.ANSWERED)
@@ -96,7 +96,7 @@ def test_an_answer_between_two_silent_tables_counts() -> None:
     play.silent(LAKE, "a")
     play.proven(LAKE)
     play.silent(LAKE, "b")
-    assert not play.turns.is_paused(LAKE)
+    assert LAKE not in play.turns.paused
 
 
 def test_a_pause_refuses_all_who_wait_and_lets_one_find_out_whether_it_is_over() -> None:
@@ -113,7 +113,7 @@ def test_a_pause_refuses_all_who_wait_and_lets_one_find_out_whether_it_is_over()
     assert play.taken() == (DEAD, "c")
     assert not play.turns.admits(DEAD)
     assert play.turns.ended(DEAD, "c", Ending.ANSWERED) == []
-    assert not play.turns.is_paused(DEAD)
+    assert DEAD not in play.turns.paused
     assert play.turns.paused == []
 
 
@@ -143,7 +143,7 @@ def test_what_says_nothing_of_the_catalog_does_not_pause_it(ending: Ending, *, i
         play.asked(DEAD, table)
         assert play.taken() == (DEAD, table)
         play.turns.ended(DEAD, table, ending)
-    assert not play.turns.is_paused(DEAD)
+    assert DEAD not in play.turns.paused
     play.asked(DEAD, "a", "b")
     assert (play.taken(), play.taken() is None) == ((DEAD, "a"), is_slowed_down)
 
