@@ -21,8 +21,8 @@ from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
+from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.observation import Observation
-from lithify.tables.reach import UNBOUNDED
 from oracle.client import Table
 
 _TESTS = Path(__file__).resolve().parents[1]

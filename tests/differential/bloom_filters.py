@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from lithify.tables.paimon.formats.orc.protobuf import Message, messages, number, parse
-from lithify.tables.paimon.formats.parquet.thrift import ROW_GROUPS, Thrift, column_chunks
+from lithify.tables.files.orc.protobuf import Message, messages, number, parse
+from lithify.tables.files.parquet.thrift import ROW_GROUPS, Thrift, column_chunks
 
 Filters = list[dict[str, bytes]]
 _TAIL = 8

@@ -12,8 +12,8 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.job.planner import plan_run
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
 from oracle.model import DataFile

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lithify.tables.paimon.binary_row import decode_row
-from lithify.tables.paimon.entries import ADD, Entry
-from lithify.tables.paimon.entry_columns import entries_of
-from lithify.tables.paimon.manifest_writer import from_pypaimon
-from lithify.tables.paimon.manifests import Manifests
-from lithify.tables.paimon.options import ManifestOptions
+from lithify.tables.paimon.metadata.binary_row import decode_row
+from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.entry_columns import entries_of
+from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
+from lithify.tables.paimon.metadata.manifests import Manifests
+from lithify.tables.paimon.options.table_options import ManifestOptions
 from oracle.client import Table
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files, upserts

@@ -19,9 +19,9 @@ import pytest
 from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.kept import KeptTables
-from lithify.tables.paimon.observation import Look, TableWatch
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.observation_caches import KeptTables
 from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
 from oracle.model import DataFile

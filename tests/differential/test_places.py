@@ -16,8 +16,8 @@ import pytest
 from pypaimon import CatalogFactory
 
 from lithify.errors import UnsupportedTable
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.outside import entropy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.layout.external_paths import entropy
 from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
 from oracle.model import DataFile, Row

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lithify.errors import CorruptTable
-from lithify.planning.levels import build_levels
-from lithify.planning.plan import Rest, Unit, plan_bucket
-from lithify.planning.policy import CompactionPolicy, OffPeak, Strategy
-from lithify.planning.sections import partition_sections
-from lithify.planning.triggers import Trigger
-from lithify.planning.universal import Pick, pick_level0, pick_universal
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
+from lithify.planning.merge_tree.policy import CompactionPolicy, OffPeak, Strategy
+from lithify.planning.merge_tree.sections import partition_sections
+from lithify.planning.merge_tree.triggers import Trigger
+from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import DataFile
 from oracle.process import OracleError
 from unit.planning.trees import (

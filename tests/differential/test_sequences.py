@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.tables.paimon.carried import GREATEST_SEQUENCE
+from lithify.tables.paimon.commit.inherited_properties import GREATEST_SEQUENCE
 from oracle.client import Oracle, Table
 from support.runs import run_inline
 

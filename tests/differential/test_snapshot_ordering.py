@@ -17,8 +17,8 @@ from random import Random
 import pytest
 
 from lithify.errors import UnsupportedTable
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, Entry
 from oracle.client import Oracle, Table
 from oracle.model import Row
 from support.runs import run_inline

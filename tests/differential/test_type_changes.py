@@ -16,8 +16,8 @@ import pytest
 
 from differential.rounds import metadata
 from lithify.errors import CorruptTable
-from lithify.tables.paimon.casting import cast_between
-from lithify.tables.paimon.types import ColumnType, parse_type
+from lithify.tables.files.casting import cast_between
+from lithify.tables.files.types import ColumnType, parse_type
 from oracle.client import Oracle, OracleError, Table
 from support.runs import run_inline
 from support.tables import copy_of

@@ -11,10 +11,10 @@ from typing import Any
 from cluster.fixtures import Cluster
 from end_to_end.server import PATIENCE, PODS, Object, Refused, Story
 from end_to_end.stage import Stage
+from lithify.contract.outcome import Outcome, Progress, write_outcome, write_progress
+from lithify.contract.outcome import Stage as DriverStage
 from lithify.resources.compaction import Reason
 from lithify.resources.names import ANNOTATION_PROGRESS
-from lithify.resources.outcome import Outcome, Progress, write_outcome, write_progress
-from lithify.resources.outcome import Stage as DriverStage
 
 STARTED = "2026-05-04T11:00:00Z"
 ENDED = "2026-05-04T11:01:00Z"

@@ -16,10 +16,10 @@ from end_to_end.objects import NO_RETRIES, QUIET
 from end_to_end.scene import message, proves
 from end_to_end.server import COMPACTIONS, PATIENCE, PODS, Object, Refused, Story, condition
 from end_to_end.stage import Stage, stage_in
+from lithify.contract.outcome import Stage as DriverStage
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.names import FINALIZER_DRIVER
-from lithify.resources.outcome import Stage as DriverStage
 from oracle.client import Table
 
 DEADLINES = {"schedulingSeconds": 10, "lostSeconds": 10}

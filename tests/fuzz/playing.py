@@ -23,7 +23,7 @@ from fuzz.outside import Outside
 from lithify.job.planner import Sizing
 from lithify.job.steps import Commits
 from lithify.rewriting.budget import Budget
-from lithify.tables.paimon.option_reader import parse_size
+from lithify.tables.paimon.options.option_reader import parse_size
 from oracle.client import Oracle, Table
 from oracle.model import Row
 from support.races import Meanwhile

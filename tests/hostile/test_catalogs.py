@@ -25,11 +25,10 @@ from lithify.errors import (
     OutOfReach,
     StorageError,
 )
-from lithify.tables.addresses import read_policy
-from lithify.tables.paimon import rest_client
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.connecting import list_tables
-from lithify.tables.reach import NOWHERE, OwnIdentity, Reach
+from lithify.tables.io.addresses import read_policy
+from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
+from lithify.tables.paimon.catalog.connecting import list_tables
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table, rest_client
 from objectstore.fixtures import Bucket
 from objectstore.tables import small_table
 from support.cases import case
@@ -159,8 +158,8 @@ def test_names_that_lead_here_are_refused_whenever_they_do(listener: Listener) -
     script = f"""
         import socket
         from lithify.errors import OutOfReach
-        from lithify.tables.addresses import read_policy
-        from lithify.tables.guard import admit, guard
+        from lithify.tables.io.addresses import read_policy
+        from lithify.tables.io.guard import admit, guard
 
         guard(read_policy(["*.allowed.example", "fd00::/8"]))
         real, answers = socket.getaddrinfo, []

@@ -10,7 +10,7 @@ import pytest
 
 from hostile.metadata import HOSTILE, newest_manifest
 from lithify.errors import CorruptTable, LithifyError, UnsupportedTable
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
 from oracle.client import Table
 from support.races import step_at

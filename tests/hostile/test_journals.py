@@ -16,8 +16,8 @@ from hostile.neighbours import Neighbours, journal, text_of, tree, unit
 from lithify.errors import CorruptTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress
 from objectstore.fixtures import Bucket
 from support.runs import ShiftedClock
 

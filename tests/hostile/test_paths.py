@@ -16,9 +16,9 @@ from hostile.neighbours import Neighbours, journal, text_of
 from lithify.errors import CorruptTable, InvalidOption, LithifyError, UnsupportedTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.entries import Entry
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.metadata.entries import Entry
 from oracle.client import Table
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock, run_inline

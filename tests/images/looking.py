@@ -16,7 +16,7 @@ from lithify.clock import SystemClock
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, WorkerSettings
-from lithify.tables.reach import UNBOUNDED
+from lithify.tables.io.reach import UNBOUNDED
 
 COMMANDS = ("operator", "release", "inspect", "plan")
 PATIENCE = 120.0

@@ -11,7 +11,7 @@ from launching.orders import order
 from lithify.clock import SystemClock
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
 from lithify.resources.catalog import SecretReference
-from lithify.tables.reach import UNBOUNDED
+from lithify.tables.io.reach import UNBOUNDED
 from support.runs import LITHIFY
 
 

@@ -16,6 +16,7 @@ from cluster.fixtures import Cluster
 from cluster.kubectl import Kubectl
 from launching.orders import order
 from lithify.clock import SystemClock
+from lithify.contract.outcome import Outcome, Progress, Stage, write_outcome, write_progress
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
 from lithify.controller.launching.kubernetes import KubernetesLauncher
@@ -25,7 +26,6 @@ from lithify.errors import ClusterRefused
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.names import COMPACTION, POD, ObjectKey
-from lithify.resources.outcome import Outcome, Progress, Stage, write_outcome, write_progress
 from lithify.resources.policy import DriverPod, SparkTemplate
 
 DEADLINE = 60.0

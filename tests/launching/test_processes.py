@@ -19,6 +19,7 @@ import pytest_asyncio
 
 from launching.orders import KEY, order
 from lithify.clock import SystemClock
+from lithify.contract.outcome import Stage
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
 from lithify.controller.launching.descendants import descendants
 from lithify.controller.launching.folder import DriverFolder
@@ -26,10 +27,9 @@ from lithify.controller.launching.process import ProcessLauncher, ProcessSetting
 from lithify.errors import ClusterRefused, Failure, NotFound
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
-from lithify.resources.outcome import Stage
 from lithify.resources.policy import SparkTemplate
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.reach import UNBOUNDED
+from lithify.tables.io.reach import UNBOUNDED
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from support.runs import LITHIFY, TESTS, Held, ShiftedClock
 from unit.job.orders import copy_of, make_orders, rows
 

@@ -13,8 +13,8 @@ from typing import Any
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CommitUnknown, StorageError
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.snapshots import Snapshots, Written
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.metadata.snapshots import Snapshots, Written
 
 CONTEXT = get_context("spawn")
 DEADLINE = 240.0

@@ -10,9 +10,9 @@ from typing import Any
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress
-from lithify.tables.paimon.s3.settings import PATIENCE
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.io.s3.settings import PATIENCE
+from lithify.tables.paimon.catalog.opening import TableAddress
 from objectstore.fixtures import Bucket
 from oracle.client import Oracle, Table
 from support.runs import ShiftedClock

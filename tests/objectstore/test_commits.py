@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from lithify.errors import CommitConflict, CommitUnknown, StorageError
-from lithify.tables.paimon.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
+from lithify.tables.io.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
 from objectstore.fixtures import Bucket
 from objectstore.proxy import (
     Answered,
@@ -255,7 +255,7 @@ def test_a_put_that_hangs_is_given_up_soon_and_sent_again(
 ) -> None:
     """Long before any other request, so that less can happen to its base."""
     assert CREATE_SECONDS < SILENCE_SECONDS
-    monkeypatch.setattr("lithify.tables.paimon.s3.bucket.CREATE_SECONDS", 1)
+    monkeypatch.setattr("lithify.tables.io.s3.bucket.CREATE_SECONDS", 1)
     is_over = Event()
 
     def hang(asked: Asked, forward: Forward) -> Answered | None:

@@ -12,8 +12,8 @@ import pytest
 
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import open_table
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import open_table
 from objectstore.fixtures import Bucket
 from objectstore.server import SECRET_KEY
 from objectstore.tables import address, java_table, run

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from lithify.errors import LithifyError
-from lithify.tables.paimon.journal import SAFE_AGE
+from lithify.tables.paimon.commit.journal import SAFE_AGE
 from objectstore.fixtures import Bucket
 from objectstore.racing import CONTEXT, DEADLINE, Outcomes, commit_on, mark, race, started
 from objectstore.tables import IMPATIENT, address, java_table, run, small_table

@@ -12,7 +12,7 @@ from obstore.store import S3Store
 from pypaimon import CatalogFactory
 
 from lithify.errors import InvalidOption, NotAllowed, StorageUnavailable, UnsupportedTable
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from objectstore.fixtures import Bucket
 from objectstore.proxy import Answered, Asked, Forward, S3Proxy
 from objectstore.server import ACCESS_KEY, REGION, SECRET_KEY

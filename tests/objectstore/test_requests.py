@@ -15,14 +15,14 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.errors import StorageUnavailable
-from lithify.tables.paimon.catalog import open_table
-from lithify.tables.paimon.connecting import list_tables
-from lithify.tables.paimon.formats.parquet.footers import MOST_FETCHED, Footers
-from lithify.tables.paimon.kept import KeptTables
-from lithify.tables.paimon.observation import Look, TableWatch
-from lithify.tables.paimon.s3.file_io import S3FileIO
-from lithify.tables.paimon.s3.settings import read_settings
-from lithify.tables.paimon.storage import NewFile, Storage
+from lithify.tables.files.parquet.footers import MOST_FETCHED, Footers
+from lithify.tables.io.s3.settings import read_settings
+from lithify.tables.io.storage import NewFile, Storage
+from lithify.tables.paimon.catalog.connecting import list_tables
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
+from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.observation_caches import KeptTables
 from objectstore.fixtures import Bucket
 from objectstore.proxy import S3Proxy, fail_before
 from objectstore.tables import IMPATIENT, address, run, small_table

@@ -12,8 +12,8 @@ from lithify.clock import Clock
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.task import MergeTask, TaskResult
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress
 from objectstore.fixtures import Bucket
 from objectstore.server import ACCESS_KEY, SECRET_KEY
 from objectstore.tables import java_table

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import Failure, NotAllowed, NotFound, StorageUnavailable
-from lithify.tables.paimon.catalog import open_table
-from lithify.tables.paimon.connecting import list_tables
+from lithify.tables.paimon.catalog.connecting import list_tables
+from lithify.tables.paimon.catalog.opening import open_table
 from objectstore.fixtures import Bucket
 from objectstore.server import SECRET_KEY
 from objectstore.tables import IMPATIENT, address, run, small_table
@@ -66,7 +66,7 @@ def something_else(s3: Bucket) -> Iterator[str]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lithify.tables.paimon.s3.bucket.SILENCE_SECONDS", 1)
+    monkeypatch.setattr("lithify.tables.io.s3.bucket.SILENCE_SECONDS", 1)
 
 
 @pytest.mark.parametrize("trouble", [stopped, black_hole, something_else], ids=lambda each: each.__name__)

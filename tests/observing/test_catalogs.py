@@ -15,9 +15,9 @@ from pypaimon import CatalogFactory
 from lithify.clock import SystemClock
 from lithify.errors import NotAllowed, NotFound
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog import TableAddress
-from lithify.tables.paimon.kept import KeptTables
-from lithify.tables.paimon.observation import Look, TableWatch
+from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.observation_caches import KeptTables
 from support.rest_server import WAREHOUSE, Reply, RestServer
 from support.small_tables import SmallTable
 

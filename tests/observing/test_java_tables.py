@@ -11,9 +11,9 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog import TableAddress
-from lithify.tables.paimon.kept import KeptTables
-from lithify.tables.paimon.observation import Look, TableWatch
+from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.observation_caches import KeptTables
 from oracle.client import Oracle, Table
 from support.tables import PLAIN, append, expire, make_plain, upserts
 

@@ -13,7 +13,7 @@ from typing import Any
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
-from lithify.tables.reach import UNBOUNDED
+from lithify.tables.io.reach import UNBOUNDED
 from support.rest_server import WAREHOUSE
 from support.small_tables import SmallTable
 

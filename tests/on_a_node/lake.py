@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from end_to_end.objects import Object, secret
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.orphans import reconcile
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.commit.orphans import reconcile
 from objectstore.server import S3Server
 from oracle.client import Table
 from support.runs import ShiftedClock

@@ -18,10 +18,10 @@ from typing import Any
 
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
-from lithify.tables.paimon.entry_columns import decode_entries, entries_of
-from lithify.tables.paimon.manifest_lists import read_list
-from lithify.tables.paimon.metadata_files import unpack
-from lithify.tables.paimon.snapshot_files import parse_snapshot
+from lithify.tables.paimon.metadata.entry_columns import decode_entries, entries_of
+from lithify.tables.paimon.metadata.manifest_lists import read_list
+from lithify.tables.paimon.metadata.metadata_files import unpack
+from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
 from paimon_versions.archive import VERSIONS, archive_of
 from support.damage import damaged_avro, damaged_json
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import AttemptFenced, InvalidOption, LithifyError, NotFound
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.references import unreferenced
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.commit.references import unreferenced
 from oracle.client import Oracle, Table
 from oracle.model import Row
 from support.races import Meanwhile, step_at, step_before

@@ -13,8 +13,8 @@ from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotF
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from oracle.client import Oracle, Table
 from support.cases import case
 from support.runs import ShiftedClock

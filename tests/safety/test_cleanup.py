@@ -17,9 +17,9 @@ from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFaile
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.task import MergeTask, TaskResult, run_task
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.orphans import reconcile
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.commit.orphans import reconcile
 from oracle.client import Oracle, OracleError, Table
 from oracle.model import Row
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.tables.paimon.catalog import open_table
-from lithify.tables.paimon.found_runs import find_run
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.commit.found_runs import find_run
 from oracle.client import Oracle, Table
 from support.crashes import assert_a_kill_is_harmless
 from support.runs import Held, request, run_inline, start

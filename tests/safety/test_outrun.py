@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lithify.job.report import Report
-from lithify.tables.paimon.options import ManifestOptions
+from lithify.tables.paimon.options.table_options import ManifestOptions
 from lithify.tables.paimon.table import Selection
 from oracle.client import Oracle, Table
 from support.asked import Asked, recorded

@@ -31,8 +31,8 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.task import MergeTask, TaskResult
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from oracle.client import Oracle, Table
 from support.cases import case
 from support.crashes import SETTLED

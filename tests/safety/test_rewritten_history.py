@@ -14,11 +14,11 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, StorageError, UnsupportedTable
-from lithify.tables.paimon.commit import CommitOutcome, Committer
-from lithify.tables.paimon.formats.parquet.footers import Footers
-from lithify.tables.paimon.manifests import Manifests
-from lithify.tables.paimon.snapshots import Snapshots
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.files.parquet.footers import Footers
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.tables.paimon.metadata.manifests import Manifests
+from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.table import PaimonTable
 from oracle.client import Oracle, Table
 from support.races import Meanwhile, step_after, step_at, step_before

@@ -15,7 +15,7 @@ from lithify import faults
 from lithify.clock import Clock
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.task import MergeTask, TaskResult
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.io.storage import Storage
 
 Step = Callable[[], object]
 Method = tuple[type, str]

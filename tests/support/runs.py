@@ -25,9 +25,9 @@ from lithify.job.planner import Sizing
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.job.steps import Commits
-from lithify.planning.policy import Rule, Strategy
+from lithify.planning.merge_tree.policy import Rule, Strategy
 from lithify.rewriting.budget import Budget
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
 from oracle.client import Table
 

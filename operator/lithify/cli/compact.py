@@ -25,7 +25,7 @@ from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
 from lithify.job.task import MergeTask
-from lithify.planning.policy import Strategy
+from lithify.planning.merge_tree.policy import Strategy
 from lithify.rewriting.budget import Budget
 
 

@@ -22,27 +22,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from lithify.cli.drive_outcome import (
-    failure_of,
-    outcome_of_error,
-    outcome_of_found,
-    outcome_of_plan,
-    outcome_of_report,
-    plan_summary,
-    save_outcome,
-    with_blocked,
-)
-from lithify.cli.drive_progress import (
-    DriveObserver,
-    PodAddress,
-    Stopped,
-    StopSignal,
-    Tell,
-    Throttled,
-    to_file,
-)
 from lithify.clock import SystemClock, find_zone
-from lithify.controller.launching.instructions import (
+from lithify.contract.order import (
     OUTCOME_VARIABLE,
     POD_ADDRESS_VARIABLE,
     POD_NAME_VARIABLE,
@@ -53,8 +34,28 @@ from lithify.controller.launching.instructions import (
     Instructions,
     read_instructions,
 )
+from lithify.contract.outcome import Outcome, Progress, write_outcome
 from lithify.controller.launching.sizing import executor_conf
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
+from lithify.job.attempt.outcome import (
+    failure_of,
+    outcome_of_error,
+    outcome_of_found,
+    outcome_of_plan,
+    outcome_of_report,
+    plan_summary,
+    save_outcome,
+    with_blocked,
+)
+from lithify.job.attempt.progress import (
+    DriveObserver,
+    PodAddress,
+    Stopped,
+    StopSignal,
+    Tell,
+    Throttled,
+    to_file,
+)
 from lithify.job.blocking import error_of
 from lithify.job.driver import Request, compact, open_requested
 from lithify.job.planner import Sizing, plan_run, tasks_of
@@ -62,15 +63,14 @@ from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
 from lithify.plain_text import json_escaped
-from lithify.planning.policy import Strategy
+from lithify.planning.merge_tree.policy import Strategy
 from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 from lithify.resources.compaction import PlanSummary
-from lithify.resources.outcome import Outcome, Progress, write_outcome
 from lithify.rewriting.budget import Budget
-from lithify.tables.paimon.catalog import TableAddress
-from lithify.tables.paimon.found_runs import find_run
+from lithify.tables.io.reach import Reach
+from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.paimon.commit.found_runs import find_run
 from lithify.tables.paimon.table import Selection
-from lithify.tables.reach import Reach
 
 STOPPED = 128 + signal.SIGTERM
 DEFAULT_OUTCOME = "/dev/termination-log"

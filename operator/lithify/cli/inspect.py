@@ -10,7 +10,7 @@ from lithify.cli.arguments import json_option, table_arguments, table_options
 from lithify.cli.inspection import inspect_table
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_inspection import inspection_view
-from lithify.tables.paimon.catalog import open_table
+from lithify.tables.paimon.catalog.opening import open_table
 
 
 @click.command()

@@ -43,8 +43,8 @@ from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
 from lithify.errors import InvalidOption
-from lithify.tables.addresses import ALLOW_ADDRESS, AddressPolicy, read_policy
-from lithify.tables.reach import OWN_IDENTITY, OwnIdentity, read_own_identity
+from lithify.tables.io.addresses import ALLOW_ADDRESS, AddressPolicy, read_policy
+from lithify.tables.io.reach import OWN_IDENTITY, OwnIdentity, read_own_identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from lithify.cli.arguments import json_option, strategy_option, table_arguments,
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.job.planner import plan_run
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import open_table
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import open_table
 
 
 @click.command()

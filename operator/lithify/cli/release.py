@@ -19,7 +19,7 @@ from lithify.controller.cluster.client import connect, load_configuration
 from lithify.controller.cluster.election import Election, Fenced
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
-from lithify.controller.reconciling.departure import Departure
+from lithify.controller.reconciling.shutdown import Departure
 from lithify.controller.telemetry.logs import set_up_logs
 from lithify.resources.names import DEPLOYMENT, ObjectKey
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from lithify.cli.output import amount, blocked_lines, number
 from lithify.job.planner import RunPlan, total_bytes
-from lithify.planning.plan import Unit
+from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.paimon.table import PaimonTable
 
 

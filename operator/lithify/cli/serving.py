@@ -20,7 +20,7 @@ from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.share import container_bytes, machine_bytes, share
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.controller.operator import Operator
-from lithify.tables.addresses import AddressPolicy
+from lithify.tables.io.addresses import AddressPolicy
 
 SPARE_PLACES = 4
 """Looks at tables of one catalog that wait beside those that may be under way, so that no worker is idle."""

@@ -28,7 +28,7 @@ from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.plain_text import plain_line
 from lithify.resources.validating import validated
-from lithify.tables.reach import UNBOUNDED, Reach
+from lithify.tables.io.reach import UNBOUNDED, Reach
 
 _LOOK_SECONDS = 0.5
 _LONGEST = 4096

@@ -12,10 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from lithify.contract.outcome import Outcome, Progress
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import Strategy
 from lithify.resources.names import ObjectKey
-from lithify.resources.outcome import Outcome, Progress
 from lithify.resources.policy import SparkTemplate
 
 

@@ -26,25 +26,25 @@ from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.concerns import concern_of
+from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.intake import Intake
-from lithify.controller.reconciling.looks import Looks
 from lithify.controller.reconciling.loop import work
+from lithify.controller.reconciling.observation_scheduler import Looks
 from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.policies import Policies
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
 from lithify.controller.reconciling.reporting import Reports
-from lithify.controller.reconciling.room import Room
 from lithify.controller.reconciling.secrets import Hidden, Secrets
+from lithify.controller.reconciling.slots import Room
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
-from lithify.controller.reconciling.world import World
 from lithify.controller.telemetry.health import Facts, LoopLag
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.errors import ClusterUnavailable
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
 from lithify.resources.policy import SparkTemplate
-from lithify.tables.reach import OwnIdentity, Reach
+from lithify.tables.io.reach import OwnIdentity, Reach
 
 _log = logging.getLogger(__name__)
 _PRIORITIES = {COMPACTION.name: 0, CATALOG.name: 1, POLICY.name: 1, LAKE_TABLE.name: 2}

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from lithify.errors import CorruptTable, MissingFile, with_message
 from lithify.tables.model import BlockedBucket, BucketId
-from lithify.tables.paimon.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
 from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.paimon.view import View
 
 _REMEDY = "restore its files or rewrite them with the engine that writes the table, then compact again"
 

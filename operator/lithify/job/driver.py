@@ -34,21 +34,21 @@ from lithify.job.report import Report, bucket_report, resting
 from lithify.job.runner import Progress, TaskRunner
 from lithify.job.steps import Commits, Pace
 from lithify.job.task import MergeTask, TaskResult
-from lithify.planning.plan import Unit
-from lithify.planning.policy import Strategy
+from lithify.planning.merge_tree.plan import Unit
+from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.model import BucketId, SnapshotId
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.commit import CommitOutcome, Committer
-from lithify.tables.paimon.evolution import schema_conflict
-from lithify.tables.paimon.found_runs import buckets_of
-from lithify.tables.paimon.heartbeat import Heartbeat
-from lithify.tables.paimon.journal import check_run_id
-from lithify.tables.paimon.journal_files import Attempt, JournalUnit
-from lithify.tables.paimon.orphans import reconcile
-from lithify.tables.paimon.snapshots import is_last_step
-from lithify.tables.paimon.sweeping import sweep
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.tables.paimon.commit.found_runs import buckets_of
+from lithify.tables.paimon.commit.heartbeat import Heartbeat
+from lithify.tables.paimon.commit.journal import check_run_id
+from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
+from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.tables.paimon.commit.sweeping import sweep
+from lithify.tables.paimon.metadata.snapshots import is_last_step
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.schema.evolution import schema_conflict
 from lithify.tables.paimon.table import PaimonTable, Selection
-from lithify.tables.paimon.view import View
 
 
 @dataclass(frozen=True, slots=True)

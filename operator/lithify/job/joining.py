@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.job.task import MergeTask, TaskResult
-from lithify.planning.plan import Unit
+from lithify.planning.merge_tree.plan import Unit
 from lithify.rewriting.rolling import SMALL
 from lithify.rewriting.runs import EVERYTHING
-from lithify.tables.paimon.entries import FileMeta
-from lithify.tables.paimon.formats.model import InputFile
+from lithify.tables.files.model import InputFile
+from lithify.tables.paimon.metadata.entries import FileMeta
 
 Work = tuple[Unit, MergeTask]
 

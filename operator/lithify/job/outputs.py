@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from lithify.job.blocking import Blocks
 from lithify.job.planner import RunPlan
 from lithify.job.task import TaskResult
-from lithify.planning.plan import Unit
+from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.changes import BucketChange
-from lithify.tables.paimon.entries import FileMeta
+from lithify.tables.paimon.commit.changes import BucketChange
+from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.table import PaimonTable
 
 

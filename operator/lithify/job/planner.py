@@ -14,21 +14,21 @@ from types import MappingProxyType
 from lithify.clock import Clock
 from lithify.job.blocking import Block, Blocks
 from lithify.job.task import MergeTask
-from lithify.planning.plan import Rest, Unit, plan_bucket
-from lithify.planning.policy import Strategy
-from lithify.planning.tasks import TaskPlan, split_rewrite
+from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.merge_tree.tasks import TaskPlan, split_rewrite
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.registry import Readers
+from lithify.tables.files.types import order_kinds
 from lithify.tables.model import BlockedBucket, Bucket, BucketId, DataFile, OrderKey
-from lithify.tables.paimon.entries import COMPACT_SOURCE, Entry
-from lithify.tables.paimon.formats.model import InputFile
-from lithify.tables.paimon.formats.registry import Readers
-from lithify.tables.paimon.schema import merge_spec
+from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Entry
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.primary_key.writer import FileTarget
+from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.paimon.types import order_kinds
-from lithify.tables.paimon.view import View
-from lithify.tables.paimon.writer import FileTarget
 
 _FOOTER_READERS = 8
 NOTHING_HELD: Mapping[str, str] = MappingProxyType({})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lithify.planning.plan import Rest, Unit
+from lithify.planning.merge_tree.plan import Rest, Unit
 from lithify.tables.model import BlockedBucket, DataFile
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.planning.plan import Unit
+from lithify.planning.merge_tree.plan import Unit
 
 FIRST_BYTES = 8 << 30
 """What a step reads while the speed is unknown: eight minutes of one slow core."""

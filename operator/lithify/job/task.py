@@ -36,14 +36,14 @@ from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
-from lithify.tables.paimon.entries import FileMeta
-from lithify.tables.paimon.formats.model import InputFile
-from lithify.tables.paimon.formats.names import GATHERED_SHARE
-from lithify.tables.paimon.journal import writer_id
-from lithify.tables.paimon.reader import FileRun, Reading
-from lithify.tables.paimon.schema import Schema
-from lithify.tables.paimon.storage import Storage
-from lithify.tables.paimon.writer import FileTarget, KeyValueFile
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.names import GATHERED_SHARE
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
+from lithify.tables.paimon.schema.schema import Schema
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 """Sections of runs of files, in key order."""

@@ -21,9 +21,9 @@ from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
-from lithify.tables.paimon.manifest_writer import ManifestWriter
-from lithify.tables.paimon.options import ManifestOptions
-from lithify.tables.paimon.types import parse_type
+from lithify.tables.files.types import parse_type
+from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter
+from lithify.tables.paimon.options.table_options import ManifestOptions
 from oracle.client import Oracle, Table
 from oracle.model import Row
 from support.invented.entries import COLUMNS, Entries

@@ -10,7 +10,7 @@ import yaml
 
 from chart.rendering import CHART
 from launching.orders import order
-from lithify.controller.launching.instructions import read_instructions
+from lithify.contract.order import read_instructions
 from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.controller.launching.spark_conf import conf_problem
 from lithify.resources.modelling import read

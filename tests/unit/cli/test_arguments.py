@@ -11,8 +11,8 @@ import pytest
 
 from lithify.cli.arguments import TableArguments, pairs, size, table_arguments, table_options
 from lithify.errors import InvalidOption
-from lithify.planning.policy import Rule
-from lithify.tables.paimon.catalog import TableAddress
+from lithify.planning.merge_tree.policy import Rule
+from lithify.tables.paimon.catalog.opening import TableAddress
 from lithify.tables.paimon.table import Selection
 from support.cases import case
 

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.cli.render_report import report_view
 from lithify.job.report import BucketReport, Report, Totals
-from lithify.tables.paimon.catalog import TableAddress
+from lithify.tables.paimon.catalog.opening import TableAddress
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 from unit.job.orders import ALL_THERE, NAME, copy_of, run, without_snapshots

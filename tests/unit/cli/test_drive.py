@@ -16,24 +16,24 @@ import pytest
 
 from launching.orders import order
 from lithify.cli.drive import STOPPED, Attempt, Log, _spark_settings, request_of
-from lithify.cli.drive_progress import DriveObserver, StopSignal
 from lithify.clock import SystemClock
-from lithify.controller.launching.instructions import (
+from lithify.contract.order import (
     Instructions,
     instructions_of,
     read_instructions,
     write_instructions,
 )
+from lithify.contract.outcome import Outcome, read_outcome, read_progress
 from lithify.controller.launching.sizing import ExecutorSizing
 from lithify.errors import Failure, StorageError, UnsupportedTable
+from lithify.job.attempt.progress import DriveObserver, StopSignal
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import PlanSummary, Reason, Strategy
-from lithify.resources.outcome import Outcome, read_outcome, read_progress
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
 from support.races import Meanwhile
 from unit.cli.conftest import Lithify

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from lithify import errors
-from lithify.cli.drive_outcome import (
+from lithify.contract.outcome import MOST_BYTES, Outcome, read_outcome, write_outcome
+from lithify.errors import Failure
+from lithify.job.attempt.outcome import (
     failure_of,
     outcome_of_error,
     outcome_of_plan,
@@ -18,10 +20,8 @@ from lithify.cli.drive_outcome import (
     reason_of,
     save_outcome,
 )
-from lithify.errors import Failure
 from lithify.job.report import BucketReport, Report, Totals
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.resources.outcome import MOST_BYTES, Outcome, read_outcome, write_outcome
 from support.cases import case
 
 REASONS = {

@@ -11,10 +11,10 @@ import pytest
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.clock import SystemClock
 from lithify.job.planner import RunPlan, plan_run
-from lithify.planning.policy import Strategy
-from lithify.planning.rewrites import Work
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.merge_tree.rewrites import Work
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import PaimonTable, Selection
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import text_of

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.sample import Mess, make_table
 from lithify.tables.paimon.table import Selection
 from unit.job.orders import BUCKETS, NAME, rows

@@ -13,8 +13,8 @@ from lithify.clock import SystemClock
 from lithify.job.driver import Observer, Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress
 from lithify.tables.paimon.sample import Mess, make_table, read_table
 from lithify.tables.paimon.table import Selection
 

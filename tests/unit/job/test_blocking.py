@@ -12,12 +12,12 @@ from lithify.clock import SystemClock
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.job.blocking import error_of
 from lithify.job.planner import plan_run
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.binary_row import encode_row
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.entry_columns import NARROW
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.tables.paimon.metadata.entry_columns import NARROW
+from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.table import PaimonTable, Selection
-from lithify.tables.paimon.view import View, by_bucket
 from support.cases import case
 from unit.job.orders import BUCKETS
 

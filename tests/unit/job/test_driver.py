@@ -16,8 +16,8 @@ from lithify.errors import CommitConflict, InvalidOption, NotFound
 from lithify.job.driver import Silent
 from lithify.job.planner import RunPlan, Sizing
 from lithify.job.task import MergeTask
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress, open_table
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
 from unit.job.orders import ALL_THERE, BUCKETS, rows, run, without_snapshots
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from lithify.job.joining import Join, Work, joins_of, without_joined
 from lithify.job.task import MergeTask, TaskFailure, TaskResult
-from lithify.planning.plan import Unit, plan_bucket
-from lithify.planning.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec

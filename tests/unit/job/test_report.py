@@ -9,10 +9,10 @@ from dataclasses import fields
 import pytest
 
 from lithify.job.report import BucketReport, Report, Totals, bucket_report, resting, totals
-from lithify.planning.plan import Rest, Unit, plan_bucket
-from lithify.planning.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
+from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
 from lithify.tables.model import BlockedBucket, BucketId, DataFile
-from lithify.tables.paimon.entries import FileMeta
+from lithify.tables.paimon.metadata.entries import FileMeta
 from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 from unit.tables.manifests import file_meta
 

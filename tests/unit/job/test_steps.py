@@ -21,10 +21,10 @@ from lithify.job.planner import Sizing
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import FIRST_BYTES, Commits, Pace
 from lithify.job.task import MergeTask, TaskResult
-from lithify.planning.plan import Unit
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.found_runs import find_run
+from lithify.planning.merge_tree.plan import Unit
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.commit.found_runs import find_run
 from unit.job.orders import BUCKETS, NAME, rows, run
 from unit.planning.trees import repeatable
 

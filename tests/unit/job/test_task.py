@@ -26,8 +26,8 @@ from lithify.job.task import MergeTask, TaskFailure, TaskResult, run_task
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
-from lithify.tables.paimon.entries import FileMeta
-from lithify.tables.paimon.journal import writer_id
+from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.metadata.entries import FileMeta
 from unit.tables.files import input_file, local_storage, read, target, write
 from unit.tables.manifests import schema
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.planning.levels import SortedRun, build_levels
+from lithify.planning.merge_tree.levels import SortedRun, build_levels
 from lithify.tables.model import DataFile
 from support.cases import case
 from unit.planning.trees import file, names, repeatable, stack, trees

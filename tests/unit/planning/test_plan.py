@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.planning.levels import build_levels
-from lithify.planning.plan import Rest, Unit, plan_bucket
-from lithify.planning.policy import CompactionPolicy, Strategy
-from lithify.planning.rewrites import Rewrite
-from lithify.planning.triggers import Trigger
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
+from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.rewrites import Rewrite
+from lithify.planning.merge_tree.triggers import Trigger
 from lithify.tables.model import DataFile, OrderKey
 from support.cases import case
 from unit.planning.trees import (

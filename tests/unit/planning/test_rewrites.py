@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lithify.planning.levels import build_levels
-from lithify.planning.policy import CompactionPolicy
-from lithify.planning.rewrites import Work, drops_deletes, work_of_top_files, work_of_unit
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.policy import CompactionPolicy
+from lithify.planning.merge_tree.rewrites import Work, drops_deletes, work_of_top_files, work_of_unit
 from lithify.tables.model import DataFile
 from support.cases import case
 from unit.planning.trees import SMALL_FILE, file, levels_of, names

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.sections import Section, partition_sections
+from lithify.planning.merge_tree.sections import Section, partition_sections
 from lithify.tables.model import DataFile
 from support.cases import case
 from unit.planning.trees import file, key, names, repeatable, trees

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.rewrites import Rewrite
-from lithify.planning.sections import partition_sections
-from lithify.planning.tasks import KeySpan, TaskPlan, split_rewrite
+from lithify.planning.merge_tree.rewrites import Rewrite
+from lithify.planning.merge_tree.sections import partition_sections
+from lithify.planning.merge_tree.tasks import KeySpan, TaskPlan, split_rewrite
 from lithify.tables.model import DataFile, OrderKey
 from support.cases import case
 from unit.planning.trees import file, key, key_number, names, repeatable, trees

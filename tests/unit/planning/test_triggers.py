@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.levels import build_levels
-from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
-from lithify.planning.triggers import (
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.planning.merge_tree.triggers import (
     Trigger,
     early_full_verdicts,
     last_full_compaction,
@@ -19,7 +19,7 @@ from lithify.planning.triggers import (
     size_ratio,
     sorted_runs,
 )
-from lithify.planning.universal import explain, pick_level0, pick_universal
+from lithify.planning.merge_tree.universal import explain, pick_level0, pick_universal
 from lithify.tables.model import DataFile
 from support.cases import case
 from unit.planning.trees import (

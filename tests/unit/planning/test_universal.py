@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 
-from lithify.planning.levels import build_levels
-from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
-from lithify.planning.triggers import Trigger
-from lithify.planning.universal import Pick, pick_level0, pick_universal
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.planning.merge_tree.triggers import Trigger
+from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import DataFile
 from support.cases import case
 from unit.planning.trees import MIDNIGHT, levels_of, moments, policies, repeatable, trees

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from lithify.planning.levels import Levels, build_levels
-from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.planning.merge_tree.levels import Levels, build_levels
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.rewriting.order import decode_key, encode_key
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
 from support.properties import examples

@@ -10,13 +10,13 @@ import pyarrow as pa
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.paimon.entries import FileMeta
-from lithify.tables.paimon.formats.model import InputFile
-from lithify.tables.paimon.options import read_options
-from lithify.tables.paimon.reader import FileRun, Reading
-from lithify.tables.paimon.schema import Schema
-from lithify.tables.paimon.storage import Storage
-from lithify.tables.paimon.writer import FileTarget, KeyValueFile
+from lithify.tables.files.model import InputFile
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.options.table_options import read_options
+from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
+from lithify.tables.paimon.schema.schema import Schema
 
 LEVEL, CREATED = 5, 1_234_567
 Rows = Sequence[dict[str, Any]]

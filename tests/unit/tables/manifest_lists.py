@@ -11,13 +11,13 @@ import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
-from lithify.tables.paimon.binary_row import encode_row
-from lithify.tables.paimon.entries import ADD, DELETE, Entry
-from lithify.tables.paimon.manifest_merging import ManifestMerger
-from lithify.tables.paimon.manifests import Manifests
-from lithify.tables.paimon.options import ManifestOptions
-from lithify.tables.paimon.storage import Storage
-from lithify.tables.paimon.types import ColumnType, parse_type
+from lithify.tables.files.types import ColumnType, parse_type
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry
+from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger
+from lithify.tables.paimon.metadata.manifests import Manifests
+from lithify.tables.paimon.options.table_options import ManifestOptions
 from unit.tables.manifests import file_meta
 
 TYPES = (parse_type("STRING"), parse_type("INT"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lithify.tables.paimon.binary_row import encode_row
-from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta, Stats
-from lithify.tables.paimon.schema import Column, Schema
-from lithify.tables.paimon.types import parse_type
+from lithify.tables.files.types import parse_type
+from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, Entry, FileMeta, Stats
+from lithify.tables.paimon.schema.schema import Column, Schema
 
 INT = parse_type("INT NOT NULL")
 NO_STATS = Stats(encode_row([], []), encode_row([], []), ())

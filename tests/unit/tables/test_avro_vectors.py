@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.tables.paimon.formats.avro.container import as_long, read_header
-from lithify.tables.paimon.formats.avro.decoding import Decoder
-from lithify.tables.paimon.formats.avro.encoding import encode_rows
-from lithify.tables.paimon.formats.avro.schema import record_schema
-from lithify.tables.paimon.formats.avro.vectors import whole_vectors
-from lithify.tables.paimon.formats.model import FileColumn, InputFile
-from lithify.tables.paimon.types import ColumnType, arrow_type, parse_type
+from lithify.tables.files.avro.container import as_long, read_header
+from lithify.tables.files.avro.decoding import Decoder
+from lithify.tables.files.avro.encoding import encode_rows
+from lithify.tables.files.avro.schema import record_schema
+from lithify.tables.files.avro.vectors import whole_vectors
+from lithify.tables.files.model import FileColumn, InputFile
+from lithify.tables.files.types import ColumnType, arrow_type, parse_type
 from support.properties import examples
 from unit.tables.files import input_file, read, write
 from unit.tables.manifests import schema

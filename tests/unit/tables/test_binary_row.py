@@ -15,8 +15,8 @@ from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer, G
 
 from lithify.errors import CorruptTable
 from lithify.rewriting.order import encode_key, key_at, parts_of_column
-from lithify.tables.paimon.binary_row import decode_row, encode_row, order_key
-from lithify.tables.paimon.types import ColumnType, Raw, parse_type
+from lithify.tables.files.types import ColumnType, Raw, parse_type
+from lithify.tables.paimon.metadata.binary_row import decode_row, encode_row, order_key
 from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.tables.paimon.carried import GREATEST_SEQUENCE, carried_properties
-from lithify.tables.paimon.entries import ADD, DELETE
+from lithify.tables.paimon.commit.inherited_properties import GREATEST_SEQUENCE, carried_properties
+from lithify.tables.paimon.metadata.entries import ADD, DELETE
 from unit.tables.manifests import entry
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
-from lithify.tables.paimon.support.catalog_options import check_catalog_options, options_from_server
-from lithify.tables.paimon.support.jdbc_uri import JdbcUri, read_jdbc_uri
+from lithify.tables.paimon.catalog.catalog_options import check_catalog_options, options_from_server
+from lithify.tables.paimon.catalog.jdbc_uri import JdbcUri, read_jdbc_uri
 from support.cases import case
 
 REST = {"metastore": "rest", "uri": "https://catalog.example.org", "token.provider": "bear", "token": "t"}

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.binary_row import order_key
-from lithify.tables.paimon.changes import BucketChange, conflict_of
-from lithify.tables.paimon.entries import ADD, DELETE, Entry, FileMeta
+from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
+from lithify.tables.paimon.metadata.binary_row import order_key
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, FileMeta
 from support.properties import examples
 from unit.tables.manifests import INT, entry, file_meta
 

@@ -13,12 +13,12 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
-from lithify.tables.paimon.catalog import open_table
-from lithify.tables.paimon.changes import BucketChange
-from lithify.tables.paimon.commit import CommitOutcome, Committer
-from lithify.tables.paimon.entries import Entry
-from lithify.tables.paimon.journal_files import Attempt
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.commit.changes import BucketChange
+from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.tables.paimon.commit.journal_files import Attempt
+from lithify.tables.paimon.metadata.entries import Entry
 from lithify.tables.paimon.table import PaimonTable, Selection
 from support.races import step_after
 from support.runs import ShiftedClock

@@ -29,10 +29,8 @@ from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
 from lithify.job.planner import plan_run
-from lithify.planning.policy import Strategy
-from lithify.tables.paimon.catalog import TableAddress, open_table
-from lithify.tables.paimon.entry_columns import decode_entries
-from lithify.tables.paimon.formats.avro.container import (
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.files.avro.container import (
     MAGIC,
     as_long,
     block,
@@ -41,8 +39,10 @@ from lithify.tables.paimon.formats.avro.container import (
     new_header,
     read_header,
 )
-from lithify.tables.paimon.manifest_lists import read_list
-from lithify.tables.paimon.snapshot_files import parse_snapshot
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.metadata.entry_columns import decode_entries
+from lithify.tables.paimon.metadata.manifest_lists import read_list
+from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
 from lithify.tables.paimon.table import Selection
 from oracle.client import Table
 from paimon_versions.archive import VERSIONS, unpack

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
-from lithify.tables.paimon.entries import ADD, DELETE, Entry, FileMeta, Stats, record_of_entry
-from lithify.tables.paimon.entry_columns import NARROW, chosen, decode_entries, entries_of, live_of
-from lithify.tables.paimon.entry_selection import Matching
-from lithify.tables.paimon.formats.avro.container import block, new_header
+from lithify.tables.files.avro.container import block, new_header
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, FileMeta, Stats, record_of_entry
+from lithify.tables.paimon.metadata.entry_columns import NARROW, chosen, decode_entries, entries_of, live_of
+from lithify.tables.paimon.metadata.entry_selection import Matching
 from support.properties import examples
 
 PARTITIONS = [b"\x00\x00\x00\x01" + bytes(8) + bytes([number]) + bytes(7) for number in range(3)]

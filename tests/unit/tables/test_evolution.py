@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lithify.tables.paimon.evolution import (
+from lithify.tables.paimon.schema.evolution import (
     file_problems,
     format_problems,
     old_format_problems,

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta, timezone
 import polars as pl
 import pytest
 
-from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak
 from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
-from lithify.tables.paimon.figures import (
+from lithify.tables.paimon.observing.judging import Judge
+from lithify.tables.paimon.observing.table_statistics import (
     Filter,
     Work,
     blocked_buckets,
@@ -19,7 +20,6 @@ from lithify.tables.paimon.figures import (
     size_amplification_percent,
     work_in,
 )
-from lithify.tables.paimon.judging import Judge
 from support.cases import case
 from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, MissingFile, StorageError
-from lithify.tables.paimon.formats.parquet.footers import FETCH_BYTES, Footers
-from lithify.tables.paimon.formats.reading import reading
+from lithify.tables.files.parquet.footers import FETCH_BYTES, Footers
+from lithify.tables.files.reading import reading
 from support.properties import examples
 from unit.tables.files import local_storage
 

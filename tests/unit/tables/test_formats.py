@@ -21,17 +21,17 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.formats.avro.container import blocks, read_header
-from lithify.tables.paimon.formats.model import InputFile
-from lithify.tables.paimon.formats.orc.footers import OrcFooters
-from lithify.tables.paimon.formats.orc.time_zones import ahead_in_1970, provide
-from lithify.tables.paimon.formats.orc.timestamps import as_java_counts, unwrapped
-from lithify.tables.paimon.formats.orc.values import as_java_reads
-from lithify.tables.paimon.formats.registry import Readers
-from lithify.tables.paimon.outside import Outside
-from lithify.tables.paimon.reader import FileRun
-from lithify.tables.paimon.types import Raw, parse_type
-from lithify.tables.paimon.writer import KeyValueFile
+from lithify.tables.files.avro.container import blocks, read_header
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.orc.footers import OrcFooters
+from lithify.tables.files.orc.time_zones import ahead_in_1970, provide
+from lithify.tables.files.orc.timestamps import as_java_counts, unwrapped
+from lithify.tables.files.orc.values import as_java_reads
+from lithify.tables.files.registry import Readers
+from lithify.tables.files.types import Raw, parse_type
+from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.primary_key.reader import FileRun
+from lithify.tables.paimon.primary_key.writer import KeyValueFile
 from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 from unit.tables.files import input_file, local_storage, open_file, read, reading, table_of, target, write

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, StorageError
-from lithify.tables.paimon.heartbeat import Heartbeat
-from lithify.tables.paimon.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
-from lithify.tables.paimon.journal_files import Attempt
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.commit.heartbeat import Heartbeat
+from lithify.tables.paimon.commit.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
+from lithify.tables.paimon.commit.journal_files import Attempt
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)

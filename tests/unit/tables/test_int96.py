@@ -21,11 +21,11 @@ from lithify.rewriting.order import (
     parts_of_column,
     timestamps_as_instants,
 )
-from lithify.tables.paimon.binary_row import decode_row, encode_row
-from lithify.tables.paimon.formats.parquet.int96 import has_int96, with_fixed_bytes, with_int96
-from lithify.tables.paimon.formats.parquet.physical import stored_as
-from lithify.tables.paimon.formats.parquet.thrift import with_footer
-from lithify.tables.paimon.types import order_parts, parse_type
+from lithify.tables.files.parquet.int96 import has_int96, with_fixed_bytes, with_int96
+from lithify.tables.files.parquet.physical import stored_as
+from lithify.tables.files.parquet.thrift import with_footer
+from lithify.tables.files.types import order_parts, parse_type
+from lithify.tables.paimon.metadata.binary_row import decode_row, encode_row
 from support.properties import examples
 from unit.tables.files import input_file, read, write
 from unit.tables.manifests import schema

@@ -13,14 +13,14 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
-from lithify.tables.paimon.journal import (
+from lithify.tables.io.storage import ListedFile, Storage
+from lithify.tables.paimon.commit.journal import (
     COMMIT_AGE,
     SAFE_AGE,
     Journal,
     writer_id,
 )
-from lithify.tables.paimon.journal_files import Attempt, JournalUnit, OutsideRoots
-from lithify.tables.paimon.storage import ListedFile, Storage
+from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit, OutsideRoots
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BASE = (7, 1_000)

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable
-from lithify.planning.levels import build_levels
-from lithify.planning.plan import Unit, plan_bucket
-from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Strategy
-from lithify.planning.triggers import last_full_compaction
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Strategy
+from lithify.planning.merge_tree.triggers import last_full_compaction
+from lithify.tables.files.types import ColumnType, parse_type
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
-from lithify.tables.paimon.binary_row import encode_row, order_key
-from lithify.tables.paimon.judging import Judge
-from lithify.tables.paimon.key_columns import order_keys
-from lithify.tables.paimon.types import ColumnType, parse_type
+from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
+from lithify.tables.paimon.metadata.key_columns import order_keys
+from lithify.tables.paimon.observing.judging import Judge
 from support.cases import case
 from unit.planning.trees import (
     HOUR_MILLIS,

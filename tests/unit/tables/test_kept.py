@@ -16,8 +16,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from lithify.tables.paimon.kept import KeptTables
-from lithify.tables.paimon.kept_table import (
+from lithify.tables.paimon.observing.observation_cache import (
     FILES,
     Damaged,
     History,
@@ -26,6 +25,7 @@ from lithify.tables.paimon.kept_table import (
     pack,
     unpack,
 )
+from lithify.tables.paimon.observing.observation_caches import KeptTables
 from support.cases import case
 
 MIB = 1 << 20

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.entries import ADD, DELETE
-from lithify.tables.paimon.entry_columns import NARROW, live_of
-from lithify.tables.paimon.history import removed_bytes
-from lithify.tables.paimon.kept_table import FILES
-from lithify.tables.paimon.live import Misfit, applied
+from lithify.tables.paimon.metadata.entries import ADD, DELETE
+from lithify.tables.paimon.metadata.entry_columns import NARROW, live_of
+from lithify.tables.paimon.observing.history import removed_bytes
+from lithify.tables.paimon.observing.live_files import Misfit, applied
+from lithify.tables.paimon.observing.observation_cache import FILES
 from support.cases import case
 from unit.planning.trees import repeatable
 

@@ -11,8 +11,8 @@ import pytest
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.catalog import open_table
-from lithify.tables.paimon.manifests import Manifests
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.table import PaimonTable
 from support.small_tables import SmallTable
 

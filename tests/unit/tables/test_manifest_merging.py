@@ -13,10 +13,10 @@ import pytest
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.entries import ADD, DELETE, Entry, record_of_entry
-from lithify.tables.paimon.entry_columns import entries_of
-from lithify.tables.paimon.manifest_merging import Merged
-from lithify.tables.paimon.options import ManifestOptions
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, record_of_entry
+from lithify.tables.paimon.metadata.entry_columns import entries_of
+from lithify.tables.paimon.metadata.manifest_merging import Merged
+from lithify.tables.paimon.options.table_options import ManifestOptions
 from unit.tables.manifest_lists import Folder, random_history, random_options, random_partition
 from unit.tables.manifests import file_meta
 

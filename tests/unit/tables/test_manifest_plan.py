@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.binary_row import encode_row
-from lithify.tables.paimon.entries import Stats
-from lithify.tables.paimon.manifest_plan import (
+from lithify.tables.files.types import parse_type
+from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.tables.paimon.metadata.entries import Stats
+from lithify.tables.paimon.metadata.manifest_plan import (
     as_stats,
     full_is_due,
     may_hold,
     minor_groups,
     partition_ranges,
 )
-from lithify.tables.paimon.options import ManifestOptions
-from lithify.tables.paimon.types import parse_type
+from lithify.tables.paimon.options.table_options import ManifestOptions
 from support.cases import case
 from unit.planning.trees import repeatable
 from unit.tables.manifest_lists import TYPES, random_partition

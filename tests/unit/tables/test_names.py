@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.resources.table import IDENTIFIER
-from lithify.tables.paimon.connecting import parse_name
+from lithify.tables.paimon.catalog.connecting import parse_name
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.rewriting.spec import SequenceField
-from lithify.tables.paimon.file_options import FileOptions
-from lithify.tables.paimon.option_reader import parse_size
-from lithify.tables.paimon.options import (
+from lithify.tables.paimon.options.file_options import FileOptions
+from lithify.tables.paimon.options.option_reader import parse_size
+from lithify.tables.paimon.options.table_options import (
     CommitOptions,
     ManifestOptions,
     PlaceOptions,
     TableOptions,
     read_options,
 )
-from lithify.tables.paimon.statistics import StatsModes
+from lithify.tables.paimon.primary_key.statistics import StatsModes
 
 MIB = 1 << 20
 

@@ -12,10 +12,10 @@ import pyarrow.orc as orc
 import pytest
 
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.tables.paimon.formats.model import InputFile
-from lithify.tables.paimon.formats.orc.footers import OrcFooters
-from lithify.tables.paimon.formats.orc.protobuf import Message, number, parse
-from lithify.tables.paimon.schema import Schema
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.orc.footers import OrcFooters
+from lithify.tables.files.orc.protobuf import Message, number, parse
+from lithify.tables.paimon.schema.schema import Schema
 from unit.tables.atomic import instant
 from unit.tables.files import input_file, local_storage, open_file, read, table_of
 from unit.tables.manifests import schema

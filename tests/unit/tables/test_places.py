@@ -9,13 +9,13 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import UnsupportedTable
+from lithify.tables.files.types import Raw, parse_type
+from lithify.tables.io.storage import Storage
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.binary_row import encode_row
-from lithify.tables.paimon.options import PlaceOptions, read_options
-from lithify.tables.paimon.outside import Outside
-from lithify.tables.paimon.places import Places
-from lithify.tables.paimon.storage import Storage
-from lithify.tables.paimon.types import Raw, parse_type
+from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.layout.file_locations import Places
+from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.tables.paimon.options.table_options import PlaceOptions, read_options
 from unit.tables.manifests import entry, schema
 
 PLAIN = read_options({}).places

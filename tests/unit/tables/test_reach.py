@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import OutOfReach
-from lithify.tables.reach import DRIVER, NOWHERE, UNBOUNDED, Reach, read_own_identity
+from lithify.tables.io.reach import DRIVER, NOWHERE, UNBOUNDED, Reach, read_own_identity
 from support.cases import case
 
 GRANTED = Reach(("s3://lake/team-a/", "/data/lake", "file:/other"))

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.rewriting.order import fold_float
 from lithify.rewriting.runs import EVERYTHING, Key, KeyRange
-from lithify.tables.paimon.binary_row import decode_row
-from lithify.tables.paimon.entries import COMPACT_SOURCE, Stats
-from lithify.tables.paimon.formats.model import InputFile
-from lithify.tables.paimon.formats.parquet.reader import ParquetReader
-from lithify.tables.paimon.reader import FileRun, Reading
-from lithify.tables.paimon.schema import Schema
-from lithify.tables.paimon.types import ColumnType, Raw, order_parts
-from lithify.tables.paimon.writer import KeyValueFile
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.parquet.reader import ParquetReader
+from lithify.tables.files.types import ColumnType, Raw, order_parts
+from lithify.tables.paimon.metadata.binary_row import decode_row
+from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Stats
+from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.writer import KeyValueFile
+from lithify.tables.paimon.schema.schema import Schema
 from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 from unit.tables.files import (

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from lithify.planning.levels import build_levels
-from lithify.planning.plan import Rest, plan_bucket
-from lithify.planning.policy import CompactionPolicy, EarlyFull, Strategy
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.plan import Rest, plan_bucket
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, Strategy
 from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.bucket_statistics import bucket_statistics
-from lithify.tables.paimon.resting import resting_reasons
+from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
+from lithify.tables.paimon.observing.resting import resting_reasons
 from support.cases import case
 from unit.planning.trees import (
     HOUR_MILLIS,

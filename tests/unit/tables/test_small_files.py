@@ -9,9 +9,9 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, InvalidOption
-from lithify.tables.paimon.json_texts import parse_object
-from lithify.tables.paimon.options import read_options
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.metadata.json_texts import parse_object
+from lithify.tables.paimon.options.table_options import read_options
 from support.cases import case
 
 

@@ -9,7 +9,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from lithify.tables.paimon.spilling import Spill
+from lithify.tables.paimon.observing.spilling import Spill
 from support.cases import case
 
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.binary_row import decode_row
-from lithify.tables.paimon.formats.parquet.statistics import footer_stats
-from lithify.tables.paimon.statistics import (
+from lithify.tables.files.parquet.statistics import footer_stats
+from lithify.tables.files.types import ColumnType, arrow_type, parse_type
+from lithify.tables.paimon.metadata.binary_row import decode_row
+from lithify.tables.paimon.primary_key.statistics import (
     ColumnStats,
     FloatStats,
     StatsModes,
@@ -22,7 +23,6 @@ from lithify.tables.paimon.statistics import (
     reduced,
     value_stats,
 )
-from lithify.tables.paimon.types import ColumnType, arrow_type, parse_type
 from support.properties import examples
 from unit.tables.atomic import exact_decimal
 

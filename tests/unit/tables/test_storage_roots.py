@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, LithifyError
-from lithify.tables.paimon.s3.file_io import S3FileIO
-from lithify.tables.paimon.s3.settings import read_settings
-from lithify.tables.paimon.storage import Storage
+from lithify.tables.io.s3.settings import read_settings
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 
 KEYS = {"s3.endpoint": "http://127.0.0.1:1", "s3.access-key": "a", "s3.secret-key": "b", "s3.region": "r"}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.rewriting.order import key_at, part_kinds, parts_of_column
-from lithify.tables.paimon.types import (
+from lithify.tables.files.types import (
     ColumnType,
     arrow_type,
     order_kinds,

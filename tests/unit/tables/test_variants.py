@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
 from lithify.errors import CorruptTable
-from lithify.tables.paimon.option_reader import OptionReader
-from lithify.tables.paimon.reader import FileRun
-from lithify.tables.paimon.types import ColumnType, Field, arrow_type, parse_type
-from lithify.tables.paimon.variants.binary import spans_of
-from lithify.tables.paimon.variants.columns import in_form, merged_form
-from lithify.tables.paimon.variants.encoding import Malformed, kinds_of
-from lithify.tables.paimon.variants.inference import InferenceOptions, inferred
-from lithify.tables.paimon.variants.joining import joined
-from lithify.tables.paimon.variants.options import VariantOptions, read_variant_options
-from lithify.tables.paimon.variants.scalars import as_column, as_variants
-from lithify.tables.paimon.variants.shape import simple_types, stored_type
-from lithify.tables.paimon.variants.shredding import shredded
+from lithify.tables.files.types import ColumnType, Field, arrow_type, parse_type
+from lithify.tables.files.variants.binary import spans_of
+from lithify.tables.files.variants.columns import in_form, merged_form
+from lithify.tables.files.variants.encoding import Malformed, kinds_of
+from lithify.tables.files.variants.inference import InferenceOptions, inferred
+from lithify.tables.files.variants.joining import joined
+from lithify.tables.files.variants.options import VariantOptions, read_variant_options
+from lithify.tables.files.variants.scalars import as_column, as_variants
+from lithify.tables.files.variants.shape import simple_types, stored_type
+from lithify.tables.files.variants.shredding import shredded
+from lithify.tables.paimon.options.option_reader import OptionReader
+from lithify.tables.paimon.primary_key.reader import FileRun
 from support.properties import examples
 from unit.tables.files import input_file, open_file, read, reading, table_of, write
 from unit.tables.manifests import schema

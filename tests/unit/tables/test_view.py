@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from lithify.errors import UnsupportedTable
 from lithify.tables.model import BucketId, OrderKey, SnapshotId, fingerprint_of
-from lithify.tables.paimon.entries import ADD, Entry
-from lithify.tables.paimon.entry_columns import decode_entries
-from lithify.tables.paimon.evolution import file_problems
-from lithify.tables.paimon.view import View, by_bucket
+from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.entry_columns import decode_entries
+from lithify.tables.paimon.metadata.view import View, by_bucket
+from lithify.tables.paimon.schema.evolution import file_problems
 from support.properties import examples
 from unit.tables.test_entry_columns import entries, manifest, one
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.thorough
 
 
 @pytest.mark.parametrize(
-    "module", ["lithify.job.task", "lithify.cli.drive", "lithify.tables.paimon.observation"]
+    "module", ["lithify.job.task", "lithify.cli.drive", "lithify.tables.paimon.observing.looking"]
 )
 def test_pandas_is_left_out(module: str) -> None:
     asked = f"import {module}, sys; {_DATA}; print('pandas.core' in sys.modules)"

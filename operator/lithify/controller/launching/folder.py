@@ -20,9 +20,9 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
+from lithify.contract.outcome import MOST_BYTES, Outcome, Progress, read_outcome, read_progress
 from lithify.resources.modelling import part, plain, read
 from lithify.resources.names import ObjectKey
-from lithify.resources.outcome import MOST_BYTES, Outcome, Progress, read_outcome, read_progress
 
 _PRIVATE = 0o700
 

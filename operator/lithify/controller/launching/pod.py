@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from lithify.controller.deciding.names import label_value
-from lithify.controller.driver import DriverOrder
-from lithify.controller.launching.instructions import (
+from lithify.contract.order import (
     POD_ADDRESS_VARIABLE,
     POD_NAME_VARIABLE,
     POD_NAMESPACE_VARIABLE,
@@ -23,6 +21,8 @@ from lithify.controller.launching.instructions import (
     task_memory,
     write_instructions,
 )
+from lithify.controller.deciding.names import label_value
+from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.kueue import driver_marks, executor_marks, is_group
 from lithify.controller.launching.ownership import mapping_in, metadata_of, text_in
 from lithify.controller.launching.sizing import (

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lithify.contract.outcome import Outcome, read_outcome, read_progress
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.launching.ownership import (
     mapping_in,
@@ -22,7 +23,6 @@ from lithify.controller.launching.ownership import (
 )
 from lithify.controller.launching.template import CONTAINER
 from lithify.resources.names import ANNOTATION_PROGRESS, FINALIZER_DRIVER, LABEL_ATTEMPT
-from lithify.resources.outcome import Outcome, read_outcome, read_progress
 
 Pod = Mapping[str, Any]
 Found = tuple[Trouble | None, str]

@@ -25,10 +25,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from lithify.clock import Clock
-from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
-from lithify.controller.launching.descendants import MARK_VARIABLE, descendants, send_to_descendants
-from lithify.controller.launching.folder import DriverFolder, Record
-from lithify.controller.launching.instructions import (
+from lithify.contract.order import (
     OUTCOME_VARIABLE,
     PROGRESS_VARIABLE,
     SECRETS_VARIABLE,
@@ -37,12 +34,15 @@ from lithify.controller.launching.instructions import (
     instructions_of,
     write_instructions,
 )
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.launching.descendants import MARK_VARIABLE, descendants, send_to_descendants
+from lithify.controller.launching.folder import DriverFolder, Record
 from lithify.controller.launching.memory_kills import memory_kills
 from lithify.controller.launching.spark_conf import conf_problem, local_conf, local_master
 from lithify.errors import ClusterRefused, ClusterUnavailable, NotFound
 from lithify.resources.catalog import SecretReference
 from lithify.resources.names import ObjectKey
-from lithify.tables.reach import NOWHERE, Reach
+from lithify.tables.io.reach import NOWHERE, Reach
 
 ReadSecret = Callable[[str, SecretReference], Awaitable[Mapping[str, str]]]
 """The catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""

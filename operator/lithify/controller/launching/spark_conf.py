@@ -5,8 +5,8 @@ Pure. Called by the launchers, and by the controller to tell in a policy's statu
 
 from __future__ import annotations
 
+from lithify.contract.order import task_memory
 from lithify.controller.driver import DriverOrder
-from lithify.controller.launching.instructions import task_memory
 from lithify.controller.launching.isolation import Bounds
 from lithify.controller.launching.kueue import is_group
 from lithify.controller.launching.sizing import (

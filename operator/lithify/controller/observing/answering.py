@@ -17,10 +17,10 @@ from lithify.controller.observing.request import NO_TABLES, ObservationRequest, 
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import InvalidOption, LithifyError
-from lithify.tables.paimon.catalog import TableAddress
-from lithify.tables.paimon.figures import Filter
-from lithify.tables.paimon.kept import KeptTables
-from lithify.tables.paimon.observation import Look, TableWatch
+from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.paimon.observing.table_statistics import Filter
 
 _NO_THREAD = "can't start new thread"
 """What Python says where the stack of a thread does not fit into memory."""

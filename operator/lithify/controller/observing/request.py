@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from lithify.tables.io.reach import NOWHERE, Reach
 from lithify.tables.observation import Observation, RunFound
-from lithify.tables.reach import NOWHERE, Reach
 
 
 @dataclass(frozen=True, slots=True)

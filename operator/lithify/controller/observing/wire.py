@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from lithify.controller.observing.request import ALL_TABLES, ObservationRequest, TableFilter, TableTarget
 from lithify.errors import LithifyError
-from lithify.tables.addresses import AddressPolicy
+from lithify.tables.io.addresses import AddressPolicy
 
 HEADER = 8
 """Bytes of the length in front of a message."""

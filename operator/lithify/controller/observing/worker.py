@@ -29,7 +29,7 @@ from lithify.controller.observing.wire import (
     WorkerSettings,
     receive,
 )
-from lithify.tables.guard import guard
+from lithify.tables.io.guard import guard
 
 _MEMORY_CHECKED = 0.2
 """Seconds between two looks at one's own memory."""

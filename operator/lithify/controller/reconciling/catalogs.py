@@ -17,12 +17,12 @@ from time import monotonic
 from lithify.controller.deciding.discovery import Found, discover
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
 from lithify.controller.deciding.pruning import Listed, Pruning, prune
+from lithify.controller.deciding.references import Discovered, catalog_status
 from lithify.controller.deciding.remembering import remember
-from lithify.controller.deciding.surroundings import Discovered, catalog_status
 from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList, TableTarget
+from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.pruning import carry_out
 from lithify.controller.reconciling.status import write_status
-from lithify.controller.reconciling.world import World
 from lithify.errors import ClusterExists, ClusterRefused, LithifyError, NotAllowed
 from lithify.resources.catalog import Catalog, CatalogSpec, Recreate
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey

@@ -15,11 +15,11 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.launching.sizing import learned_speed
+from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.locking import LockView, TableLocking, holder_of
 from lithify.controller.reconciling.pacing import Backoff, Repeats
 from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
 from lithify.controller.reconciling.status import write_status
-from lithify.controller.reconciling.world import World
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.failures import count_of

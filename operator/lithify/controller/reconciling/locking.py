@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from lithify.controller.cluster.table_lock import Holder, lock_name
 from lithify.controller.driver import DriverPhase
-from lithify.controller.reconciling.world import World
+from lithify.controller.reconciling.context import World
 from lithify.controller.running.facts import Lock
 from lithify.errors import ClusterError, ClusterRefused
 from lithify.resources.compaction import Compaction

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.controller.deciding.references import policy_status
 from lithify.controller.deciding.schedule import policy_problem
-from lithify.controller.deciding.surroundings import policy_status
+from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.status import write_status
-from lithify.controller.reconciling.world import World
 from lithify.resources.names import POLICY, ObjectKey
 
 

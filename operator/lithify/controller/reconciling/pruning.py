@@ -12,7 +12,7 @@ from dataclasses import replace
 from lithify.controller.api import Object
 from lithify.controller.deciding.pruning import PruneReason, Pruning
 from lithify.controller.deciding.wording import count_of, names_text
-from lithify.controller.reconciling.world import World
+from lithify.controller.reconciling.context import World
 from lithify.errors import ClusterConflict, ClusterRefused
 from lithify.resources.catalog import Catalog, Prune
 from lithify.resources.names import ANNOTATION_DISCOVERED, CATALOG, LABEL_CATALOG, LAKE_TABLE

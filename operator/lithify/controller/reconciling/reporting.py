@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.unreadable import Unreadable
-from lithify.controller.reconciling.world import World
 from lithify.errors import ClusterRefused
 from lithify.resources.names import COMPACTION, Kind, ObjectKey
 from lithify.resources.objects import READY, STALLED, UNREADABLE

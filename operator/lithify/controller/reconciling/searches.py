@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.targets import target_of
-from lithify.controller.reconciling.world import World
 from lithify.controller.running.facts import UNKNOWN, Unknown
 from lithify.errors import LithifyError, NotAllowed, NotFound
 from lithify.resources.catalog import Catalog

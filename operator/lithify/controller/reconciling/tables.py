@@ -19,12 +19,12 @@ from lithify.controller.deciding.problems import TableProblem, TableReason, is_u
 from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
+from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.duplicates import older_duplicate
-from lithify.controller.reconciling.looks import Seen
+from lithify.controller.reconciling.observation_scheduler import Seen
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
-from lithify.controller.reconciling.world import World
 from lithify.controller.running.retention import retention
 from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, UserError

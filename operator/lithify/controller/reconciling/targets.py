@@ -8,11 +8,11 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import Limits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.observing.request import ObservationRequest, TableTarget
-from lithify.controller.reconciling.looks import Rhythm
+from lithify.controller.reconciling.observation_scheduler import Rhythm
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
-from lithify.tables.reach import Reach
+from lithify.tables.io.reach import Reach
 
 _RETRIES = 4
 """A table that cannot be looked at is tried again after so many intervals: who has to mend it is slower."""

@@ -21,8 +21,8 @@ from lithify.controller.running.ending import (
 )
 from lithify.controller.running.facts import Act, Lock, Step
 from lithify.controller.running.failures import Verdict
-from lithify.controller.running.letting_go import clear_name, free_table
-from lithify.controller.running.standing import stand, with_attempt
+from lithify.controller.running.release import clear_name, free_table
+from lithify.controller.running.status import stand, with_attempt
 from lithify.controller.running.watching import watch
 from lithify.errors import Failure
 from lithify.resources.compaction import DriverStatus, Reason

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState
 from lithify.controller.running.backoff import backoff_seconds
 from lithify.controller.running.case import Case
@@ -23,9 +24,9 @@ from lithify.controller.running.failures import (
     verdict_of_death,
     verdict_of_outcome,
 )
-from lithify.controller.running.letting_go import free_table, settle
+from lithify.controller.running.release import free_table, settle
 from lithify.controller.running.searching import LOOKING, UNANSWERED, Answer, answer_of, search
-from lithify.controller.running.standing import message_of, stand, with_attempt
+from lithify.controller.running.status import message_of, stand, with_attempt
 from lithify.controller.running.summary import (
     bytes_text,
     duration_text,
@@ -43,7 +44,6 @@ from lithify.resources.compaction import (
     StopStatus,
 )
 from lithify.resources.objects import ConditionStatus, shortened
-from lithify.resources.outcome import Outcome
 from lithify.resources.policy import Approval
 from lithify.tables.observation import RunFound
 

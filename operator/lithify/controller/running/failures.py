@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState, Trouble
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, FailureCounts, Reason
 from lithify.resources.objects import ConditionStatus
-from lithify.resources.outcome import Outcome
 from lithify.resources.policy import Retries
 
 _KILLED = 137

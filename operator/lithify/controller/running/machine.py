@@ -15,7 +15,7 @@ from lithify.controller.running.driving import adopt, drive
 from lithify.controller.running.ending import compacted
 from lithify.controller.running.facts import UNKNOWN, Facts, Lock, Step
 from lithify.controller.running.failures import memory_factor
-from lithify.controller.running.letting_go import free_table, settle
+from lithify.controller.running.release import free_table, settle
 from lithify.controller.running.waiting import wait
 from lithify.resources.compaction import Compaction, Reason
 

@@ -11,8 +11,8 @@ from enum import Enum, auto
 
 from lithify.controller.running.case import Case
 from lithify.controller.running.facts import Act, Step, Unknown
-from lithify.controller.running.letting_go import clear_name
-from lithify.controller.running.standing import stand
+from lithify.controller.running.release import clear_name
+from lithify.controller.running.status import stand
 from lithify.tables.observation import RunFound
 
 LOOKING = "Looking in the table whether the run has committed."

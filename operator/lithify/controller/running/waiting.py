@@ -12,8 +12,8 @@ from lithify.controller.running.case import Case
 from lithify.controller.running.driving import recreated
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, approval_text, finish
 from lithify.controller.running.facts import Act, Lock, Problem, Step
-from lithify.controller.running.letting_go import clear_name, free_table
-from lithify.controller.running.standing import message_of, stand
+from lithify.controller.running.release import clear_name, free_table
+from lithify.controller.running.status import message_of, stand
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import Approval
 

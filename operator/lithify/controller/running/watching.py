@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from lithify.contract.outcome import Progress
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.case import Case
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, lost, stop_of
 from lithify.controller.running.facts import Act, Lock, Step
-from lithify.controller.running.standing import message_of, stand
+from lithify.controller.running.status import message_of, stand
 from lithify.controller.running.summary import plan_text
 from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, StopStatus
 from lithify.resources.objects import shortened
-from lithify.resources.outcome import Progress
 from lithify.resources.policy import Approval
 
 _TROUBLE_GRACE = 60

@@ -15,26 +15,31 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
+from lithify.tables.files.names import format_of
+from lithify.tables.io.storage import Storage
 from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
-from lithify.tables.paimon.binary_row import order_key
-from lithify.tables.paimon.conditional_put import check_heeded
-from lithify.tables.paimon.entries import ADD, APPEND_SOURCE, Entry, FileMeta
-from lithify.tables.paimon.entry_selection import ChosenBuckets, EntrySelection, Matching
-from lithify.tables.paimon.evolution import file_problems, format_problems, old_format_problems, type_changes
-from lithify.tables.paimon.formats.names import format_of
-from lithify.tables.paimon.identity import home, table_uuid
-from lithify.tables.paimon.journal import Journal
-from lithify.tables.paimon.journal_files import OutsideRoots
-from lithify.tables.paimon.key_columns import order_keys
-from lithify.tables.paimon.lineage import Lineage
-from lithify.tables.paimon.live_buckets import LiveBuckets
-from lithify.tables.paimon.manifests import Manifests
-from lithify.tables.paimon.options import TableOptions
-from lithify.tables.paimon.places import Places
-from lithify.tables.paimon.schema import Schema
-from lithify.tables.paimon.snapshots import Snapshots
-from lithify.tables.paimon.storage import Storage
-from lithify.tables.paimon.view import View, by_bucket
+from lithify.tables.paimon.catalog.identity import home, table_uuid
+from lithify.tables.paimon.commit.conditional_put import check_heeded
+from lithify.tables.paimon.commit.journal import Journal
+from lithify.tables.paimon.commit.journal_files import OutsideRoots
+from lithify.tables.paimon.commit.lineage import Lineage
+from lithify.tables.paimon.layout.file_locations import Places
+from lithify.tables.paimon.metadata.binary_row import order_key
+from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, Entry, FileMeta
+from lithify.tables.paimon.metadata.entry_selection import ChosenBuckets, EntrySelection, Matching
+from lithify.tables.paimon.metadata.key_columns import order_keys
+from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
+from lithify.tables.paimon.metadata.manifests import Manifests
+from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.metadata.view import View, by_bucket
+from lithify.tables.paimon.options.table_options import TableOptions
+from lithify.tables.paimon.schema.evolution import (
+    file_problems,
+    format_problems,
+    old_format_problems,
+    type_changes,
+)
+from lithify.tables.paimon.schema.schema import Schema
 
 Found = TypeVar("Found")
 

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.overrides import LARGEST_SIZE, table_overrides
-from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak
 from lithify.resources.quantities import quantity_bytes
-from lithify.tables.paimon.options import read_options
+from lithify.tables.paimon.options.table_options import read_options
 from support.cases import case
 from unit.controller.deciding.situations import policy, table
 

@@ -11,7 +11,7 @@ from lithify.controller.deciding.found_tables import ALL_SUPPORTED, PRUNED
 from lithify.controller.deciding.limits import Limits
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.pruning import PruneReason, Pruning
-from lithify.controller.deciding.surroundings import (
+from lithify.controller.deciding.references import (
     ALL_DISCOVERED,
     Discovered,
     catalog_problem,

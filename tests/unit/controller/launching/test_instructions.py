@@ -8,7 +8,7 @@ import pytest
 
 from launching.orders import ORDER, order
 from lithify.cli.drive import request_of
-from lithify.controller.launching.instructions import (
+from lithify.contract.order import (
     instructions_of,
     read_instructions,
     write_instructions,
@@ -17,7 +17,7 @@ from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
-from lithify.tables.reach import DRIVER, Reach
+from lithify.tables.io.reach import DRIVER, Reach
 
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "secret", "token": "token"})
 CATALOG = CatalogSpec(

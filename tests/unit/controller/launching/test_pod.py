@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launching.orders import KEY, ORDER, order
+from lithify.contract.order import read_instructions
 from lithify.controller.deciding.names import label_value
 from lithify.controller.driver import DriverOrder
-from lithify.controller.launching.instructions import read_instructions
 from lithify.controller.launching.pod import (
     PodSettings,
     driver_pod,

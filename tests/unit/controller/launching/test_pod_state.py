@@ -12,14 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launching.orders import ORDER, order
-from lithify.controller.driver import DriverPhase, Trouble
-from lithify.controller.launching.pod import PodSettings, driver_pod
-from lithify.controller.launching.pod_state import executors_text, state_of
-from lithify.errors import Failure
-from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
-from lithify.resources.modelling import plain
-from lithify.resources.names import ANNOTATION_PROGRESS
-from lithify.resources.outcome import (
+from lithify.contract.outcome import (
     MOST_BYTES,
     Outcome,
     Progress,
@@ -29,6 +22,13 @@ from lithify.resources.outcome import (
     write_outcome,
     write_progress,
 )
+from lithify.controller.driver import DriverPhase, Trouble
+from lithify.controller.launching.pod import PodSettings, driver_pod
+from lithify.controller.launching.pod_state import executors_text, state_of
+from lithify.errors import Failure
+from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
+from lithify.resources.modelling import plain
+from lithify.resources.names import ANNOTATION_PROGRESS
 from lithify.resources.table import BucketBlock
 from support.cases import case
 

@@ -15,9 +15,9 @@ from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.request import ObservationRequest, TableList, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
+from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.observation import TableWatch
-from lithify.tables.reach import UNBOUNDED
+from lithify.tables.paimon.observing.looking import TableWatch
 from support.cases import case
 from support.small_tables import SmallTable
 

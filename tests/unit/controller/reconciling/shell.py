@@ -19,14 +19,14 @@ from lithify.controller.deciding.admission import Caps
 from lithify.controller.driver import DriverOrder, DriverState
 from lithify.controller.observing.request import ALL_TABLES, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.compactions import Compactions
+from lithify.controller.reconciling.context import World as Surroundings
 from lithify.controller.reconciling.intake import Intake
-from lithify.controller.reconciling.looks import Looks
+from lithify.controller.reconciling.observation_scheduler import Looks
 from lithify.controller.reconciling.queue import Queue
 from lithify.controller.reconciling.recorder import Recorder
-from lithify.controller.reconciling.room import Room
 from lithify.controller.reconciling.secrets import Secrets
+from lithify.controller.reconciling.slots import Room
 from lithify.controller.reconciling.store import Store
-from lithify.controller.reconciling.world import World as Surroundings
 from lithify.controller.running.facts import UNKNOWN, Unknown
 from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.controller.telemetry.metrics import Metrics, new_registry

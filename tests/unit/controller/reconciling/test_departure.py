@@ -12,7 +12,7 @@ import pytest
 from lithify.controller.api import Object
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
-from lithify.controller.reconciling.departure import Departure
+from lithify.controller.reconciling.shutdown import Departure
 from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.names import LABEL_LOCK, LEASE, Kind, ObjectKey
 

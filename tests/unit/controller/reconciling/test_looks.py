@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lithify.controller.observing.request import ObservationRequest, TableTarget
-from lithify.controller.reconciling.looks import JITTER, Looks, Rhythm
+from lithify.controller.reconciling.observation_scheduler import JITTER, Looks, Rhythm
 from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.observation import Observation

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.reconciling.room import Room
+from lithify.controller.reconciling.slots import Room
 from lithify.controller.reconciling.store import Store
 from lithify.resources.compaction import SUCCEEDED, Compaction, CompactionSpec, CompactionStatus, Reason
 from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, ObjectKey

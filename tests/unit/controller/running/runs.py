@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lithify.contract.outcome import Outcome, Progress, Stage
 from lithify.controller.driver import DriverPhase, DriverState
 from lithify.controller.running.facts import Facts, Lock, Step
 from lithify.controller.running.machine import step
@@ -18,7 +19,6 @@ from lithify.resources.compaction import (
     ResultSummary,
 )
 from lithify.resources.objects import Metadata, Reference
-from lithify.resources.outcome import Outcome, Progress, Stage
 from lithify.resources.policy import CompactionPolicySpec, Deadlines, Retries
 from lithify.tables.observation import RunFound
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from lithify.contract.outcome import Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
@@ -14,7 +15,6 @@ from lithify.controller.running.machine import is_plan_only
 from lithify.errors import Failure
 from lithify.resources.compaction import SUCCEEDED, Reason
 from lithify.resources.objects import condition_of
-from lithify.resources.outcome import Stage
 from lithify.resources.policy import Approval
 from support.cases import case
 from unit.controller.running.runs import (

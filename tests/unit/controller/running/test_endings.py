@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
 from lithify.controller.running.machine import memory_factor
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.objects import condition_of
-from lithify.resources.outcome import Outcome, Stage
 from lithify.resources.policy import Approval
 from lithify.resources.table import BucketBlock
 from support.cases import case

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lithify.contract.outcome import Stage
 from lithify.controller.running.events import events_between
 from lithify.errors import Failure
 from lithify.resources.compaction import CompactionStatus, Reason
-from lithify.resources.outcome import Stage
 from unit.controller.running.runs import (
     Way,
     driver_of,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.machine import is_plan_only, step
@@ -17,7 +18,6 @@ from lithify.controller.running.searching import UNANSWERED
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, CompactionStatus, Reason
 from lithify.resources.modelling import plain, read
-from lithify.resources.outcome import Outcome, Stage
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.tables.observation import RunFound
 from unit.controller.running.runs import FOUND, NOON, PLAN, POLICY, RESULT, progress_of, run_of

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.tables.paimon.s3.settings import PATIENCE, Keys, Settings, is_s3, read_settings
+from lithify.tables.io.s3.settings import PATIENCE, Keys, Settings, is_s3, read_settings
 from support.cases import case
 
 PATH_STYLE = {"s3.path.style.access": "true"}

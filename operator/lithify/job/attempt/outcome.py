@@ -1,0 +1,218 @@
+"""What `lithify drive` reports of an attempt: its report, plan or error as an `Outcome`.
+
+Pure but for the writing. Only here errors become reasons, by their class, never by their message.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from lithify.contract.outcome import Outcome, write_outcome
+from lithify.errors import (
+    AttemptFenced,
+    CommitConflict,
+    CommitOutrun,
+    CorruptTable,
+    Failure,
+    LithifyError,
+    NoExecutors,
+    NotAllowed,
+    NotFound,
+    OutOfMemory,
+    OutOfReach,
+    StorageError,
+    UnsupportedTable,
+    UserError,
+)
+from lithify.job.planner import RunPlan, total_bytes
+from lithify.job.report import Report
+from lithify.job.task import MergeTask
+from lithify.resources.compaction import MOST_BLOCKED_OF_A_RUN, PlanSummary, Reason, ResultSummary
+from lithify.resources.table import BucketBlock
+from lithify.tables.observation import RunFound
+
+_SAMPLES = 5
+_SAMPLE_LENGTH = 160
+"""Five of them leave room for everything else in what a pod can say when it ends."""
+
+_PROBLEM_LENGTH = 160
+_LONGEST_PATH = 400
+
+_REASONS: Mapping[type[BaseException], Reason] = {
+    LithifyError: Reason.DRIVER_FAILED,
+    UserError: Reason.INVALID_SPEC,
+    NotAllowed: Reason.ACCESS_DENIED,
+    OutOfReach: Reason.ACCESS_DENIED,
+    UnsupportedTable: Reason.UNSUPPORTED,
+    CorruptTable: Reason.CORRUPT_TABLE,
+    StorageError: Reason.STORAGE_UNAVAILABLE,
+    CommitConflict: Reason.COMMIT_CONFLICT,
+    CommitOutrun: Reason.COMMIT_CONFLICT,
+    NoExecutors: Reason.SCHEDULING_TIMED_OUT,
+    AttemptFenced: Reason.DRIVER_LOST,
+    OutOfMemory: Reason.OUT_OF_MEMORY,
+    MemoryError: Reason.OUT_OF_MEMORY,
+}
+"""The nearest class among an error's ancestors counts."""
+_TABLE = frozenset({"table", "branch", "database", "warehouse"})
+"""What is not found if there is no table; anything else that is missing was named by the run."""
+
+
+def reason_of(error: BaseException) -> Reason:
+    """The final reason that an error stands for."""
+    if isinstance(error, NotFound) and vars(error).get("what") in _TABLE:
+        return Reason.TABLE_NOT_FOUND
+    return next((_REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS), Reason.DRIVER_FAILED)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Who can make an error go away."""
+    if isinstance(error, MemoryError):
+        return Failure.OUT_OF_MEMORY
+    return error.failure if isinstance(error, LithifyError) else Failure.BUG
+
+
+def plan_summary(plan: RunPlan, tasks: Sequence[MergeTask]) -> PlanSummary:
+    """What a round does."""
+    return PlanSummary(
+        buckets=len(plan.units),
+        tasks=len(tasks),
+        files=sum(len(rewrite.files) for unit in plan.units for rewrite in unit.work.rewrites),
+        bytes=total_bytes(plan.units),
+        upgraded_files=sum(len(unit.work.upgrades) for unit in plan.units),
+    )
+
+
+def result_summary(report: Report) -> ResultSummary:
+    """What a run did."""
+    left_out = [*((each.bucket, each.problem) for each in report.blocked), *sorted(report.skipped.items())]
+    samples = [f"{bucket}: {reason}" for bucket, reason in left_out[:_SAMPLES]]
+    blocked = len(report.blocked) + len(report.held)
+    return ResultSummary(
+        input_files=report.before.files,
+        output_files=report.after.files,
+        input_bytes=report.before.bytes,
+        output_bytes=report.after.bytes,
+        input_rows=report.before.rows,
+        output_rows=report.after.rows,
+        upgraded_files=report.upgraded,
+        buckets=len(report.buckets),
+        skipped_buckets=len(report.skipped) + blocked,
+        blocked_buckets=blocked,
+        skipped_samples=tuple(sample[:_SAMPLE_LENGTH] for sample in samples),
+        tasks=report.tasks,
+        task_retries=report.task_retries,
+        core_seconds=round(report.core_seconds),
+        slot_seconds=round(report.slot_seconds),
+        peak_task_bytes=report.peak_task_bytes,
+        orphans_deleted=report.orphans_deleted,
+    )
+
+
+def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
+    """An outcome that also says which buckets the run could not compact.
+
+    Paths of any length would leave no room for others; those that are left out are tried again.
+    """
+    if report is None:
+        return outcome
+    told = [
+        BucketBlock.of(each, _PROBLEM_LENGTH) for each in report.blocked if len(each.bucket) <= _LONGEST_PATH
+    ]
+    count = len(report.blocked) + len(report.held)
+    return replace(outcome, blocked=tuple(told[:MOST_BLOCKED_OF_A_RUN]), blocked_count=count)
+
+
+def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, message: str = "") -> Outcome:
+    """A run that came to its end, or that committed something before it was ended."""
+    committed = report.snapshot_after
+    is_new = bool(report.buckets)
+    outcome = Outcome(
+        run=report.run,
+        attempt=attempt,
+        reason=Reason.NOTHING_TO_DO if committed is None else Reason.COMPACTED,
+        message=message or _skips(report),
+        plan=plan,
+        result=result_summary(report) if is_new or committed is None else None,
+        base_snapshot_id=_text(report.snapshot_before),
+        committed_snapshot_id=_text(committed),
+    )
+    return with_blocked(outcome, report)
+
+
+def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:
+    """A run that an earlier attempt has committed; the table says what there is to know of it."""
+    return Outcome(
+        run=run,
+        attempt=attempt,
+        reason=Reason.COMPACTED,
+        result=ResultSummary(
+            input_files=found.input_files,
+            output_files=found.output_files,
+            input_bytes=found.input_bytes,
+            output_bytes=found.output_bytes,
+            recovered=True,
+        ),
+        base_snapshot_id=_text(found.base),
+        committed_snapshot_id=_text(found.snapshot),
+    )
+
+
+def outcome_of_plan(run: str, attempt: int, plan: PlanSummary, snapshot: int | None) -> Outcome:
+    """An attempt that was only to plan."""
+    return Outcome(
+        run=run,
+        attempt=attempt,
+        reason=Reason.PLANNED if plan.buckets else Reason.NOTHING_TO_DO,
+        plan=plan,
+        base_snapshot_id=_text(snapshot),
+    )
+
+
+def outcome_of_error(run: str, attempt: int, error: BaseException, plan: PlanSummary | None) -> Outcome:
+    """An attempt that failed before it had committed anything."""
+    message = str(error) if isinstance(error, LithifyError) else f"{type(error).__name__}: {error}"
+    return Outcome(
+        run=run,
+        attempt=attempt,
+        reason=reason_of(error),
+        failure=failure_of(error),
+        message=message,
+        plan=plan,
+    )
+
+
+def save_outcome(outcome: Outcome, path: Path) -> None:
+    """Writes an outcome in one go, or at least in one write where the place allows no more, as in a pod.
+
+    Raises:
+        OSError: it cannot be written at all.
+    """
+    replace_file(path, write_outcome(outcome))
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Puts a text in the place of a file; readers see the old or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        # The file for a pod's last words is a mount of its own in a folder of root's.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _skips(report: Report) -> str:
+    if not report.skipped:
+        return ""
+    return f"{len(report.skipped)} buckets were left out because others changed them meanwhile"
+
+
+def _text(snapshot: int | None) -> str | None:
+    return None if snapshot is None else str(snapshot)

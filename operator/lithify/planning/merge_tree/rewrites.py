@@ -1,0 +1,100 @@
+"""What becomes of a picked unit's files: which are rewritten together and which change level in metadata.
+
+Called by `plan`. Follows Paimon's `MergeTreeCompactTask` and the rules of `MergeTreeCompactManager` for
+dropping deletes. A file is only ever upgraded where its rows need no change: never to the top level while it
+may hold deletes, never when the table asks for every file to be rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lithify.planning.merge_tree.levels import Levels
+from lithify.planning.merge_tree.policy import CompactionPolicy
+from lithify.planning.merge_tree.sections import Section, partition_sections
+from lithify.tables.model import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Adjacent sections that one rolling writer turns into new files of the output level."""
+
+    sections: tuple[Section, ...]
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """All input files."""
+        return tuple(file for section in self.sections for file in section.files)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all input files."""
+        return sum(section.size for section in self.sections)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The rewrites and the upgrades of one unit, each in key order."""
+
+    rewrites: tuple[Rewrite, ...]
+    upgrades: tuple[DataFile, ...]
+
+
+def drops_deletes(levels: Levels, output_level: int) -> bool:
+    """Whether deletes may vanish: only when no older data lies below the output."""
+    return output_level != 0 and output_level >= levels.highest_non_empty
+
+
+def work_of_unit(
+    files: Iterable[DataFile], output_level: int, levels: Levels, policy: CompactionPolicy
+) -> Work:
+    """Divides the files of a unit into rewrites and upgrades.
+
+    Files are walked in key order and none is skipped: a large file that overlaps nothing ends the rewrite
+    that was being gathered, because output before and after it must not come from one writer.
+    """
+    return _Walk(output_level, levels.max_level, policy).over(partition_sections(files))
+
+
+def work_of_top_files(files: Iterable[DataFile]) -> Work:
+    """Rewrites each file of a top level by itself (Paimon's `FileRewriteCompactTask`)."""
+    return Work(tuple(Rewrite((Section(((file,),)),)) for file in files), ())
+
+
+class _Walk:
+    """Gathers candidates for one rewrite and flushes them at every large lone file."""
+
+    def __init__(self, output_level: int, max_level: int, policy: CompactionPolicy) -> None:
+        self._output_level = output_level
+        self._to_top = output_level == max_level
+        self._policy = policy
+        self._candidates: list[Section] = []
+        self._rewrites: list[Rewrite] = []
+        self._upgrades: list[DataFile] = []
+
+    def over(self, sections: Iterable[Section]) -> Work:
+        for section in sections:
+            files = section.files
+            if len(section.runs) > 1 or files[0].size < self._policy.small_file_size:
+                self._candidates.append(section)
+            else:
+                self._flush()
+                self._upgrade(section)
+        self._flush()
+        return Work(tuple(self._rewrites), tuple(self._upgrades))
+
+    def _flush(self) -> None:
+        if len(self._candidates) == 1 and len(self._candidates[0].runs) == 1:
+            self._upgrade(self._candidates[0])
+        elif self._candidates:
+            self._rewrites.append(Rewrite(tuple(self._candidates)))
+        self._candidates = []
+
+    def _upgrade(self, lone: Section) -> None:
+        """Moves the single file of a section up, by rewriting it where metadata would not do."""
+        (file,) = lone.files
+        if (self._to_top and file.may_hold_deletes) or self._policy.force_rewrite:
+            self._rewrites.append(Rewrite((lone,)))
+        elif file.level != self._output_level:
+            self._upgrades.append(file)

@@ -1,0 +1,108 @@
+"""Which runs of a bucket a minor compaction takes: universal compaction and forced level 0.
+
+Called by `plan`. Follows Paimon's `UniversalCompaction` and `ForceUpLevel0Compaction` (themselves after
+RocksDB's universal style); the order of the questions and the arithmetic are theirs, so that picks agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lithify.planning.merge_tree.levels import Levels, SortedRun
+from lithify.planning.merge_tree.policy import CompactionPolicy, Rule
+from lithify.planning.merge_tree.triggers import (
+    Trigger,
+    Verdict,
+    early_full_verdicts,
+    size_amplification,
+    size_limit,
+    size_ratio,
+    sorted_runs,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Whole runs from the top of the tree, the level that they go to, and why."""
+
+    runs: tuple[SortedRun, ...]
+    output_level: int
+    verdict: Verdict
+
+
+def pick_universal(levels: Levels, policy: CompactionPolicy, now: datetime) -> Pick | None:
+    """The pick of a minor compaction, None if no trigger fires. `now` is in the table's time zone."""
+    if not levels.runs:
+        return None
+    for verdict in (*early_full_verdicts(levels, policy, now), size_amplification(levels, policy)):
+        if verdict.fired:
+            return Pick(levels.runs, levels.max_level, verdict)
+    taken = _grow(levels, policy, 1, now.hour)
+    ratio = size_ratio(levels, policy, taken, now.hour)
+    if ratio.fired:
+        return _unit(levels, taken, ratio)
+    count = sorted_runs(levels, policy)
+    if not count.fired:
+        return None
+    start = len(levels.runs) - policy.run_trigger + 1
+    return _unit(levels, _grow(levels, policy, start, now.hour), count)
+
+
+def pick_level0(levels: Levels, policy: CompactionPolicy, now: datetime) -> Pick | None:
+    """The universal pick, else all of level 0 with what the size ratio adds to it."""
+    pick = pick_universal(levels, policy, now)
+    taken = len(levels.level0)
+    if pick is not None or taken == 0:
+        return pick
+    forced = Verdict(Trigger.FORCED_LEVEL0, fired=True, detail=f"{taken} level-0 files, none may be left")
+    if policy.rule is Rule.V2_0 and taken < len(levels.runs) and levels.runs[taken].level == 1:
+        taken += 1
+    return _unit(levels, _grow(levels, policy, taken, now.hour, forced=True), forced)
+
+
+def explain(levels: Levels, policy: CompactionPolicy, now: datetime) -> list[Verdict]:
+    """What every trigger says, fired or not, in the order in which a minor compaction asks them."""
+    if not levels.runs:
+        return []
+    verdicts = [
+        *early_full_verdicts(levels, policy, now),
+        size_amplification(levels, policy),
+        size_ratio(levels, policy, _grow(levels, policy, 1, now.hour), now.hour),
+        sorted_runs(levels, policy),
+    ]
+    if policy.force_level0:
+        fired = bool(levels.level0)
+        verdicts.append(Verdict(Trigger.FORCED_LEVEL0, fired, f"{len(levels.level0)} level-0 files"))
+    return verdicts
+
+
+def _grow(levels: Levels, policy: CompactionPolicy, taken: int, hour: int, *, forced: bool = False) -> int:
+    """How many runs a pick that starts with `taken` ends with: it goes on while the next is not too large."""
+    triggered = forced or taken > 1
+    size = sum(run.size for run in levels.runs[:taken])
+    for run in levels.runs[taken:]:
+        too_large = size_limit(size, policy, hour) < float(run.size)
+        inflates = policy.rule is Rule.V2_1 and triggered and run.level <= 1
+        if too_large and not inflates:
+            break
+        size += run.size
+        taken += 1
+        triggered = True
+    return taken
+
+
+def _unit(levels: Levels, taken: int, verdict: Verdict) -> Pick:
+    """Chooses the output level: just above the next run, never level 0, the top if nothing is left."""
+    runs = levels.runs
+    output = levels.max_level if taken == len(runs) else max(0, runs[taken].level - 1)
+    if output == 0:
+        while taken < len(runs):
+            following = runs[taken]
+            taken += 1
+            if following.level != 0:
+                output = following.level
+                break
+    if taken == len(runs):
+        output = levels.max_level
+    return Pick(runs[:taken], output, verdict)

@@ -1,0 +1,142 @@
+"""Decodes the rows of an Avro block into columns.
+
+Called by the reader beside this module. Rows of Avro have no places that could be computed, so this is the
+one loop over rows of a data path: fastavro's compiled one, called once for a block, as for an array of
+records. Logical types and texts are left out of the schema, so that it makes plain numbers and bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from fastavro import parse_schema, schemaless_reader
+
+from lithify.tables.files.avro.container import as_array
+from lithify.tables.files.avro.schema import KEY, VALUE, plain_schema
+from lithify.tables.files.avro.vectors import WholeVectors, whole_vectors, with_whole_vectors
+from lithify.tables.files.model import FileColumn
+from lithify.tables.files.nesting import nulls
+from lithify.tables.files.types import LISTS, ColumnType, arrow_type
+
+_WIDE = 16
+
+
+class Decoder:
+    """Decodes the blocks of one file.
+
+    Args:
+        schema: the schema in the file's header.
+        columns: the columns to hand out.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], columns: Sequence[FileColumn]) -> None:
+        plain = plain_schema(schema)
+        self._schema = parse_schema({"type": "array", "items": plain})
+        self._columns = columns
+        self._vectors = whole_vectors(schema, columns)
+        self._with_vectors = parse_schema(
+            {"type": "array", "items": with_whole_vectors(plain, self._vectors)}
+        )
+
+    def decode(self, rows: int, data: bytes) -> pa.RecordBatch:
+        """The rows of a block.
+
+        Raises:
+            EOFError: the block is cut off.
+            LookupError: a column is missing.
+            ArrowInvalid: a value does not fit its column.
+        """
+        columns = self._columns_with_vectors(rows, data) if self._vectors else None
+        if columns is None:
+            self._vectors = {}  # whoever wrote one of them otherwise did so with all of the file
+            columns = self._decoded(self._schema, rows, data, {})
+        return pa.RecordBatch.from_arrays(columns, [column.name for column in self._columns])
+
+    def _columns_with_vectors(self, rows: int, data: bytes) -> list[pa.Array] | None:
+        """The columns of a block; None where a vector is not as most are, after which bytes mean anything."""
+        try:
+            columns = self._decoded(self._with_vectors, rows, data, self._vectors)
+        except (EOFError, LookupError, ValueError, TypeError, OverflowError):
+            return None
+        return None if any(column is None for column in columns) else columns
+
+    def _decoded(
+        self, schema: Any, rows: int, data: bytes, vectors: Mapping[str, WholeVectors]
+    ) -> list[pa.Array | None]:
+        try:
+            records: Any = schemaless_reader(BytesIO(as_array(rows, data)), schema, None)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise EOFError(f"a block in it cannot be decoded: {error}") from error
+        columns = []
+        for name, kind in ((column.name, column.type) for column in self._columns):
+            values = [record[name] for record in records]
+            columns.append(vectors[name].column(values) if name in vectors else _column(values, kind))
+        return columns
+
+
+def _column(values: list[Any], kind: ColumnType) -> pa.Array:
+    """Values as fastavro makes them without logical types, as a column."""
+    wanted = arrow_type(kind)
+    if kind.root == "ROW":
+        return _records(values, kind)
+    if kind.is_nested:
+        return _lists(values, kind)
+    if kind.root == "DECIMAL":
+        return _decimals(values, wanted)
+    if kind.is_bytes:
+        return pa.array(values, pa.binary()).view(wanted)
+    if kind.is_timestamp:
+        return pa.array(values, pa.int64()).view(wanted)
+    if pa.types.is_date32(wanted) or pa.types.is_time32(wanted):
+        return pa.array(values, pa.int32()).view(wanted)
+    return pa.array(values, wanted)
+
+
+def _records(values: list[dict[str, Any] | None], kind: ColumnType) -> pa.Array:
+    """Records as a ROW; where it is null, its parts are null or, where they must not be, anything."""
+    wanted = arrow_type(kind)
+    known = next((value for value in values if value is not None), None)
+    if known is None:
+        return nulls(len(values), wanted)
+    nothing = {part.name: None if part.type.nullable else known[part.name] for part in kind.fields}
+    rows = [nothing if value is None else value for value in values]
+    parts = [_column([row[part.name] for row in rows], part.type) for part in kind.fields]
+    return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=_nulls(values))
+
+
+def _lists(values: list[list[Any] | None], kind: ColumnType) -> pa.Array:
+    """Lists as an ARRAY or a VECTOR, and lists of records as a MAP."""
+    wanted = arrow_type(kind)
+    elements = list(chain.from_iterable(filter(None, values)))
+    lengths = [0 if value is None else len(value) for value in values]
+    offsets = pa.array(np.cumsum([0, *lengths], dtype=np.int32))
+    if kind.root in LISTS:
+        parts = _column(elements, kind.fields[0].type)
+        if kind.root == "VECTOR" and parts.null_count:
+            raise pa.ArrowInvalid("there is a null in a VECTOR, for which Paimon has no room")
+        return pa.ListArray.from_arrays(offsets, parts, type=wanted, mask=_nulls(values))
+    keys, items = (
+        _column([element[name] for element in elements], part.type)
+        for name, part in zip((KEY, VALUE), kind.fields, strict=True)
+    )
+    return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_nulls(values))
+
+
+def _nulls(values: list[Any]) -> pa.Array:
+    return pa.array([value is None for value in values], pa.bool_())
+
+
+def _decimals(values: list[bytes | None], kind: pa.DataType) -> pa.Array:
+    """Unscaled values, the highest byte first, as Arrow has them: 16 bytes, the lowest first."""
+    unscaled = [0 if value is None else int.from_bytes(value, "big", signed=True) for value in values]
+    try:
+        data = b"".join(value.to_bytes(_WIDE, "little", signed=True) for value in unscaled)
+    except OverflowError as error:
+        raise pa.ArrowInvalid("a decimal has more than 38 digits") from error
+    valid = pa.array([value is not None for value in values], pa.bool_())
+    return pa.Array.from_buffers(kind, len(values), [valid.buffers()[1], pa.py_buffer(data)])

@@ -1,0 +1,143 @@
+"""What the footer of an ORC file says of its columns, and of all that nested ones are made of.
+
+Called by `footers`. Pure. Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lithify.tables.files.orc.protobuf import Message, messages, number, signed
+
+_LIST, _MAP, _STRUCT = 10, 11, 12
+_PARTS = {_LIST: ("element",), _MAP: ("key", "value")}
+"""What parts are called that have no names in the file: as in `types`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFooter:
+    """What a footer says of a column of a file, with all that a nested one is made of.
+
+    Attributes:
+        rows: values that are not null, None if the writer did not count them.
+        values: those of all parts together.
+        parts: how many columns it is stored as.
+        has_null: whether there are nulls.
+        text_bytes: bytes of all texts or binaries, 0 for other types.
+        stored_bytes: bytes on disk, where the writer tells, else 0.
+        integers: smallest and largest whole number.
+        millis: smallest and largest timestamp in milliseconds, without regard to time zones.
+        dictionary: entries of its dictionary in the first stripe.
+        fields: its own parts, by name; without those of which the footer says nothing.
+    """
+
+    rows: int | None
+    values: int
+    parts: int
+    has_null: bool
+    text_bytes: int
+    stored_bytes: int
+    integers: tuple[int, int] | None
+    millis: tuple[int, int] | None
+    dictionary: int
+    fields: Mapping[str, ColumnFooter]
+
+
+def columns_of(footer: Message, dictionaries: Sequence[int]) -> Mapping[str, ColumnFooter]:
+    """The columns of a file by name, but for those of which the footer says nothing.
+
+    Args:
+        footer: the footer of the file.
+        dictionaries: entries of the dictionary of each stored column.
+
+    Raises:
+        EOFError: the footer does not describe a table.
+        LookupError: it does not describe all types.
+    """
+    types = messages(footer, 4)
+    if number(types[0], 1) != _STRUCT:
+        raise EOFError("its root is no struct")
+    return _fields(0, _Stored(types, messages(footer, 7), dictionaries))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """Types, statistics and dictionaries of all columns as they are stored, by number."""
+
+    types: Sequence[Message]
+    statistics: Sequence[Message]
+    dictionaries: Sequence[int]
+
+
+def _fields(whole: int, stored: _Stored) -> dict[str, ColumnFooter]:
+    return {
+        name: _column(part, stored)
+        for name, part in _numbered(whole, stored.types[whole])
+        if part < len(stored.statistics)
+    }
+
+
+def _numbered(whole: int, kind: Message) -> Iterator[tuple[str, int]]:
+    """Names and numbers of the parts of a type."""
+    names = [name.decode() for name in kind.get(3, []) if isinstance(name, bytes)]
+    parts = _packed(kind)
+    if any(part <= whole for part in parts):
+        raise EOFError("a type is a part of itself")
+    yield from zip(_PARTS.get(number(kind, 1), names), parts, strict=False)
+
+
+def _packed(kind: Message) -> list[int]:
+    """The numbers of the parts, which are written packed or one by one."""
+    columns: list[int] = []
+    for value in kind.get(2, []):
+        columns += [value] if isinstance(value, int) else _varints(value)
+    return columns
+
+
+def _varints(data: bytes) -> list[int]:
+    numbers, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(value)
+            value = shift = 0
+    return numbers
+
+
+def _column(at: int, stored: _Stored) -> ColumnFooter:
+    told = stored.statistics[at]
+    fields = _fields(at, stored)
+    parts = fields.values()
+    integers, stamps = (_first(told, field) for field in (2, 9))
+    return ColumnFooter(
+        rows=number(told, 1) if 1 in told else None,
+        values=number(told, 1) + sum(part.values for part in parts),
+        parts=1 + sum(part.parts for part in parts),
+        has_null=bool(number(told, 10)),
+        text_bytes=_text_bytes(told) + sum(part.text_bytes for part in parts),
+        stored_bytes=number(told, 11) + sum(part.stored_bytes for part in parts),
+        integers=_bounds(integers, (1,), (2,)),
+        millis=_bounds(stamps, (1, 3), (2, 4)),
+        dictionary=sum(stored.dictionaries[at : at + 1]) + sum(part.dictionary for part in parts),
+        fields=fields,
+    )
+
+
+def _text_bytes(statistics: Message) -> int:
+    texts, binaries = (_first(statistics, field) for field in (4, 8))
+    return max(signed(texts, 3) or 0, signed(binaries, 1) or 0)
+
+
+def _first(message: Message, field: int) -> Message:
+    return next(iter(messages(message, field)), {})
+
+
+def _bounds(statistics: Message, lows: Sequence[int], highs: Sequence[int]) -> tuple[int, int] | None:
+    """The smallest and the largest of what these fields say; timestamps have two of each, for two clocks."""
+    low, high = (
+        [value for field in fields if (value := signed(statistics, field)) is not None]
+        for fields in (lows, highs)
+    )
+    return (min(low), max(high)) if low and high else None

@@ -1,0 +1,167 @@
+"""Writes ORC files as Java Paimon reads them: names, field ids, types; a stripe for every write.
+
+Opened by `registry`, a `FormatWriter`. Texts of bounded length become plain strings, because PyArrow has no
+others; Java's reader converts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.orc as orc
+
+from lithify.tables.files.nesting import declared_struct, rebuilt, with_fields
+from lithify.tables.files.orc.time_zones import provide
+from lithify.tables.files.orc.timestamps import unwrapped
+from lithify.tables.files.orc.values import as_written
+from lithify.tables.files.row_stats import RowStats
+from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.options.file_options import FileOptions
+from lithify.tables.paimon.primary_key.statistics import ColumnStats
+
+_CODECS = {"none": "uncompressed"}
+_STRIPE_BYTES = 1024
+"""A stripe ends with the write in which it reaches this size. What has not filled a block does not count, so
+writes that are small, or repeat themselves much, become a stripe together with the next one."""
+
+_ENCODED = 4
+"""About how much smaller rows become, to count those that are not in a stripe yet."""
+
+_ID, _PARQUET_ID = b"paimon.id", b"PARQUET:field_id"
+
+
+class OrcWriter:
+    """Writes one ORC file.
+
+    Args:
+        sink: where to.
+        options: how.
+    """
+
+    def __init__(self, sink: pa.NativeFile, options: FileOptions) -> None:
+        provide()
+        self._sink = sink
+        self._options = options
+        self._stats = RowStats()
+        self._writer: orc.ORCWriter | None = None
+        self._most = 0
+        self._flushed = 0
+        self._pending = 0
+        self.rows = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far, and about those of rows that wait for the end of their stripe."""
+        return int(self._sink.tell()) + self._pending // _ENCODED
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds one stripe.
+
+        Raises:
+            Unwritable: there are microseconds before 1970.
+        """
+        most = self._most or max(1, rows.num_rows)
+        # PyArrow would cut what is more by itself, and mix up nested columns where it has cut.
+        parts = [_as_written(rows.slice(start, most)) for start in range(0, rows.num_rows, most)]
+        self._stats.add(rows)
+        if self._writer is None:
+            self._most = most
+            self._writer = _opened(self._sink, rows.schema, most, self._options)
+        for part in parts:
+            self._writer.write(part)
+        self.rows += rows.num_rows
+        written = int(self._sink.tell())
+        self._pending = 0 if written > self._flushed else self._pending + rows.nbytes
+        self._flushed = written
+
+    def finish(self) -> int:
+        """Writes the footer; returns the size of the file."""
+        if self._writer is not None:
+            self._writer.close()
+        return int(self._sink.tell())
+
+    def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
+        """What the rows of a column were."""
+        return self._stats.of(name, column)
+
+    def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yields the stripes."""
+        file = orc.ORCFile(source)
+        for number in range(file.nstripes):
+            stripe = file.read_stripe(number, columns=rows_schema.names)
+            columns = [_read_back(stripe.column(field.name), field.type) for field in rows_schema]
+            yield pa.table(columns, schema=rows_schema)
+
+    def abort(self) -> None:
+        """Keeps PyArrow from finishing the file when it collects the writer."""
+        if self._writer is not None:
+            self._writer.is_open = False
+
+
+def _as_written(rows: pa.Table) -> pa.Table:
+    """Rows in types that the C++ library knows, with the ids of their columns where Java looks for them."""
+    columns = [as_written(column) for column in rows.columns]
+    fields = [
+        _identified(field.with_type(column.type)) for field, column in zip(rows.schema, columns, strict=True)
+    ]
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _identified(field: pa.Field) -> pa.Field:
+    number = {_ID: (field.metadata or {}).get(_PARQUET_ID, b"")}
+    return pa.field(field.name, with_fields(field.type, _identified), metadata=number)
+
+
+def _opened(sink: pa.NativeFile, schema: pa.Schema, rows: int, options: FileOptions) -> orc.ORCWriter:
+    """A writer that makes one stripe of so many rows; more rows at once become several.
+
+    Texts get no dictionaries: while one is gathered the C++ library does not count what it holds, so that
+    stripes would not end where they should.
+    """
+    return orc.ORCWriter(
+        sink,
+        compression=_CODECS.get(options.compression, options.compression),
+        compression_block_size=options.orc.block,
+        compression_strategy="speed" if options.zstd_level <= 1 else "compression",
+        stripe_size=_STRIPE_BYTES,
+        batch_size=max(1, rows),
+        row_index_stride=options.orc.index_stride,
+        bloom_filter_columns=sorted(_with_filters(schema, options.orc.filters)),
+        bloom_filter_fpp=options.orc.false_positives,
+    )
+
+
+def _with_filters(schema: pa.Schema, names: Collection[str]) -> Iterator[int]:
+    """The numbers that ORC gives to all parts of the columns of these names, as Java finds them.
+
+    Without bytes, which the C++ library hashes wrongly, so that Java would not find them; and without
+    booleans, whose filters nobody looks into.
+    """
+    first = 1
+    for field in schema:
+        parts = list(_parts(field.type))
+        if "*" in names or field.name.lower() in names:
+            yield from (first + at for at, kind in enumerate(parts) if kind not in (pa.int8(), pa.bool_()))
+        first += len(parts)
+
+
+def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """What a type is stored as: itself and all that it is made of."""
+    yield kind
+    if pa.types.is_map(kind):
+        children = [kind.key_type, kind.item_type]
+    else:
+        children = [kind.field(number).type for number in range(kind.num_fields)]
+    for child in children:
+        yield from _parts(child)
+
+
+def _read_back(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column that this class has written, as it was."""
+    if pa.types.is_struct(kind):
+        parts = [_read_back(column.field(field.name), field.type) for field in kind]
+        return declared_struct(column, kind, parts)
+    if pa.types.is_nested(kind):
+        return rebuilt(column, kind, _read_back)
+    return unwrapped(column, kind) if pa.types.is_timestamp(kind) else column.cast(kind)

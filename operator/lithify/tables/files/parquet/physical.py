@@ -1,0 +1,109 @@
+"""How Parquet stores columns: the leaves of nested ones, and rows in the types that their schema declares.
+
+Called by the reader and the writer beside this module. Other writers than Java's store some types
+differently, and Java's readers do not mind; what is made of them here is what Java makes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.rewriting.order import EPOCH_DAY, INSTANT, instants, timestamps_as_instants
+from lithify.tables.files.model import FileColumn
+from lithify.tables.files.nesting import rebuilt
+from lithify.tables.files.types import arrow_type
+from lithify.tables.files.variants.columns import in_form
+from lithify.tables.files.variants.joining import is_shredded
+
+_PER_SECOND = {"ms": 10**3, "us": 10**6}
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What Parquet stores as one column: its path and its values."""
+
+    path: str
+    values: pa.ChunkedArray
+
+
+def leaves_of_rows(rows: pa.Table) -> Iterator[Leaf]:
+    """The leaves of all columns, with paths as PyArrow makes them."""
+    for name in rows.column_names:
+        yield from _leaves(name, rows.column(name))
+
+
+def _leaves(path: str, column: pa.ChunkedArray) -> Iterator[Leaf]:
+    kind = column.type
+    if pa.types.is_struct(kind):
+        parts = [chunk.flatten() for chunk in column.chunks]  # what lies in a null is null
+        for number, field in enumerate(kind):
+            yield from _leaves(f"{path}.{field.name}", _chunked([part[number] for part in parts], field.type))
+    elif pa.types.is_map(kind):
+        keys = [_within(chunk, chunk.keys) for chunk in column.chunks]
+        yield from _leaves(f"{path}.key_value.key", _chunked(keys, kind.key_type))
+        items = [_within(chunk, chunk.items) for chunk in column.chunks]
+        yield from _leaves(f"{path}.key_value.value", _chunked(items, kind.item_type))
+    elif pa.types.is_list(kind):
+        elements = [_within(chunk, chunk.values) for chunk in column.chunks]
+        yield from _leaves(f"{path}.list.element", _chunked(elements, kind.value_type))
+    else:
+        yield Leaf(path, column)
+
+
+def _within(values: pa.Array, elements: pa.Array) -> pa.Array:
+    """The elements of the lists or maps of a slice."""
+    if len(values) == 0:
+        return elements.slice(0, 0)
+    first, last = values.offsets[0].as_py(), values.offsets[len(values)].as_py()
+    return elements.slice(first, last - first)
+
+
+def _chunked(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array(chunks, kind)
+
+
+def as_declared(batch: pa.RecordBatch, columns: Sequence[FileColumn]) -> pa.RecordBatch:
+    """Rows in the types that the file's schema declares.
+
+    Raises:
+        pa.ArrowInvalid: a value is none of the declared type.
+    """
+    arrays = [_wanted(*each) for each in zip(batch.columns, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _wanted(values: pa.Array, column: FileColumn) -> pa.Array:
+    if column.as_dictionary:
+        return values
+    if column.variants is not None:
+        return in_form(values, column.variants)
+    return stored_as(values, arrow_type(column.type))
+
+
+def stored_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values in another type that can hold what the declared type can."""
+    if values.type == kind:
+        return values
+    if is_shredded(values.type) and not is_shredded(kind):
+        return in_form(values, kind)
+    if pa.types.is_nested(kind):
+        return rebuilt(values, kind, stored_as)
+    if values.type.equals(INSTANT) and pa.types.is_timestamp(kind):
+        return _timestamps(values, kind)
+    if kind.equals(INSTANT) and pa.types.is_timestamp(values.type):
+        return timestamps_as_instants(values)
+    return values.cast(kind)
+
+
+def _timestamps(values: pa.Array, kind: pa.TimestampType) -> pa.Array:
+    """Instants as timestamps of at most microseconds, without what those cannot hold, as Java reads INT96."""
+    per_second = _PER_SECOND[kind.unit]
+    days, nanos = instants(values)
+    ticks = (days - EPOCH_DAY) * np.int64(_DAY_SECONDS * per_second) + nanos // np.int64(10**9 // per_second)
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(ticks, pa.int64(), mask=~valid).view(kind)

@@ -1,0 +1,100 @@
+"""Reads Parquet files: row groups that may hold wanted keys, decoded a piece at a time.
+
+Made by `registry`, a `FormatReader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lithify.rewriting.runs import EVERYTHING
+from lithify.tables.files.model import InputFile, Wanted, check_rows
+from lithify.tables.files.parquet.footers import FETCH_BYTES, MOST_FETCHED, Footers
+from lithify.tables.files.parquet.physical import as_declared
+from lithify.tables.files.parquet.statistics import raw_bounds
+from lithify.tables.files.reading import gathered, reading
+from lithify.tables.io.storage import Storage
+
+_SIP_BYTES = 64 << 10
+"""Bytes that PyArrow asks for at a time where what was fetched is kept elsewhere."""
+
+_FEW_ROWS = 1024
+"""So many rows are decoded at a time where they may be of any width."""
+
+
+class ParquetReader:
+    """Reads Parquet files.
+
+    Args:
+        storage: access to the files.
+        fetched: bytes of a column chunk that may be fetched at a time, where every fetch is a request.
+    """
+
+    def __init__(self, storage: Storage, fetched: int = 0) -> None:
+        self._storage = storage
+        most = FETCH_BYTES if storage.is_local else max(FETCH_BYTES, min(MOST_FETCHED, fetched))
+        self.footers = Footers(storage, most)
+
+    def overhead(self, file: InputFile) -> int:
+        """The decoded page, dictionary and fetched bytes of every column."""
+        return self.footers.overhead(file.path)
+
+    def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
+        """Columns that every file stores with a small dictionary (or does not have)."""
+        return self.footers.columns_with_dictionary(paths)
+
+    def stored_type(self, path: str, column: str) -> pa.DataType | None:
+        """The type of a column as Parquet says it."""
+        schema = self.footers.of(path).schema.to_arrow_schema()
+        return schema.field(column).type if column in schema.names else None
+
+    def holds_deletes(self, path: str) -> bool:
+        """Whether any row of a file retracts its key."""
+        return self.footers.holds_deletes(path)
+
+    def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """The rows of the row groups that may hold keys of the range."""
+        footer = self.footers.of(file.path)
+        check_rows(file, footer.num_rows)
+        dictionaries = [column.name for column in wanted.columns if column.as_dictionary]
+        how = self.footers.fetching(file.path)
+        with reading(file.path, "Parquet"), self._storage.open(file.path, file.size, how) as source:
+            parquet = pq.ParquetFile(
+                source,
+                metadata=footer,
+                read_dictionary=dictionaries,
+                buffer_size=FETCH_BYTES if self._storage.is_local else _SIP_BYTES,
+                pre_buffer=False,
+            )
+            names = wanted.names
+            rows = self._rows_at_once(file, set(names) - set(dictionaries), wanted.piece_bytes)
+            groups = self.row_groups(file, wanted)
+            batches = parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False)
+            for batch in gathered(batches, wanted.piece_bytes // 2):
+                # PyArrow passes over columns that the file has not, and takes too many where names have dots.
+                yield as_declared(batch.select(names), wanted.columns)
+
+    def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
+        """The row groups of a file that may hold keys of the range, by the first column of the key."""
+        groups = range(self.footers.of(file.path).num_row_groups)
+        if file.is_inside or wanted.keys == EVERYTHING:
+            return list(groups)
+        return [number for number in groups if self._may_hold_keys(file, number, wanted)]
+
+    def _may_hold_keys(self, file: InputFile, row_group: int, wanted: Wanted) -> bool:
+        first = wanted.first_key
+        bounds = raw_bounds(self.footers.statistics(file.path, row_group, first.name), first.type)
+        return bounds is None or wanted.may_hold(*bounds)
+
+    def _rows_at_once(self, file: InputFile, plain: Collection[str], piece_bytes: int) -> int:
+        """How many rows to decode at a time: about a piece, and few where nobody knows how wide they are.
+
+        A dictionary that is not read as one hides how long the values are that it stands for; `plain` are the
+        columns that may have such.
+        """
+        rows = max(1, int(piece_bytes / max(1.0, self.footers.bytes_per_row(file.path))))
+        hidden = self.footers.bytes_behind_dictionaries(file.path, plain)
+        return min(rows, max(_FEW_ROWS, piece_bytes // hidden)) if hidden else rows

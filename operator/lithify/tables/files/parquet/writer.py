@@ -1,0 +1,225 @@
+"""Writes Parquet files as Java Paimon's readers of all versions understand them.
+
+Opened by `registry`, a `FormatWriter`. Every write is a row group, with its bloom filters behind it. What
+PyArrow cannot say in a footer is put there at the end: where filters are, and which 12 bytes are INT96.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lithify.rewriting.order import INSTANT
+from lithify.tables.files.parquet.bloom_filters import Place, filters_of, with_places
+from lithify.tables.files.parquet.int96 import with_fixed_bytes, with_int96
+from lithify.tables.files.parquet.physical import Leaf, leaves_of_rows
+from lithify.tables.files.parquet.statistics import footer_stats
+from lithify.tables.files.parquet.thrift import with_footer
+from lithify.tables.files.types import ColumnType
+from lithify.tables.files.variants.columns import VariantColumns
+from lithify.tables.paimon.options.file_options import FileOptions, ParquetOptions
+from lithify.tables.paimon.primary_key.statistics import ColumnStats
+
+_CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
+"""Paimon's names of codecs that PyArrow calls differently."""
+
+_PAGE_BYTES = 256 << 10
+"""About what 20,000 rows of a narrow column take, parquet-mr's limit; readers hold a page of each column."""
+
+_DICTIONARY_BYTES = 1 << 20
+_MAX_ROWS_PER_CHECK = 32_768
+_SAMPLE_ROWS = 16_384
+_REPETITIONS = 4
+"""A column gets a dictionary if the first rows hold each value so many times on average."""
+
+
+class ParquetWriter:
+    """Writes one Parquet file.
+
+    Args:
+        sink: where to.
+        options: how.
+        types: the types of the columns.
+    """
+
+    def __init__(self, sink: pa.NativeFile, options: FileOptions, types: Mapping[str, ColumnType]) -> None:
+        self._sink = self._out = sink
+        self._options = options
+        self._variants = VariantColumns(types, options.parquet.variants)
+        self._footers: list[pq.FileMetaData] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._end: HeldEnd | None = None
+        self._filters: list[dict[int, Place]] = []
+        self._nulls: Counter[str] = Counter()
+        self.rows = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds one row group."""
+        rows = self._variants.in_file(rows)
+        is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
+        leaves = list(leaves_of_rows(rows)) if is_looked_at else []
+        if self._writer is None:
+            self._writer = self._begun(rows, leaves)
+        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self._filters.append(dict(self._write_filters(leaves)))
+        self._nulls.update({name: rows.column(name).null_count for name in rows.column_names})
+        self.rows += rows.num_rows
+
+    def finish(self) -> int:
+        """Writes the footer; returns the size of the file."""
+        if self._writer is not None:
+            if self._end is not None:
+                self._end.hold()
+            self._writer.close()
+        if self._end is not None:
+            self._end.release(self._changed)
+        return self.size
+
+    def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
+        """What Java takes from the footer of a column that is not one of floats: nothing of a nested one."""
+        if column.is_nested:
+            return ColumnStats()
+        if column.is_nanos:
+            return ColumnStats(nulls=self._nulls[name])
+        (footer,) = self._footers
+        paths = [footer.schema.column(index).path for index in range(footer.num_columns)]
+        return footer_stats(footer, paths.index(name), column)
+
+    def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yields the row groups."""
+        names = rows_schema.names
+        dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
+        footer = with_fixed_bytes(pq.read_metadata(source))
+        parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
+        for number in range(parquet.num_row_groups):
+            rows = parquet.read_row_group(number, columns=names, use_threads=False)
+            columns = [
+                self._variants.read_back(field.name, rows.column(field.name), field.type)
+                for field in rows_schema
+            ]
+            yield pa.table(columns, names).cast(rows_schema)
+
+    def abort(self) -> None:
+        """Keeps PyArrow from finishing the file when it collects the writer, and from complaining."""
+        if self._writer is not None:
+            self._writer.is_open = False
+
+    def _begun(self, rows: pa.Table, leaves: Sequence[Leaf]) -> pq.ParquetWriter:
+        has_int96 = any(leaf.values.type.equals(INSTANT) for leaf in leaves)
+        if has_int96 or self._options.parquet.filters.is_wanted:
+            self._end = HeldEnd(self._sink)
+            self._out = pa.PythonFile(self._end, "w")
+        return _opened(self._out, rows, leaves, self._options, self._footers)
+
+    def _write_filters(self, leaves: Sequence[Leaf]) -> Iterator[tuple[int, Place]]:
+        """Writes the filters of the last row group, behind it, and tells where."""
+        for number, data in filters_of(leaves, self._options.parquet.filters):
+            place = Place(self.size, len(data))
+            self._out.write(data)
+            yield number, place
+
+    def _changed(self, footer: bytes) -> bytes:
+        return with_int96(with_places(footer, self._filters))
+
+
+class HeldEnd:
+    """A sink that hands everything on until it is told to hold back the rest, which ends with the footer."""
+
+    closed = False
+
+    def __init__(self, sink: pa.NativeFile) -> None:
+        self._sink = sink
+        self._is_holding = False
+        self._held = b""
+
+    def hold(self) -> None:
+        """Holds back what is written from now on."""
+        self._is_holding = True
+
+    def write(self, data: bytes) -> int:
+        """Takes bytes."""
+        if self._is_holding:
+            self._held += data
+        else:
+            self._sink.write(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Where the next bytes will be."""
+        return int(self._sink.tell()) + len(self._held)
+
+    def flush(self) -> None:
+        """Nothing is kept but what is held back."""
+
+    def release(self, change: Callable[[bytes], bytes]) -> None:
+        """Hands on what is held back, with its footer changed."""
+        self._sink.write(with_footer(self._held, change))
+
+
+def _opened(
+    sink: pa.NativeFile,
+    first: pa.Table,
+    leaves: Sequence[Leaf],
+    options: FileOptions,
+    footers: list[pq.FileMetaData],
+) -> pq.ParquetWriter:
+    """A writer whose encodings suit the first rows.
+
+    Dictionaries are used for columns that repeat themselves only: elsewhere they cost time and, once they
+    overflow, space. Wide decimals never get one: Java Paimon looks for the shortest bytes of a number among
+    the padded ones of a dictionary, so that `=` and `in` would find nothing. Other encodings are smaller, but
+    Java Paimon cannot read them before 1.1. Floats go without statistics, for the reason that `FloatStats`
+    tells.
+    """
+    codec = _CODECS.get(options.compression, options.compression)
+    allowed = [leaf for leaf in leaves if _may_have_dictionary(leaf.path, options.parquet)]
+    dictionary = [leaf.path for leaf in allowed if _gets_dictionary(leaf.values)]
+    with_statistics = [leaf.path for leaf in leaves if _gets_statistics(leaf.values.type)]
+    page = options.parquet.page or _PAGE_BYTES
+    return pq.ParquetWriter(
+        sink,
+        first.schema,
+        compression=codec,
+        compression_level=options.zstd_level if codec == "zstd" else None,
+        use_dictionary=dictionary,
+        data_page_size=page,
+        write_batch_size=_values_per_check(leaves, page),
+        dictionary_pagesize_limit=options.parquet.dictionary or _DICTIONARY_BYTES,
+        store_schema=False,
+        store_decimal_as_integer=True,
+        write_statistics=with_statistics,
+        write_page_index=True,
+        metadata_collector=footers,
+    )
+
+
+def _gets_dictionary(values: pa.ChunkedArray) -> bool:
+    if pa.types.is_dictionary(values.type):
+        return True
+    if pa.types.is_decimal(values.type) and values.type.precision > 18:
+        return False
+    sample = values.slice(0, _SAMPLE_ROWS)
+    return bool(pc.count_distinct(sample, mode="all").as_py() * _REPETITIONS <= len(sample))
+
+
+def _may_have_dictionary(column: str, options: ParquetOptions) -> bool:
+    return options.by_column.get(column, options.dictionaries)
+
+
+def _gets_statistics(kind: pa.DataType) -> bool:
+    return not (pa.types.is_floating(kind) or kind.equals(INSTANT))
+
+
+def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
+    """After how many values PyArrow looks at the size of a page: seldom, yet often enough for wide ones."""
+    widest = max(leaf.values.nbytes / max(1, len(leaf.values)) for leaf in leaves)
+    return max(1, min(_MAX_ROWS_PER_CHECK, int(page / max(1.0, widest))))

@@ -1,0 +1,74 @@
+"""Which format a data file has, and what reads and writes it.
+
+Called by `reader`, `writer` and the job's planner. A table may mix formats: the end of a file's name says
+which it has, whatever the table's options have become since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from lithify.errors import CorruptTable
+from lithify.tables.files.avro.reader import AvroReader
+from lithify.tables.files.avro.writer import AvroWriter
+from lithify.tables.files.model import FormatReader, FormatWriter
+from lithify.tables.files.names import format_of
+from lithify.tables.files.orc.reader import OrcReader
+from lithify.tables.files.orc.writer import OrcWriter
+from lithify.tables.files.parquet.reader import ParquetReader
+from lithify.tables.files.parquet.writer import ParquetWriter
+from lithify.tables.files.types import ColumnType
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.options.file_options import FileOptions
+
+READERS: dict[str, Callable[[Storage, int], FormatReader]] = {
+    "parquet": ParquetReader,
+    "orc": OrcReader,
+    "avro": AvroReader,
+}
+"""What reads each format, by the end of file names."""
+
+
+class Readers:
+    """The readers of one task, each made when it is first asked for.
+
+    Args:
+        storage: access to the files.
+        share: bytes that may be fetched in advance for one run, where every fetch is a request.
+        columns: how many columns the rows have.
+    """
+
+    def __init__(self, storage: Storage, share: int = 0, columns: int = 1) -> None:
+        self._storage = storage
+        self._fetched = share // max(1, columns)
+        self._made: dict[str, FormatReader] = {}
+
+    def of(self, path: str) -> FormatReader:
+        """What reads a file.
+
+        Raises:
+            CorruptTable: no format is called so; `evolution` refuses such files before any work.
+        """
+        name = format_of(path)
+        if name not in READERS:
+            raise CorruptTable(path, "nobody can tell its format")
+        if name not in self._made:
+            self._made[name] = READERS[name](self._storage, self._fetched)
+        return self._made[name]
+
+    def hold_deletes(self, path: str) -> bool:
+        """Whether any row of a file retracts its key, whatever its metadata claims."""
+        return self.of(path).holds_deletes(path)
+
+
+def open_writer(
+    sink: pa.NativeFile, options: FileOptions, path: str, types: dict[str, ColumnType]
+) -> FormatWriter:
+    """A writer of a new file with columns of these types, in the format that its options say."""
+    if options.format == "avro":
+        return AvroWriter(sink, options, path, types)
+    if options.format == "orc":
+        return OrcWriter(sink, options)
+    return ParquetWriter(sink, options, types)

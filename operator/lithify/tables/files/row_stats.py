@@ -1,0 +1,57 @@
+"""Column statistics gathered from the rows of a file, for formats whose footers do not tell them.
+
+Called by the writers of such formats. The values are those of Paimon's collectors: texts by their UTF-8
+bytes, binaries without bounds. Columns of floats are left to `FloatStats`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.rewriting.order import key_at, parts_of_column
+from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
+from lithify.tables.paimon.primary_key.statistics import ColumnStats
+
+
+class RowStats:
+    """Nulls and bounds of each column of the rows so far."""
+
+    def __init__(self) -> None:
+        self._nulls: dict[str, int] = {}
+        self._bounds: dict[str, list[pa.Array]] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Takes some rows in."""
+        for name in rows.column_names:
+            column = rows.column(name)
+            self._nulls[name] = self._nulls.get(name, 0) + column.null_count
+            if _is_bounded(column.type) and column.null_count < len(column):
+                known = [*self._bounds.get(name, []), *_min_max(column)]
+                self._bounds[name] = _min_max(pa.chunked_array(known))
+
+    def of(self, name: str, column: ColumnType) -> ColumnStats:
+        """What is known of a column."""
+        if name not in self._bounds:
+            return ColumnStats(nulls=self._nulls.get(name, 0))
+        low, high = (raw_at(column, bound, 0) for bound in self._bounds[name])
+        return ColumnStats(low, high, self._nulls[name])
+
+
+def raw_at(column: ColumnType, values: pa.Array, row: int) -> Raw:
+    """One value of a column without nulls, of any type that may be a key, as a raw value."""
+    return raw_of_parts(column, key_at(parts_of_column(values.slice(row, 1)), 0))
+
+
+def _is_bounded(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    is_plain = not pa.types.is_floating(kind) and not pa.types.is_nested(kind)
+    return is_plain and not pa.types.is_binary(kind) and not pa.types.is_large_binary(kind)
+
+
+def _min_max(column: pa.ChunkedArray) -> list[pa.Array]:
+    """The smallest and the largest value, each as an array of one."""
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    bounds = pc.min_max(plain)
+    return [pa.array([bounds[end]], plain.type) for end in ("min", "max")]

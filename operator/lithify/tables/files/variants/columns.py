@@ -1,0 +1,98 @@
+"""The VARIANT columns of rows: in which form they go through a merge, and into which one they are written.
+
+Called by `reader` and by the Parquet reader and writer. A merge only moves rows, so columns that are shredded
+alike in all files, and will be so in the new ones, stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from lithify.tables.files.nesting import rebuilt
+from lithify.tables.files.types import ColumnType, arrow_type, parse_type
+from lithify.tables.files.variants.inference import InferenceOptions, inferred
+from lithify.tables.files.variants.joining import is_shredded, joined
+from lithify.tables.files.variants.options import VariantOptions
+from lithify.tables.files.variants.shape import is_canonical, stored_type
+from lithify.tables.files.variants.shredding import shredded
+from lithify.tables.paimon.schema.schema import field_with_ids, id_of
+
+_WHOLE = arrow_type(parse_type("VARIANT"))
+
+
+def merged_form(name: str, options: VariantOptions, stored: pa.DataType | None) -> pa.DataType | None:
+    """The type in which a VARIANT column goes through a merge, None for whole values.
+
+    Args:
+        name: what the column is called.
+        options: what the table says of shredding.
+        stored: the type that it has in most of the rows, as far as known.
+    """
+    if name in options.types:
+        return arrow_type(stored_type(options.types[name]))
+    if options.inference and stored is not None and is_shredded(stored) and is_canonical(stored):
+        return stored
+    return None
+
+
+def in_form(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Variants in another form, whole or shredded.
+
+    Raises:
+        Malformed: they are none.
+    """
+    if values.type == kind:
+        return values
+    whole = joined(values, _WHOLE) if is_shredded(values.type) else rebuilt(values, _WHOLE, pa.Array.cast)
+    return whole if kind == _WHOLE else shredded(whole, kind)
+
+
+class VariantColumns:
+    """Brings the VARIANT columns of one file into the form that it has them in, which its first rows decide.
+
+    Args:
+        types: the types of its columns.
+        options: what the table says of shredding.
+    """
+
+    def __init__(self, types: Mapping[str, ColumnType], options: VariantOptions) -> None:
+        self._types = {name: kind for name, kind in types.items() if kind.root == "VARIANT"}
+        self._options = options
+        self._fields: dict[str, pa.Field] | None = None
+
+    def in_file(self, rows: pa.Table) -> pa.Table:
+        """Rows with the columns that the file has for variants.
+
+        Raises:
+            Malformed: a value is no variant.
+        """
+        if self._fields is None:
+            self._fields = {field.name: field for field in self._decided(rows)}
+        for name, field in self._fields.items():
+            column = _in_chunks(rows.column(name), field.type)
+            rows = rows.set_column(rows.schema.get_field_index(name), field, column)
+        return rows
+
+    def read_back(self, name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        """A column of the file in the form that the rows had; others than those of variants as they are."""
+        return _in_chunks(column, kind) if name in self._types else column
+
+    def _decided(self, first: pa.Table) -> Iterator[pa.Field]:
+        inference = self._options.inference
+        types = _inferred(first, list(self._types), inference) if inference else self._options.types
+        for name, column in self._types.items():
+            stored = stored_type(types[name]) if name in types else column
+            yield field_with_ids(name, stored, id_of(first.schema.field(name)))
+
+
+def _in_chunks(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """As `in_form`."""
+    return pa.chunked_array([in_form(chunk, kind) for chunk in column.chunks], kind)
+
+
+def _inferred(first: pa.Table, names: list[str], options: InferenceOptions) -> dict[str, ColumnType]:
+    rows = first.select(names).slice(0, options.rows)
+    columns = [pa.concat_arrays(_in_chunks(column, _WHOLE).chunks) for column in rows.columns]
+    return dict(zip(names, inferred(columns, options), strict=True))

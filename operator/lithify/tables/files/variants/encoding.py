@@ -1,0 +1,251 @@
+"""How a variant is encoded: what a header says, how long a value is, what objects and arrays hold.
+
+Follows the encoding of Parquet's and Spark's variants, of which Paimon's `GenericVariantUtil` is a copy: a
+header byte, of which two bits tell primitives, short strings, objects and arrays apart; numbers are
+little-endian. Fields of an object name their keys by their number in the metadata (see `keys`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.tables.files.variants.binary import (
+    Bytes,
+    Ints,
+    Spans,
+    put,
+    united,
+    unsigned,
+    within,
+)
+
+
+class Kind(IntEnum):
+    """What a value is."""
+
+    UNKNOWN = 0
+    OBJECT = 1
+    ARRAY = 2
+    NULL = 3
+    BOOLEAN = 4
+    LONG = 5
+    STRING = 6
+    DOUBLE = 7
+    DECIMAL = 8
+    DATE = 9
+    TIMESTAMP = 10
+    TIMESTAMP_NTZ = 11
+    FLOAT = 12
+    BINARY = 13
+    UUID = 14
+
+
+_PRIMITIVES = {
+    0: (Kind.NULL, 1),
+    1: (Kind.BOOLEAN, 1),
+    2: (Kind.BOOLEAN, 1),
+    3: (Kind.LONG, 2),
+    4: (Kind.LONG, 3),
+    5: (Kind.LONG, 5),
+    6: (Kind.LONG, 9),
+    7: (Kind.DOUBLE, 9),
+    8: (Kind.DECIMAL, 6),
+    9: (Kind.DECIMAL, 10),
+    10: (Kind.DECIMAL, 18),
+    11: (Kind.DATE, 5),
+    12: (Kind.TIMESTAMP, 9),
+    13: (Kind.TIMESTAMP_NTZ, 9),
+    14: (Kind.FLOAT, 5),
+    15: (Kind.BINARY, 0),
+    16: (Kind.STRING, 0),
+    20: (Kind.UUID, 17),
+}
+"""By the upper six bits of the header: what it is, and how many bytes it has, 0 where it says so itself."""
+_SHORT, _OBJECT, _ARRAY = 1, 2, 3
+_SMALL = 255
+"""So many fields or elements are counted in one byte."""
+PREFIX = 5
+"""Bytes before those of a long string or a binary: the header and how many they are."""
+
+
+def _tables() -> tuple[Bytes, Ints]:
+    kinds, sizes = np.zeros(256, np.uint8), np.zeros(256, np.int64)
+    for info, (kind, size) in _PRIMITIVES.items():
+        kinds[info << 2], sizes[info << 2] = kind, size
+    shorts = np.arange(64) << 2 | _SHORT
+    kinds[shorts], sizes[shorts] = Kind.STRING, 1 + np.arange(64)
+    kinds[np.arange(64) << 2 | _OBJECT] = Kind.OBJECT
+    kinds[np.arange(64) << 2 | _ARRAY] = Kind.ARRAY
+    return kinds, sizes
+
+
+_KINDS, _SIZES = _tables()
+
+
+class Malformed(pa.ArrowInvalid):  # type: ignore[misc]  # PyArrow is untyped
+    """A variant is not encoded as one."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"a VARIANT is malformed: {problem}")
+
+
+def kinds_of(values: Spans) -> Bytes:
+    """What each value is; UNKNOWN what is missing.
+
+    Raises:
+        Malformed: a value is nothing that this release knows.
+    """
+    kinds = np.zeros(len(values), np.uint8)
+    there = values.are_there
+    kinds[there] = _KINDS[values.data[values.starts[there]]]
+    if (kinds[there] == Kind.UNKNOWN).any():
+        raise Malformed("a value is of no known type")
+    return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The fields of many objects or the elements of many arrays, one behind the other.
+
+    Attributes:
+        counts: how many each has.
+        owners: whose each is, by number.
+        ids: of fields, the numbers of their keys in the metadata of their row.
+        values: the values.
+    """
+
+    counts: Ints
+    owners: Ints
+    ids: Ints
+    values: Spans
+
+
+def fields_of(objects: Spans) -> Members:
+    """The fields of objects."""
+    heads = objects.data[objects.starts].astype(np.int64) >> 2
+    return _members(objects, heads >> 4 & 1, heads & 3, (heads >> 2 & 3) + 1)
+
+
+def elements_of(arrays: Spans) -> Members:
+    """The elements of arrays."""
+    heads = arrays.data[arrays.starts].astype(np.int64) >> 2
+    return _members(arrays, heads >> 2 & 1, heads & 3, np.zeros(len(arrays), np.int64))
+
+
+def _members(owners: Spans, is_large: Ints, width: Ints, id_width: Ints) -> Members:
+    """What objects (with ids) or arrays (without) are made of.
+
+    Raises:
+        Malformed: something lies outside.
+    """
+    data, count_width = owners.data, np.where(is_large == 1, 4, 1)
+    counts = unsigned(data, _inside(owners.starts + 1, count_width, owners.ends), count_width)
+    ids_at = owners.starts + 1 + count_width
+    offsets_at = ids_at + counts * id_width
+    width = width + 1
+    values_at = offsets_at + (counts + 1) * width
+    if (values_at > owners.ends).any():
+        raise Malformed("what it holds lies outside")
+    number, owner = within(counts), np.repeat(np.arange(len(owners)), counts)
+    ids = unsigned(data, ids_at[owner] + number * id_width[owner], id_width[owner])
+    offsets = unsigned(data, offsets_at[owner] + number * width[owner], width[owner])
+    starts = values_at[owner] + offsets
+    return Members(counts, owner, ids, Spans(data, starts, sizes_at(data, starts, owners.ends[owner])))
+
+
+def sizes_at(data: Bytes, starts: Ints, ends: Ints) -> Ints:
+    """How many bytes the values have that begin there.
+
+    Raises:
+        Malformed: one does not end before `ends`.
+    """
+    if (starts >= ends).any():
+        raise Malformed("a value lies outside")
+    heads = data[starts]
+    sizes, kinds = _SIZES[heads], _KINDS[heads]
+    longs = (sizes == 0) & ((kinds == Kind.STRING) | (kinds == Kind.BINARY))
+    sizes[longs] = PREFIX + unsigned(data, _inside(starts[longs] + 1, 4, ends[longs]), 4)
+    for kind, ids in ((Kind.OBJECT, 1), (Kind.ARRAY, 0)):
+        which = kinds == kind
+        sizes[which] = _nested_sizes(data, starts[which], ends[which], ids)
+    if (starts + sizes > ends).any() or (kinds == Kind.UNKNOWN).any():
+        raise Malformed("a value is longer than what it is in, or of no known type")
+    return sizes
+
+
+def _nested_sizes(data: Bytes, starts: Ints, ends: Ints, ids: int) -> Ints:
+    """Sizes of objects (with ids) or arrays (without): the last offset tells."""
+    heads = data[starts].astype(np.int64) >> 2
+    width = (heads & 3) + 1
+    id_width = ((heads >> 2 & 3) + 1) * ids
+    count_width = np.where(heads >> (4 if ids else 2) & 1 == 1, 4, 1)
+    counts = unsigned(data, _inside(starts + 1, count_width, ends), count_width)
+    last = starts + 1 + count_width + counts * (id_width + width)
+    return last + width - starts + unsigned(data, _inside(last, width, ends), width)
+
+
+def _inside(starts: Ints, widths: Ints | int, ends: Ints) -> Ints:
+    if (starts + widths > ends).any():
+        raise Malformed("a value lies outside")
+    return starts
+
+
+def objects_of(count: int, owners: Ints, ids: Ints, values: Spans) -> Spans:
+    """So many objects, as `finishWritingObject` of Paimon's builder; fields come ordered by owner and key."""
+    widest = np.zeros(count, np.int64)
+    np.maximum.at(widest, owners, ids)
+    return _built(count, owners, values, (ids, _widths(widest)))
+
+
+def arrays_of(counts: Ints, elements: Spans) -> Spans:
+    """Arrays of so many elements each."""
+    return _built(len(counts), np.repeat(np.arange(len(counts)), counts), elements, None)
+
+
+def _built(count: int, owners: Ints, values: Spans, ids: tuple[Ints, Ints] | None) -> Spans:
+    """Heads, each with its values behind it."""
+    counts = np.bincount(owners, minlength=count).astype(np.int64)
+    ends = np.cumsum(values.sizes)
+    group_ends = np.append(0, ends)[np.cumsum(counts)]
+    totals = np.diff(group_ends, prepend=0)
+    offsets = (ends - values.sizes) - (group_ends - totals)[owners]
+    heads = _heads(counts, owners, offsets, totals, ids)
+    parts = united([heads, values])
+    order = np.empty(len(parts), np.int64)
+    at = np.arange(count) + np.cumsum(counts) - counts
+    order[at] = np.arange(count)
+    order[owners + 1 + np.arange(len(values))] = count + np.arange(len(values))
+    data = parts.of(order).gathered()
+    sizes = heads.sizes + totals
+    return Spans(data, np.cumsum(sizes) - sizes, sizes)
+
+
+def _heads(counts: Ints, owners: Ints, offsets: Ints, totals: Ints, ids: tuple[Ints, Ints] | None) -> Spans:
+    """The header bytes, counts, ids and offsets of objects or arrays."""
+    is_large = counts > _SMALL
+    count_width, width = np.where(is_large, 4, 1), _widths(totals)
+    id_width = ids[1] if ids else np.zeros(len(counts), np.int64)
+    sizes = 1 + count_width + counts * id_width + (counts + 1) * width
+    starts = np.cumsum(sizes) - sizes
+    data = np.empty(int(sizes.sum()), np.uint8)
+    if ids:
+        data[starts] = is_large << 6 | (id_width - 1) << 4 | (width - 1) << 2 | _OBJECT
+    else:
+        data[starts] = is_large << 4 | (width - 1) << 2 | _ARRAY
+    put(data, starts + 1, counts, count_width)
+    ids_at, number = starts + 1 + count_width, within(counts)
+    if ids:
+        put(data, ids_at[owners] + number * id_width[owners], ids[0], id_width[owners])
+    offsets_at = ids_at + counts * id_width
+    put(data, offsets_at[owners] + number * width[owners], offsets, width[owners])
+    put(data, offsets_at + counts * width, totals, width)
+    return Spans(data, starts, sizes)
+
+
+def _widths(numbers: Ints) -> Ints:
+    """How many bytes hold each."""
+    return 1 + (numbers > 0xFF).astype(np.int64) + (numbers > 0xFFFF) + (numbers > 0xFFFFFF)

@@ -1,0 +1,162 @@
+"""What the variants of a file mostly are, by those of its first rows.
+
+Called by `formats.parquet` for tables with `variant.inferShreddingSchema`. Comes to the types that Paimon's
+`InferVariantShreddingSchema` comes to, of all values at one place at a time instead of row by row. Where that
+ends in what Java fails at (dates, timestamps, binaries, fields without a name), the values stay whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.tables.files.types import UNBOUNDED, ColumnType, Field, parse_type
+from lithify.tables.files.variants.binary import Bytes, Ints, Mask
+from lithify.tables.files.variants.encoding import Kind, elements_of, fields_of, kinds_of
+from lithify.tables.files.variants.scalars import decimals_of, longs_of
+from lithify.tables.files.variants.shredding import Nodes, nodes_of
+
+_MOST_FIELDS = 1000
+"""Of one object, by name, as Java merges no more."""
+_LONG_DIGITS, _MOST_DIGITS = 18, 38
+_VARIANT = parse_type("VARIANT")
+_SIMPLE = {
+    Kind.BOOLEAN: ColumnType("BOOLEAN"),
+    Kind.STRING: ColumnType("VARCHAR", UNBOUNDED),
+    Kind.DOUBLE: ColumnType("DOUBLE"),
+    Kind.FLOAT: ColumnType("FLOAT"),
+}
+_NUMBERS = {Kind.LONG, Kind.DECIMAL}
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceOptions:
+    """How types are inferred.
+
+    Attributes:
+        rows: of how many rows (`variant.shredding.maxInferBufferRow`).
+        width: how many columns a file may get at most (`variant.shredding.maxSchemaWidth`).
+        depth: how deep to look (`variant.shredding.maxSchemaDepth`).
+        share: in how many of the rows a field must be to get a column
+            (`variant.shredding.minFieldCardinalityRatio`).
+    """
+
+    rows: int = 4096
+    width: int = 300
+    depth: int = 50
+    share: float = 0.1
+
+
+def inferred(columns: Sequence[pa.StructArray], options: InferenceOptions) -> list[ColumnType]:
+    """The simple type of each VARIANT column of one file, by its first rows; they share the columns allowed.
+
+    Raises:
+        Malformed: a value is no variant.
+    """
+    room = _Room(options.width)
+    types = []
+    for column in columns:
+        nodes = nodes_of(column.drop_null())
+        least = math.ceil(len(nodes.values) * options.share)
+        types.append(_type_of(nodes, options.depth, least, room))
+    return types
+
+
+class _Room:
+    """How many columns may still be made."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+
+    def take(self) -> bool:
+        """Takes one away; whether any is left."""
+        self.columns -= 1
+        return self.columns > 0
+
+
+def _type_of(nodes: Nodes, depth: int, least: int, room: _Room) -> ColumnType:
+    """The type of all values at one place; `least` is how often a field must be there."""
+    if not room.take():
+        return _VARIANT
+    kinds = kinds_of(nodes.values)
+    found = set(np.unique(kinds).tolist()) - {Kind.NULL, Kind.UNKNOWN}
+    if found == {Kind.OBJECT} and depth > 0:
+        return _row(nodes, kinds == Kind.OBJECT, depth - 1, least, room)
+    if found == {Kind.ARRAY} and depth > 0:
+        return _array(nodes, kinds == Kind.ARRAY, depth - 1, least, room)
+    simple = _number(nodes, kinds) if found and found <= _NUMBERS else _scalar(found)
+    if simple != _VARIANT:
+        room.take()
+    return simple
+
+
+def _scalar(found: set[int]) -> ColumnType:
+    return next((simple for kind, simple in _SIMPLE.items() if found == {kind}), _VARIANT)
+
+
+def _row(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> ColumnType:
+    at = np.flatnonzero(which)
+    members = fields_of(nodes.values.of(at))
+    rows = nodes.rows[at][members.owners]
+    codes = nodes.keys.codes(rows, members.ids)
+    order = np.argsort(codes, kind="stable")
+    distinct, firsts, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    fields: list[Field] = []
+    for code, first, count in list(zip(distinct, firsts, counts, strict=True))[:_MOST_FIELDS]:
+        name = nodes.keys.name(int(code))
+        if count >= least and room.columns > 0 and name.strip():
+            chosen = order[first : first + count]
+            inner = _type_of(Nodes(members.values.of(chosen), rows[chosen], nodes.keys), depth, least, room)
+            fields.append(Field(name, inner, len(fields)))
+    return ColumnType("ROW", fields=tuple(fields)) if fields else _VARIANT
+
+
+def _array(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> ColumnType:
+    """An array in which all is null says nothing of its elements, and so those may be anything."""
+    at = np.flatnonzero(which)
+    members = elements_of(nodes.values.of(at))
+    says = kinds_of(members.values) != Kind.NULL
+    if (np.bincount(members.owners[says], minlength=len(at)) == 0).any():
+        room.take()
+        element = _VARIANT
+    else:
+        inner = Nodes(members.values, nodes.rows[at][members.owners], nodes.keys)
+        element = _type_of(inner, depth, least, room)
+    return ColumnType("ARRAY", fields=(Field("element", element),))
+
+
+def _number(nodes: Nodes, kinds: Bytes) -> ColumnType:
+    """BIGINT, or a DECIMAL that holds all of the numbers; VARIANT where none does."""
+    digits = _digits(longs_of(nodes.values, kinds))
+    needs = [_needs(*decimals) for decimals in decimals_of(nodes.values, kinds)]
+    before = max([min(digits, _LONG_DIGITS), *(whole for whole, _ in needs)])
+    behind = max([0, *(fraction for _, fraction in needs)])
+    if behind == 0 and before <= _LONG_DIGITS:
+        return ColumnType("BIGINT")
+    precision = max(before, digits) + behind
+    if precision > _MOST_DIGITS:
+        return _VARIANT
+    return ColumnType("DECIMAL", _LONG_DIGITS if precision <= _LONG_DIGITS else _MOST_DIGITS, behind)
+
+
+def _digits(numbers: Ints) -> int:
+    """The digits of the longest number, 0 without any."""
+    return max(len(str(abs(int(bound)))) for bound in (numbers.min(), numbers.max())) if len(numbers) else 0
+
+
+def _needs(scale: int, unscaled: pa.Array) -> tuple[int, int]:
+    """How many digits decimals of one scale need before the point and behind it."""
+    longest = int(pc.max(pc.abs(unscaled)).as_py())
+    has_zero = bool(pc.any(pc.equal(unscaled, pa.scalar(0, unscaled.type))).as_py())
+    fraction = next(digits for digits in range(scale + 1) if _is_enough(unscaled, digits - scale))
+    return max(len(str(longest)) - scale, int(has_zero)), fraction
+
+
+def _is_enough(unscaled: pa.Array, digits: int) -> bool:
+    """Whether numbers are the same when they are cut off there."""
+    return bool(pc.all(pc.equal(pc.round(unscaled, digits, "towards_zero"), unscaled)).as_py())

@@ -1,0 +1,115 @@
+"""Into which columns the variants of a column are shredded.
+
+Called by `formats.parquet` and `options`. A *simple* type says what variants mostly are (a ROW of an INT and
+a STRING, say; VARIANT for what may be anything); from it comes the type that a Parquet file stores. Follows
+`variantShreddingSchema` of Paimon's `PaimonShreddingUtils`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lithify.tables.files.types import UNBOUNDED, ColumnType, Field, arrow_type, parse_type
+
+METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
+
+_SCALARS = {
+    name: ColumnType(name)
+    for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR")
+}
+"""What Java shreds variants into, besides objects, arrays and decimals."""
+_VARIANT = parse_type("VARIANT")
+_BYTES = ColumnType("VARBINARY", UNBOUNDED)
+
+
+def stored_type(simple: ColumnType) -> ColumnType:
+    """The type that a file stores for a VARIANT column of a simple type, nullable even where that is not."""
+    metadata = Field(METADATA, replace(_BYTES, nullable=False), 0)
+    return ColumnType("ROW", fields=(metadata, *_parts(simple, first=1)))
+
+
+def _parts(simple: ColumnType, *, first: int = 0, may_lack: bool = False) -> Iterator[Field]:
+    """`value` and `typed_value`; a field of an object `may_lack` both."""
+    if simple.root == "VARIANT":
+        yield Field(VALUE, replace(_BYTES, nullable=may_lack), first)
+        return
+    yield Field(VALUE, _BYTES, first)
+    if simple.root == "ROW":
+        fields = tuple(
+            replace(field, type=_row(_parts(field.type, may_lack=True), nullable=False))
+            for field in simple.fields
+        )
+        yield Field(TYPED, ColumnType("ROW", fields=fields), first + 1)
+    elif simple.root == "ARRAY":
+        (element,) = simple.fields
+        shredded = replace(element, type=_row(_parts(element.type), nullable=True))
+        yield Field(TYPED, ColumnType("ARRAY", fields=(shredded,)), first + 1)
+    else:
+        yield Field(TYPED, replace(simple, nullable=True), first + 1)
+
+
+def _row(fields: Iterator[Field], *, nullable: bool) -> ColumnType:
+    return ColumnType("ROW", nullable=nullable, fields=tuple(fields))
+
+
+def is_canonical(stored: pa.StructType) -> bool:
+    """Whether a file stores a column as it would be stored here."""
+    simple = _simple(stored)
+    return simple is not None and arrow_type(stored_type(simple)) == stored
+
+
+def _simple(stored: pa.DataType) -> ColumnType | None:
+    """The simple type that a stored one comes from, None for others."""
+    if not pa.types.is_struct(stored) or VALUE not in stored.names:
+        return None
+    if TYPED not in stored.names:
+        return _VARIANT
+    typed = stored.field(TYPED).type
+    if pa.types.is_struct(typed):
+        fields = [(field.name, _simple(field.type)) for field in typed]
+        return ColumnType("ROW", fields=tuple(Field(name, kind) for name, kind in fields if kind))
+    if pa.types.is_list(typed):
+        element = _simple(typed.value_type)
+        return element and ColumnType("ARRAY", fields=(Field("element", element),))
+    if pa.types.is_decimal128(typed):
+        return ColumnType("DECIMAL", typed.precision, typed.scale)
+    return next((simple for simple in _SCALARS.values() if arrow_type(simple) == typed), None)
+
+
+def fields_alike(kind: pa.StructType) -> list[list[int]]:
+    """The numbers of the fields of each type: what is done to many at once costs as much as one does."""
+    groups: dict[pa.DataType, list[int]] = {}
+    for number, field in enumerate(kind):
+        groups.setdefault(field.type, []).append(number)
+    return list(groups.values())
+
+
+def simple_types(text: str) -> dict[str, ColumnType]:
+    """What the option `variant.shreddingSchema` says: the simple type of each of some columns.
+
+    Raises:
+        ValueError: it is no row type as Paimon writes one, or has types that variants are not shredded into.
+    """
+    try:
+        row = parse_type(json.loads(text))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"it is not a type as Paimon's schemas spell it: {error}") from error
+    if row.root != "ROW":
+        raise ValueError("it is not a ROW with a field for each column")
+    for field in row.fields:
+        _check(field.type)
+    return {field.name: field.type for field in row.fields}
+
+
+def _check(simple: ColumnType) -> None:
+    if simple.root in ("ROW", "ARRAY"):
+        if not simple.fields:
+            raise ValueError("a ROW in it has no fields")
+        for part in simple.fields:
+            _check(part.type)
+    elif simple.root not in (*_SCALARS, "DECIMAL", "VARIANT"):
+        raise ValueError(f"variants are not shredded into columns of type {simple.root}")

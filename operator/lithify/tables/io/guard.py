@@ -1,0 +1,101 @@
+"""Keeps this process from connecting to addresses that its policy does not allow.
+
+Set up by an observing worker, once and for good; asked by whatever connects on behalf of a Catalog. Sockets
+of Python are checked as they connect, whoever opens them, so a name that resolves to another address the
+second time gains nothing. Libraries that open sockets of their own go through `tables.paimon.s3.gate`, or can
+only be checked beforehand (`admit`).
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from lithify.errors import OutOfReach
+from lithify.tables.io.addresses import ALLOW_ADDRESS, Address, AddressPolicy, as_address
+
+_REMEMBERED = 4096
+
+
+@dataclass(slots=True)
+class _Guard:
+    """The policy, and the addresses of names that it allows, the latest last."""
+
+    policy: AddressPolicy
+    named: dict[Address, None] = field(default_factory=dict)
+
+    def admit(self, host: str, port: int) -> tuple[str, ...]:
+        policy = self.policy
+        if not policy.allows_host(host):
+            raise refusal(host)
+        is_named = policy.names_host(host)
+        found = []
+        for text in _resolved(host, port):
+            address = as_address(text)
+            if address is None or not policy.allows(address, is_named=is_named):
+                raise refusal(host)
+            found.append(text)
+            if is_named:
+                self._remember(address)
+        return tuple(found)
+
+    def _remember(self, address: Address) -> None:
+        self.named.pop(address, None)
+        self.named[address] = None
+        if len(self.named) > _REMEMBERED:
+            del self.named[next(iter(self.named))]
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "socket.connect":
+            return
+        where = arguments[1]
+        host = str(where[0]) if isinstance(where, tuple) and where else ""
+        address = as_address(host)
+        if address is None:
+            raise refusal(host or "a local socket")
+        if not self.policy.allows(address, is_named=address in self.named):
+            raise refusal(host)
+
+
+_guards: list[_Guard] = []
+
+
+def guard(policy: AddressPolicy) -> None:
+    """From now on this process only connects to what a policy allows. Cannot be undone or changed."""
+    if _guards:
+        raise RuntimeError("this process is guarded already")
+    _guards.append(_Guard(policy))
+    sys.addaudithook(_guards[0].hear)
+
+
+def is_guarded() -> bool:
+    """Whether this process has a policy."""
+    return bool(_guards)
+
+
+def admit(host: str, port: int) -> tuple[str, ...]:
+    """The addresses of a host, all of which are allowed; empty without a policy, or if there are none.
+
+    Raises:
+        OutOfReach: the policy does not allow the host, or one of its addresses.
+    """
+    return _guards[0].admit(host, port) if _guards else ()
+
+
+def refusal(host: str) -> OutOfReach:
+    """The error for a host that is not allowed. It does not tell whether the host exists or listens."""
+    problem = (
+        "the operator connects only to public addresses on behalf of Catalogs; who runs it can allow this "
+        f"one with {ALLOW_ADDRESS}"
+    )
+    return OutOfReach(host, problem)
+
+
+def _resolved(host: str, port: int) -> tuple[str, ...]:
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    return tuple(dict.fromkeys(str(where[4][0]) for where in found))

@@ -1,0 +1,244 @@
+"""The requests that are made to one bucket.
+
+Made by `file_io`, one for each bucket and process. Every method here is one request, or as few as can be, and
+says so; all raise what `answers.answering` does. Keys are those of the bucket, without a leading slash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.store import S3Store
+
+from lithify.tables.io.guard import is_guarded
+from lithify.tables.io.s3.answers import OutOfRange, Taken, answering
+from lithify.tables.io.s3.gate import gate
+from lithify.tables.io.s3.settings import Keys, Settings
+from lithify.tables.io.small_files import MOST_MANIFEST, check_size
+
+if TYPE_CHECKING:
+    from obstore import GetResult, WritableFile
+    from obstore.store import BackoffConfig, S3Credential
+
+_CONNECT_SECONDS = 5
+SILENCE_SECONDS = 30
+"""So long an answer, or the next piece of one, may take; an upload's part must be through by then, too."""
+_LONGEST_SECONDS = 300
+CREATE_SECONDS = 10
+"""So long the creation of a small object may take in all.
+
+It is tried once, and what has no answer yet may be carried out later: the sooner it is given up and looked
+for, the less can happen meanwhile.
+"""
+_RETRIES = 30
+_BACKOFF: BackoffConfig = {
+    "init_backoff": timedelta(milliseconds=100),
+    "max_backoff": timedelta(seconds=5),
+    "base": 2,
+}
+_PART_BYTES = 8 << 20
+_PARTS_AT_ONCE = 2
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object, or what begins with the same folder's name; `modified` is in seconds since the epoch."""
+
+    key: str
+    size: int = 0
+    modified: float = 0.0
+    is_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of an object, and how large it is."""
+
+    size: int
+    data: bytes
+
+
+class Bucket:
+    """One bucket.
+
+    Args:
+        name: its name.
+        settings: how to reach it.
+        keys: tells what to sign with now; None for what the environment has.
+    """
+
+    def __init__(self, name: str, settings: Settings, keys: Callable[[], Keys] | None) -> None:
+        self.name = name
+        self._store = _store(name, settings, keys, retries=_RETRIES, longest=_LONGEST_SECONDS)
+        self._once = _store(name, settings, keys, retries=0, longest=CREATE_SECONDS)
+
+    def read(self, key: str, most: int) -> bytes:
+        """An object; one request, whose answer is given up once it has more than `most` bytes.
+
+        Raises:
+            TooLarge: the object has more.
+        """
+        with self._answering(key):
+            found = obstore.get(self._store, key)
+            check_size(int(found.meta["size"]), most)
+            return _collected(found, most)
+
+    def read_range(self, key: str, start: int, end: int) -> bytes:
+        """The bytes of an object from one position up to another; one request."""
+        try:
+            with self._answering(key):
+                return bytes(obstore.get_range(self._store, key, start=start, end=end))
+        except OutOfRange:
+            return b""
+
+    def read_tail(self, key: str, most: int) -> Tail:
+        """The last bytes of an object; one request."""
+        try:
+            with self._answering(key):
+                found = obstore.get(self._store, key, options={"range": {"suffix": most}})
+                return Tail(int(found.meta["size"]), _collected(found, most))
+        except OutOfRange:
+            data = self.read(key, MOST_MANIFEST)  # it is empty, or the store does not know ranges
+            return Tail(len(data), data)
+
+    def exists(self, key: str) -> bool:
+        """Whether there is an object; one request.
+
+        It asks for one byte: the answer to a HEAD has no body, and hence nothing that tells S3's word that
+        there is none from anybody else's 404.
+        """
+        try:
+            with self._answering(key):
+                obstore.get_range(self._store, key, start=0, end=1)
+        except FileNotFoundError:
+            return False
+        except OutOfRange:
+            pass  # it is empty
+        return True
+
+    def write(self, key: str, data: bytes) -> None:
+        """Writes an object of a few MiB at most, whatever is there; one request."""
+        with self._answering(key):
+            obstore.put(self._store, key, data, use_multipart=False)
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Writes an object unless the name is taken; exactly one request, which is not tried again.
+
+        Returns:
+            Whether it was written; False if the name is taken.
+
+        Raises:
+            StorageUnavailable: nobody knows whether it was written, or will be.
+        """
+        try:
+            with self._answering(key):
+                obstore.put(self._once, key, data, mode="create", use_multipart=False)
+        except Taken:
+            return False
+        return True
+
+    def upload(self, key: str) -> WritableFile:
+        """A new object of any size, written in parts once it is more than a few MiB."""
+        with self._answering(key):
+            return obstore.open_writer(
+                self._store, key, buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+            )
+
+    def delete(self, key: str) -> None:
+        """Deletes an object, if there is one; one request."""
+        with self._answering(key):
+            obstore.delete(self._store, key)
+
+    def list_folder(self, prefix: str) -> list[Listed]:
+        """What lies right in a folder; one request for every 1,000 names."""
+        with self._answering(prefix):
+            found = obstore.list_with_delimiter(self._store, prefix or None)
+        folders = (Listed(key, is_folder=True) for key in found["common_prefixes"])
+        return [*folders, *map(_listed, found["objects"])]
+
+    def names_below(self, prefix: str) -> Iterator[str]:
+        """The keys below a folder, without its own; one request for every 1,000 of them."""
+        with self._answering(prefix):
+            for chunk in obstore.list(self._store, prefix or None):
+                yield from (str(meta["path"]).removeprefix(f"{prefix}/") for meta in chunk)
+
+    def has_any(self, prefix: str) -> bool:
+        """Whether anything lies below a folder; one request."""
+        with self._answering(prefix):
+            return any(True for chunk in obstore.list(self._store, prefix or None, chunk_size=1) if chunk)
+
+    @contextmanager
+    def _answering(self, key: str) -> Iterator[None]:
+        with answering(f"s3://{self.name}/{key}"):
+            yield
+
+
+def _collected(found: GetResult, most: int) -> bytes:
+    """The body of an answer, which may be longer than its head says.
+
+    Raises:
+        TooLarge: it has more than `most` bytes.
+    """
+    parts, size = [], 0
+    for part in found.stream(min_chunk_size=_CHUNK_BYTES):
+        size += len(part)
+        check_size(size, most)
+        parts.append(bytes(part))
+    return b"".join(parts)
+
+
+def _listed(meta: Any) -> Listed:
+    return Listed(str(meta["path"]), int(meta["size"]), meta["last_modified"].timestamp())
+
+
+def _store(
+    name: str, settings: Settings, keys: Callable[[], Keys] | None, *, retries: int, longest: int
+) -> S3Store:
+    endpoint = settings.endpoint_of(name)
+    config: dict[str, Any] = {
+        "virtual_hosted_style_request": not settings.path_style,
+        # Not every store that speaks S3 can delete many objects at once.
+        "disable_bulk_delete": True,
+    }
+    if endpoint is not None:
+        config["endpoint"] = endpoint
+    if settings.region is not None:
+        config["region"] = settings.region
+    client: dict[str, Any] = {
+        "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
+        "read_timeout": timedelta(seconds=SILENCE_SECONDS),
+        "timeout": timedelta(seconds=longest),
+    }
+    if endpoint is not None and endpoint.startswith("http://"):
+        client["allow_http"] = True
+    if endpoint is not None and is_guarded():
+        parts = urlsplit(endpoint)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        client["proxy_url"] = gate().open(str(parts.hostname), port)
+    return S3Store(
+        name,
+        config=config,  # type: ignore[arg-type]  # made of parts
+        client_options=client,  # type: ignore[arg-type]
+        retry_config={
+            "max_retries": retries,
+            "retry_timeout": timedelta(seconds=settings.patience),
+            "backoff": _BACKOFF,
+        },
+        credential_provider=None if keys is None else lambda: _as_credential(keys()),
+    )
+
+
+def _as_credential(keys: Keys) -> S3Credential:
+    return {
+        "access_key_id": keys.access_key,
+        "secret_access_key": keys.secret_key,
+        "token": keys.token,
+        "expires_at": keys.expires,
+    }

@@ -1,0 +1,129 @@
+"""A proxy on the loopback address through which the object store client of a guarded process connects.
+
+Used by `bucket` for endpoints that a Catalog names. The client opens sockets outside of Python and follows
+redirects; here both meet the process's policy: only endpoints that were opened are connected to, and only at
+addresses that are allowed now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import cache
+from threading import Thread
+from urllib.parse import urlsplit
+
+from lithify.errors import OutOfReach
+from lithify.tables.io.guard import admit
+
+_HEAD_BYTES = 1 << 16
+_CHUNK = 1 << 16
+_HEAD_SECONDS = 30
+_CONNECT_SECONDS = 5
+_OF_PROXIES = (b"proxy-", b"connection:", b"keep-alive:")
+
+_GIVES_UP = (OSError, OutOfReach, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError)
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Gate:
+    """The proxy. It lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._open: set[tuple[str, int]] = set()
+        self._loop = asyncio.new_event_loop()
+        Thread(target=self._loop.run_forever, daemon=True, name="gate").start()
+        self._port = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+
+    def open(self, host: str, port: int) -> str:
+        """Lets connections to an endpoint pass; returns the proxy's URL.
+
+        Raises:
+            OutOfReach: the process may not connect there.
+        """
+        admit(host, port)
+        self._open.add((host.lower(), port))
+        return f"http://127.0.0.1:{self._port}"
+
+    async def _listen(self) -> int:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD_BYTES)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(*_GIVES_UP):
+            async with asyncio.timeout(_HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            method, target, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+            is_tunnel = method == "CONNECT"
+            host, port = _endpoint(f"//{target}" if is_tunnel else target)
+            upstream = await self._connect(host, port, writer)
+            if upstream is not None:
+                if is_tunnel:
+                    writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                else:
+                    upstream[1].write(_forwarded(head, target))
+                await _join((reader, writer), upstream)
+        await _close(writer)
+
+    async def _connect(self, host: str, port: int, writer: asyncio.StreamWriter) -> Streams | None:
+        """A connection to an endpoint; None if there is none, which the client has been told."""
+        try:
+            is_open = (host, port) in self._open
+            addresses = await asyncio.to_thread(admit, host, port) if is_open else ()
+        except OutOfReach:
+            is_open, addresses = False, ()
+        if not is_open:
+            writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            return None
+        for address in addresses:
+            with suppress(OSError):
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    return await asyncio.open_connection(address, port)
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        return None
+
+
+@cache
+def gate() -> Gate:
+    """The process's gate."""
+    return Gate()
+
+
+def _endpoint(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return (parts.hostname or "").lower(), parts.port or 80
+
+
+def _forwarded(head: bytes, target: str) -> bytes:
+    """A request as its server gets it: on a connection of its own, which ends with the answer."""
+    first, *fields = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    method, _, version = first.split(b" ")
+    parts = urlsplit(target)
+    path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}".encode("latin-1")
+    kept = (field for field in fields if not field.lower().startswith(_OF_PROXIES))
+    return b"\r\n".join([b" ".join((method, path, version)), *kept, b"Connection: close", b"", b""])
+
+
+async def _join(client: Streams, server: Streams) -> None:
+    """Passes bytes both ways until the server has no more, or either is gone."""
+    sending = asyncio.create_task(_pass(client[0], server[1]))
+    try:
+        await _pass(server[0], client[1])
+    finally:
+        sending.cancel()
+        await _close(server[1])
+
+
+async def _pass(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await source.read(_CHUNK):
+            sink.write(data)
+            await sink.drain()
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()

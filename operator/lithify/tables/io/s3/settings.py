@@ -1,0 +1,172 @@
+"""How a catalog's options say to reach S3, under the names that pypaimon has for them.
+
+Read by `file_io`. Credentials that the options do not hold come from where the environment says: variables,
+a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE), the container's or the machine's agent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from lithify.errors import InvalidOption
+from lithify.tables.io.reach import UNBOUNDED, Reach
+
+SCHEMES = frozenset({"s3", "s3a", "s3n"})
+"""Of URLs that mean S3; they are one to us, as they are to Paimon."""
+
+PATIENCE = "lithify.s3.patience-seconds"
+"""The option that says for how long a request that fails is tried again."""
+
+_PREFIXES = ("s3.", "s3a.", "fs.s3.", "fs.s3a.")
+_ACCESS_KEY = ("accessKeyId", "access-key", "access.key")
+_SECRET_KEY = ("accessKeySecret", "secret-key", "secret.key")
+_TOKEN = ("securityToken", "session-token", "session.token", "security-token", "security.token")
+_PATH_STYLE = ("path-style-access", "path.style.access")
+_PATIENCE_SECONDS = 40.0
+_PLAIN_HOST = re.compile(r"[^.]+")
+_REGION = re.compile(r"[A-Za-z0-9-]{1,64}")
+"""It becomes a part of a host's name."""
+_ENDPOINT = re.compile(
+    r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?)(:[0-9]{1,5})?"
+    r"(/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*"
+)
+
+OPTION_NAMES = frozenset(
+    prefix + name
+    for prefix in _PREFIXES
+    for name in ("endpoint", "region", *_ACCESS_KEY, *_SECRET_KEY, *_TOKEN, *_PATH_STYLE)
+)
+"""The options that are read here, but for PATIENCE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What requests are signed with; `expires` is when that has to be asked for again, None for never."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to reach S3.
+
+    Attributes:
+        endpoint: URL of the server, None for that of the region.
+        region: what requests are signed for, None for what the environment says.
+        path_style: the bucket stands in the path, not before the host.
+        keys: None for what the environment has.
+        patience: seconds for which a request is tried again.
+        reach: where what the environment has may be used.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    path_style: bool = False
+    keys: Keys | None = None
+    patience: float = _PATIENCE_SECONDS
+    reach: Reach = UNBOUNDED
+
+    def endpoint_of(self, bucket: str) -> str | None:
+        """The URL by which a bucket is reached, None for that of the region."""
+        if self.endpoint is None or self.path_style:
+            return self.endpoint
+        parts = urlsplit(self.endpoint)
+        return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
+
+
+def is_s3(path: str) -> bool:
+    """Whether a path is on S3."""
+    return urlsplit(path).scheme in SCHEMES
+
+
+def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> Settings:
+    """What a catalog's options say; `reach` says where the environment's credentials may be used.
+
+    Raises:
+        InvalidOption: some of them make no sense, or not together.
+    """
+    endpoint = _endpoint(_first(options, ("endpoint",)))
+    return Settings(
+        endpoint=endpoint,
+        region=_region(_first(options, ("region",))),
+        path_style=_boolean(options, _PATH_STYLE) or _has_no_subdomains(endpoint),
+        keys=_keys(options),
+        patience=_patience(options),
+        reach=reach,
+    )
+
+
+def _first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    keys = (prefix + name for name in names for prefix in _PREFIXES)
+    return next((str(options[key]).strip() for key in keys if options.get(key)), None)
+
+
+def _keys(options: Mapping[str, str]) -> Keys | None:
+    access, secret = _first(options, _ACCESS_KEY), _first(options, _SECRET_KEY)
+    if (access is None) != (secret is None):
+        present, missing = ("secret", "access") if access is None else ("access", "secret")
+        raise InvalidOption(f"s3.{missing}-key", f"it is missing, but there is an s3.{present}-key")
+    return None if access is None or secret is None else Keys(access, secret, _first(options, _TOKEN))
+
+
+def _endpoint(text: str | None) -> str | None:
+    if text is None:
+        return None
+    url = text.rstrip("/") if "://" in text else f"https://{text.rstrip('/')}"
+    if not _ENDPOINT.fullmatch(url) or not _has_port(url):
+        raise InvalidOption("s3.endpoint", "it is not of the form https://host:port")
+    return url
+
+
+def _has_port(url: str) -> bool:
+    """Whether the port, if there is one, is a number that ports have."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
+def _region(text: str | None) -> str | None:
+    if text is not None and not _REGION.fullmatch(text):
+        raise InvalidOption("s3.region", "it is no name of a region: letters, digits and hyphens")
+    return text
+
+
+def _has_no_subdomains(endpoint: str | None) -> bool:
+    """Whether no name of a bucket can stand before the host: it is an address, or has a single label."""
+    host = urlsplit(endpoint).hostname if endpoint else None
+    if host is None:
+        return False
+    try:
+        ip_address(host)
+    except ValueError:
+        return _PLAIN_HOST.fullmatch(host) is not None
+    return True
+
+
+def _boolean(options: Mapping[str, str], names: tuple[str, ...]) -> bool:
+    text = (_first(options, names) or "false").lower()
+    if text not in ("true", "false"):
+        raise InvalidOption("s3.path.style.access", f"'{text}' is neither true nor false")
+    return text == "true"
+
+
+def _patience(options: Mapping[str, str]) -> float:
+    text = options.get(PATIENCE)
+    if text is None:
+        return _PATIENCE_SECONDS
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 600:
+        raise InvalidOption(PATIENCE, f"'{text}' is not a number of seconds from 0 to 600")
+    return seconds

@@ -1,0 +1,332 @@
+"""The file system of a table: data files in and out, small files, listings.
+
+Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO:
+on S3 on one of our own (`s3`), of which it knows more. On the local file system data goes through PyArrow's
+native files (no Python in the data path), and small files through `local_files`.
+
+A `Storage` is made with the roots of a table: its folder and its external paths. It reads, writes and
+deletes nothing outside them, whatever path it is given and whatever symbolic links are there; without roots
+it deletes nothing. Names from metadata are checked before (`file_names`): this is the last line of defence.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow.fs import FileType
+
+from lithify.errors import CorruptTable, LithifyError, StorageError
+from lithify.tables.io.local_files import (
+    LeadsElsewhere,
+    files_below,
+    is_regular,
+    link_text,
+    make_folder,
+    replace_text,
+    sync,
+    unlink_below,
+    unlink_text,
+)
+from lithify.tables.io.small_files import (
+    MOST_TEXT,
+    TooLarge,
+    check_count,
+    check_local,
+    read_stream,
+)
+from lithify.tables.io.storage_paths import StoragePaths
+
+_ASKED_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """How a file on S3 is read: so many bytes with a request, and so many kept, or those of a request."""
+
+    block: int = 8 << 20
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file being written, and how it is given up: without a trace, whether it was finished or not."""
+
+    sink: pa.NativeFile
+    give_up: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file in a directory, or a directory in it; a symbolic link counts as what it leads to."""
+
+    name: str
+    modified_seconds: float
+    is_folder: bool = False
+
+
+class Storage(StoragePaths):
+    """Access to the files below one table; picklable, so that executors can have it too.
+
+    Arguments are those of `StoragePaths`.
+    """
+
+    def open(self, path: str, size: int | None = None, fetching: Fetching | None = None) -> pa.NativeFile:
+        """Opens a file for reading at any position.
+
+        Args:
+            path: the file.
+            size: its bytes, where they are known: then nobody has to ask.
+            fetching: how to read it on S3.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            CorruptTable: it leads out of the table.
+        """
+        self.check_inside(path)
+        if self.is_local:
+            return pa.OSFile(str(self.local_path(path)))
+        if self.s3 is not None:
+            how = fetching or Fetching()
+            return pa.PythonFile(self.s3.open(path, size, how.block, how.kept), mode="r")
+        stream = self._file_io.new_input_stream(path)
+        return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
+
+    def create(self, path: str) -> NewFile:
+        """Opens a new file for writing, with the directories above it."""
+        self.check_inside(path)
+        with reporting(path):
+            if self.s3 is not None:
+                upload = self.s3.upload(path)
+                return NewFile(pa.PythonFile(upload, mode="w"), lambda: self._give_up(path, upload.give_up))
+            if self.is_local:
+                local = self.local_path(path)
+                make_folder(local.parent)
+                sink = pa.OSFile(str(local), "wb")
+            else:
+                sink = pa.PythonFile(self._file_io.new_output_stream(path), mode="w")
+            return NewFile(sink, lambda: self._give_up(path, sink.close))
+
+    def _give_up(self, path: str, end: Callable[[], None]) -> None:
+        """An error in here would hide why the file is given up; what stays, the journal remembers."""
+        with suppress(OSError, LithifyError):
+            end()
+        with suppress(LithifyError):
+            self.delete(path)
+
+    def read_text(self, path: str, most: int = MOST_TEXT) -> str | None:
+        """The content of a small file, None if it does not exist.
+
+        Args:
+            path: the file.
+            most: bytes that it may have.
+
+        Raises:
+            CorruptTable: it is no text, larger, or leads out of the table.
+        """
+        self.check_inside(path)
+        try:
+            return self.read_bytes(path, most).decode()
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError as error:
+            raise CorruptTable(path, f"it is no text ({error.reason} at byte {error.start})") from error
+
+    def read_bytes(self, path: str, most: int) -> bytes:
+        """The content of a small file; `most` is how many bytes it may have.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            CorruptTable: it is larger.
+        """
+        try:
+            with reporting(path):
+                if self.s3 is not None:
+                    return self.s3.read(path, most)
+                if self.is_local:
+                    check_local(self.local_path(path), most)
+                with self._file_io.new_input_stream(path) as stream:
+                    return read_stream(stream, most)
+        except TooLarge as error:
+            raise CorruptTable(path, str(error)) from error
+
+    def names_in(self, folder: str) -> Iterator[str]:
+        """The names of the files right in a directory that has no others in it, one after the other.
+
+        Raises:
+            CorruptTable: there are more of them than a table has.
+        """
+        try:
+            with reporting(folder), suppress(FileNotFoundError):
+                yield from check_count(self._names_in(folder))
+        except TooLarge as error:
+            raise CorruptTable(folder, str(error)) from error
+
+    def _names_in(self, folder: str) -> Iterator[str]:
+        if self.s3 is not None:
+            yield from self.s3.names_below(folder)
+        elif self.is_local:
+            with os.scandir(self.local_path(folder)) as entries:
+                yield from (entry.name for entry in entries)
+        else:
+            yield from (file.name for file in self.list(folder))
+
+    def write_text(self, path: str, text: str) -> None:
+        """Writes a small file in one go, replacing what is there."""
+        self.check_inside(path)
+        with reporting(path):
+            if self.is_local:
+                replace_text(self.local_path(path), text)
+            else:
+                self._file_io.overwrite_file_utf8(path, text)
+
+    def create_text(self, path: str, text: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+        """Writes a small file unless it exists; whether it was written.
+
+        On a local file system and on S3 this is atomic; elsewhere two callers at once may both succeed.
+
+        Args:
+            path: the file.
+            text: its content.
+            is_wanted: asked last, when on a local file system the text is on disk and lacks only its name;
+                the file is written if the answer is yes.
+        """
+        self.check_inside(path)
+        with reporting(path):
+            if self.is_local:
+                return link_text(self.local_path(path), text, is_wanted)
+            if not is_wanted():
+                return False
+            if self.s3 is not None:
+                return self.s3.create(path, text)
+            if self._file_io.exists(path):
+                return False
+            self._file_io.write_file(path, text)
+            return True
+
+    def delete_text(self, path: str, is_meant: Callable[[str], bool]) -> bool:
+        """Deletes a small file if it has the text that is meant; whether it did.
+
+        On a local file system no other file is deleted that is renamed over it at the same time. On S3 one
+        that is put there between the look and the deletion is.
+        """
+        self.root_of(path)  # refuses what has none, also where there are no roots at all
+        self.check_inside(path)
+        with reporting(path), suppress(FileNotFoundError):
+            if self.is_local:
+                return unlink_text(self.local_path(path), is_meant)
+            if is_meant(self._file_io.read_file_utf8(path)):
+                self._file_io.delete(path)
+                return True
+        return False
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """Has finished files and their names on disk when it returns.
+
+        Only a local file system has to be asked: S3 answers when an object is safe.
+        """
+        if not self.is_local:
+            return
+        files = [self.local_path(path) for path in paths]
+        for file in files:
+            with reporting(str(file)):
+                sync(file)
+        for folder in {file.parent for file in files}:
+            with reporting(str(folder)):
+                sync(folder)
+
+    def delete(self, path: str) -> None:
+        """Deletes a file in one of the roots; it is fine if it is gone already.
+
+        Raises:
+            CorruptTable: it is in none of them, is reached through a symbolic link, or is no regular file.
+        """
+        root = self.root_of(path)
+        with reporting(path), suppress(FileNotFoundError):
+            if self.is_local:
+                self._unlink(path, root)
+            else:
+                self._file_io.delete(path)
+
+    def _unlink(self, path: str, root: str) -> None:
+        try:
+            unlink_below(self.local_path(root), self.local_path(path))
+        except LeadsElsewhere as error:
+            raise CorruptTable(path, f"it is not deleted: {error.strerror}") from error
+
+    def exist(self, paths: Sequence[str]) -> Iterator[bool]:
+        """Whether each of some files exists."""
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+            yield from pool.map(self.exists, paths)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file exists; one request."""
+        self.check_inside(path)
+        with reporting(path):
+            return bool(
+                self._file_io.exists(self._plain(path)) if self.s3 is None else self.s3.has_file(path)
+            )
+
+    def files_below(self, folder: str) -> Iterator[str]:
+        """The paths of all files in a directory and those in it, however deep; of none if it does not exist.
+
+        On a local file system symbolic links are neither followed nor among them.
+        """
+        self.check_inside(folder)
+        if self.s3 is not None:
+            with reporting(folder):
+                yield from self.s3.files_below(folder)
+        elif self.is_local:
+            local = self.local_path(folder)
+            with reporting(folder):
+                yield from (f"{folder}/{path.relative_to(local)}" for path in files_below(local))
+        else:
+            for file in self.list(folder):
+                path = f"{folder}/{file.name}"
+                yield from self.files_below(path) if file.is_folder else (path,)
+
+    def is_plain_file(self, path: str) -> bool:
+        """Whether a path that was listed is a file itself, not a link to one; only asked of local ones."""
+        return not self.is_local or is_regular(self.local_path(path))
+
+    def list(self, folder: str) -> list[ListedFile]:
+        """What is right in a directory, nothing if it does not exist."""
+        self.check_inside(folder)
+        with reporting(folder):
+            is_there = self.s3 is not None or self._file_io.exists(self._plain(folder))
+            statuses = self._file_io.list_status(self._plain(folder)) if is_there else []
+        return [
+            ListedFile(
+                status.path.rsplit("/", 1)[-1], _seconds(status.mtime), status.type == FileType.Directory
+            )
+            for status in statuses
+        ]
+
+
+@contextmanager
+def reporting(path: str) -> Iterator[None]:
+    """Turns what the file system says into a `StorageError` that names the file and the remedy.
+
+    A file that does not exist stays a FileNotFoundError: what that means, the caller knows.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StorageError(path, "no space left on the device; free some and run again") from error
+        raise StorageError(path, f"{error.strerror or error}") from error
+
+
+def _seconds(modified: object) -> float:
+    """Modification time as seconds since the epoch, whatever a FileIO returns for it."""
+    timestamp = getattr(modified, "timestamp", None)
+    if callable(timestamp):
+        return float(timestamp())
+    return float(modified) if isinstance(modified, int | float) else 0.0

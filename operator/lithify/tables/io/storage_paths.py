@@ -1,0 +1,144 @@
+"""What the paths of a table's files lead to, and which of them lead out of the table.
+
+The half of `storage` that looks at paths; it reads and writes nothing. A path lies in a root by its spelling,
+and on a local file system by what it resolves to as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pypaimon.common.file_io import FileIO
+from pypaimon.filesystem.local_file_io import LocalFileIO
+
+from lithify.errors import CorruptTable
+from lithify.tables.io.s3.settings import is_s3
+from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
+
+_DATABASE = ".db"
+"""How the folders of databases end in Paimon's catalogs."""
+_FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
+
+
+class StoragePaths:
+    """The paths of one table's files, and what they lead to.
+
+    Args:
+        file_io: what reaches the files.
+        roots: folders outside which nothing is read, written or deleted. Without any, everything can be read
+            and written, and nothing deleted.
+    """
+
+    def __init__(self, file_io: FileIO, roots: Sequence[str] = ()) -> None:
+        self._file_io = file_io
+        self.roots = tuple(root.rstrip("/") for root in roots)
+
+    def is_below(self, path: str, folder: str) -> bool:
+        """Whether a path is a folder or lies below it, by their spelling; no `..` is resolved."""
+        parts, above = self._parts(path), self._parts(folder)
+        return parts[: len(above)] == above and not {".", ".."} & set(parts[len(above) :])
+
+    def is_of_another_table(self, path: str, root: str) -> bool:
+        """Whether other tables may lie in a directory, or it in one of theirs.
+
+        They lie beside a table's folder or, where that lies in `<database>.db`, in other folders that are
+        called so. A directory above the table's own counts: everything lies there.
+        """
+        parts, own = self._real_parts(path), self._real_parts(root)
+        if parts[: len(own)] == own:
+            return False
+        database = own[:-1]
+        if own[: len(parts)] == parts:
+            return True
+        if not database or not database[-1].endswith(_DATABASE):
+            return False
+        warehouse = database[:-1]
+        below = parts[len(warehouse) :] if parts[: len(warehouse)] == warehouse else ()
+        return bool(below) and below[0].endswith(_DATABASE)
+
+    def _real_parts(self, path: str) -> tuple[str, ...]:
+        """The parts of a path, on a local file system without symbolic links."""
+        return self.local_path(path).resolve().parts if self.is_local else self._parts(path)
+
+    def _parts(self, path: str) -> tuple[str, ...]:
+        if self.s3 is not None and is_s3(path):
+            bucket, key = self.s3.bucket(path)
+            return (bucket.name, *key.split("/")) if key else (bucket.name,)
+        plain = self._plain(path)
+        return ("/" if plain.startswith("/") else "", *(part for part in plain.split("/") if part))
+
+    def check_inside(self, path: str) -> None:
+        """Makes sure that a path leads to a file or folder in one of the roots, if there are any.
+
+        Raises:
+            CorruptTable: it leads elsewhere.
+        """
+        if self.roots:
+            self._check_links(path, self.root_of(path))
+
+    def root_of(self, path: str) -> str:
+        """The root in which a path lies.
+
+        Raises:
+            CorruptTable: it lies in none.
+        """
+        for root in self.roots:
+            if self.is_below(path, root):
+                return root
+        raise CorruptTable(
+            path, "it lies outside the table's folder and external paths, so it is not touched"
+        )
+
+    def _check_links(self, path: str, root: str) -> None:
+        if not self.is_local:
+            return
+        try:
+            real, real_root = (self.local_path(each).resolve() for each in (path, root))
+        except (ValueError, RuntimeError) as error:  # a character that no path has, or links in a circle
+            raise CorruptTable(path, f"it is no path ({error})") from error
+        if not real.is_relative_to(real_root):
+            raise CorruptTable(path, f"a symbolic link leads from it out of {root}, so it is not touched")
+        if real.exists() and not (real.is_file() or real.is_dir()):
+            raise CorruptTable(
+                path, "it is no regular file, so it is not touched: reading it might never end"
+            )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether files are on the local file system."""
+        return isinstance(self._file_io, LocalFileIO)
+
+    def local_path(self, path: str) -> Path:
+        """The local file that a path names; only meaningful if `is_local`."""
+        return Path(self._file_io.to_filesystem_path(self._plain(path)))
+
+    def _plain(self, path: str) -> str:
+        """A local path without its scheme: a FileIO would decode it, but `%3A` in one is just that."""
+        return _FILE.sub("", path) if self.is_local else path
+
+    @property
+    def s3(self) -> S3FileIO | None:
+        """What reaches S3, if files are there."""
+        return self._file_io if isinstance(self._file_io, S3FileIO) else None
+
+    def reaches(self, uri: str) -> bool:
+        """Whether a file with a full URI is on the same kind of file system."""
+        return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
+
+    def is_same_place(self, one: str, other: str) -> bool:
+        """Whether two directories are one, however they are spelt; not if one of them is no path."""
+        try:
+            return self._is_same_place(one, other)
+        except (ValueError, RuntimeError, OSError):
+            return False
+
+    def _is_same_place(self, one: str, other: str) -> bool:
+        if self.s3 is not None and is_s3(one) and is_s3(other):
+            (first, key), (second, other_key) = self.s3.bucket(one), self.s3.bucket(other)
+            return (first.name, key) == (second.name, other_key)
+        if self.is_local:
+            return self.local_path(one).resolve() == self.local_path(other).resolve()
+        return one.rstrip("/") == other.rstrip("/")

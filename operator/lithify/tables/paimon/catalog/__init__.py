@@ -1,0 +1,1 @@
+"""Opens tables: catalogs of every metastore, what they may be asked, which table a name stands for."""

@@ -1,0 +1,236 @@
+"""Opens tables: catalog, schema, options, and the refusal of whatever this release cannot compact.
+
+Called by the command line and the job's driver. All the questions that can be answered before any work are
+answered here, with one error that names everything that stands in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pypaimon.schema.table_schema import TableSchema
+from pypaimon.table.file_store_table import FileStoreTable
+
+from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.planning.merge_tree.policy import Rule
+from lithify.tables.io.reach import UNBOUNDED, Reach, local_path
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.committing_server import has_server
+from lithify.tables.paimon.catalog.connecting import load_table
+from lithify.tables.paimon.catalog.identity import is_main
+from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
+from lithify.tables.paimon.schema.schema import Schema
+from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
+from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
+from lithify.tables.paimon.support.rules import Role
+from lithify.tables.paimon.table import PaimonTable
+
+_TUNING = (
+    "compaction.",
+    "num-sorted-run.",
+    "num-levels",
+    "target-file-size",
+    "file.compression",
+    "metadata.stats-",
+    "manifest.",
+    "commit.",
+    "write-only",
+    "parquet.",
+)
+"""Only options that begin like this may be overridden: the others decide what the rows of the table are."""
+
+_LOCK = "lock.enabled"
+"""The catalog option by which Java takes a lock around commits: by default on S3 if its catalog has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """Which table, and how to get at it.
+
+    Attributes:
+        warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
+        name: `database.table` or `database.table$branch_name`.
+        catalog_options: those that `support.catalog_options` lists (`metastore`, `uri`, credentials...).
+        overrides: table options for this run only.
+        rule: whose picking rule.
+        reach: where the rights of this process may be used.
+    """
+
+    warehouse: str
+    name: str
+    catalog_options: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    rule: Rule = Rule.V1_4
+    reach: Reach = UNBOUNDED
+
+
+def open_table(address: TableAddress) -> PaimonTable:
+    """Opens a primary-key table. Whether it can be compacted, `PaimonTable.check_supported` tells.
+
+    Raises:
+        NotFound: the warehouse, database or table does not exist.
+        InvalidOption: an option or override cannot be used.
+        OutOfReach: the process may not go there, or not use its own rights there.
+        NotAllowed: the catalog does not accept the credentials.
+        CorruptTable: its schema makes no sense.
+        UnsupportedTable: it is not a primary-key table of a kind that this release knows.
+        StorageError: the file system refuses, or the catalog does not answer.
+    """
+    _check_overrides(address.overrides)
+    loaded = load_table(address.warehouse, address.name, address.catalog_options, address.reach)
+    schema = known_schema(loaded, loaded.table_schema, address.overrides)
+    table = loaded.copy_without_time_travel(dict(address.overrides))
+    _check_layout(address.name, table)
+    options = read_options(schema.options, address.rule)
+    _check_places(options.places, address.reach)
+    storage = _storage(table, options.places)
+    return PaimonTable(
+        table=table,
+        name=address.name,
+        schema=schema,
+        read_schema=partial(read_schema, table, address.overrides),
+        options=options,
+        storage=storage,
+        refusals=(
+            *_refusals(table, storage, address.catalog_options),
+            *_place_refusals(table.table_path, schema, options.places, storage),
+            *_order_refusals(options),
+        ),
+        stored_options=stored_options(loaded.table_schema),
+    )
+
+
+def _storage(table: FileStoreTable, options: PlaceOptions) -> Storage:
+    """Access to the table's folder and to its external paths, and to nothing else."""
+    anything = Storage(table.file_io)
+    external = [path for path in options.listed if _place_refusal(path, table.table_path, anything) is None]
+    return Storage(table.file_io, (table.table_path, *external))
+
+
+def _place_refusal(path: str, root: str, storage: Storage) -> str | None:
+    """Why files at an external path can be neither read nor written; None if they can."""
+    if not storage.reaches(path):
+        return "this release only reaches the kind of file system that the table itself is on"
+    if storage.is_of_another_table(path, root):
+        return (
+            "other tables may lie there; people who may change this one must not have their files read or "
+            "deleted, so choose a directory outside the folders of databases"
+        )
+    return None
+
+
+def _check_overrides(overrides: Mapping[str, str]) -> None:
+    for key in overrides:
+        if not key.startswith(_TUNING):
+            raise InvalidOption(
+                f"--option {key}",
+                "it cannot be overridden for a run, only options that tune compaction and file writing can",
+            )
+
+
+def _check_layout(name: str, table: FileStoreTable) -> None:
+    schema: TableSchema = table.table_schema
+    refusals = check_layout(schema.primary_keys, schema.partition_keys, table.options.bucket())
+    if refusals:
+        raise UnsupportedTable(name, tuple(str(refusal) for refusal in refusals))
+
+
+def _refusals(table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]) -> Iterator[str]:
+    """Everything else that stands in the way of compacting the table."""
+    schema: TableSchema = table.table_schema
+    for refusal in (*check_options(stored_options(schema)), *check_types(_uses(schema))):
+        yield str(refusal)
+    if not has_server(table):
+        yield from _commit_refusals(table, storage, catalog_options)
+    elif not is_main(table):
+        yield from _branch_refusals(table, storage)
+
+
+def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:
+    """Whether a server takes a branch for the table itself, as one may that knows of no branches."""
+    snapshots = Snapshots(table, storage)
+    newest = snapshots.latest()
+    if newest is not None and not snapshots.has(newest):
+        yield (
+            f"branch {table.current_branch()}: the catalog's server says that its newest snapshot is "
+            f"{newest.id}, which the branch's folder does not have; it would commit somewhere else"
+        )
+
+
+def _place_refusals(root: str, schema: Schema, options: PlaceOptions, storage: Storage) -> Iterator[str]:
+    """Why new files could not be put where readers look for them."""
+    for path in options.external:
+        problem = _place_refusal(path, root, storage)
+        if problem is not None:
+            yield f"option data-file.external-paths = {path}: {problem}"
+    if not options.legacy:
+        for name, column in zip(schema.partition_keys, schema.partition_types, strict=True):
+            if column.root == "TIMESTAMP_LTZ":
+                yield (
+                    f"column {name} as partition with option partition.legacy-name = false: its directories "
+                    "are named in the time zone of whoever writes, which nothing tells"
+                )
+
+
+def _check_places(options: PlaceOptions, reach: Reach) -> None:
+    """Own rights count for local files outside of the table's folder, too; S3 is checked as it is asked."""
+    for path in options.external:
+        if local_path(path) is not None:
+            reach.check(path)
+
+
+def _order_refusals(options: TableOptions) -> Iterator[str]:
+    if options.snapshot_ordering and options.sequence_fields:
+        yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
+
+
+def _commit_refusals(
+    table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]
+) -> Iterator[str]:
+    """Why no snapshot could be written safely where no server commits."""
+    is_on_s3 = storage.s3 is not None
+    if not (storage.is_local or is_on_s3):
+        yield (
+            f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
+            "release (accepted: a local path, S3, or a REST catalog that commits)"
+        )
+    lock = catalog_options.get(_LOCK)
+    if lock is not None and lock.strip().lower() != "false":
+        yield (
+            f"catalog option {_LOCK} = {lock}: this release cannot take a catalog's lock, and would commit "
+            "without it while others hold it; commit through a REST catalog"
+        )
+    elif lock is None and is_on_s3 and catalog_options.get("metastore") == "jdbc":
+        yield (
+            f"catalog option metastore = jdbc on S3: Java writers take the catalog's lock there, which this "
+            f"release cannot; commit through a REST catalog, or set {_LOCK} = false here and on every writer"
+        )
+
+
+def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
+    """Every column in every role that it plays."""
+    sequence = [name.strip() for name in schema.options.get("sequence.field", "").split(",")]
+    for column in schema.fields:
+        roles = {
+            Role.VALUE: True,
+            Role.KEY: column.name in schema.primary_keys and column.name not in schema.partition_keys,
+            Role.PARTITION: column.name in schema.partition_keys,
+            Role.SEQUENCE: column.name in sequence,
+        }
+        for role in (role for role, plays in roles.items() if plays):
+            yield ColumnUse(column.name, str(column.type), role)
+        yield from (ColumnUse(column.name, text, Role.PART) for text in _parts(column.type.to_dict()))
+
+
+def _parts(written: str | Mapping[str, Any]) -> Iterator[str]:
+    """What a type is made of, down to types that are not made of others."""
+    if isinstance(written, str):
+        return
+    inner = [written[part] for part in ("element", "key", "value") if part in written]
+    for part in [*inner, *(each["type"] for each in written.get("fields", ()))]:
+        yield part if isinstance(part, str) else str(part["type"])
+        yield from _parts(part)

@@ -1,0 +1,196 @@
+"""The HTTP client for REST catalogs, bounded: whatever a server does, a request ends and stays small.
+
+Takes the place of pypaimon's own as soon as this module is imported, by `connecting` and by `s3.file_io`,
+which executors load. No redirects, bounded bodies and times, and none of the server's words in any error: it
+may be another service that a Catalog's author could not ask otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import ssl
+from collections.abc import Mapping
+from time import monotonic, sleep
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from pypaimon.api import client as pypaimon_client
+from pypaimon.api import rest_api
+from pypaimon.api.api_response import ConfigResponse, ErrorResponse
+from pypaimon.api.rest_exception import BadRequestException, RESTException
+from pypaimon.common.json_util import JSON
+from requests.adapters import HTTPAdapter
+
+from lithify.errors import LithifyError
+from lithify.tables.io.guard import admit, is_guarded
+from lithify.tables.paimon.catalog.catalog_options import options_from_server
+
+LARGEST_BODY = 16 << 20
+"""Bytes of the largest answer that is read."""
+
+_CONNECT_SECONDS = 10
+_SILENCE_SECONDS = 120
+_LONGEST_SECONDS = 300.0
+_PAUSES = (1.0, 2.0, 4.0)
+"""Seconds before a read is tried again that the server had no time for."""
+_BUSY = (429, 503)
+_MOST_PAGES = 10_000
+_CHUNK = 1 << 16
+_PAGE = "pageToken"
+_KINDS = frozenset({ErrorResponse.RESOURCE_TYPE_TABLE, ErrorResponse.RESOURCE_TYPE_SNAPSHOT})
+"""What an error may say not to exist, as far as it makes a difference."""
+
+
+class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaimon is untyped
+    """A catalog server's client; raises pypaimon's exceptions, with words of our own."""
+
+    def __init__(self, uri: str, user_agent_value: str | None = None) -> None:
+        super().__init__(uri, user_agent_value)
+        self._pages = 0
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, _GuardedAdapter())
+        self.session.headers["Accept-Encoding"] = "identity"
+        if is_guarded():
+            # Proxies and .netrc are for the operator's own requests. Its authorities are for all.
+            self.session.trust_env = False
+            self.session.verify = _authorities() or True
+
+    def get_with_params(self, path: str, query_params: dict[str, str], *arguments: Any) -> Any:
+        """A GET; lists come in pages, of which there may not be endlessly many."""
+        self._pages = self._pages + 1 if _PAGE in query_params else 0
+        if self._pages > _MOST_PAGES:
+            raise RESTException(f"its list has more than {_MOST_PAGES} pages")
+        return super().get_with_params(path, query_params, *arguments)
+
+    def _execute_request(
+        self,
+        method: str,
+        url: str,
+        data: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        response_type: type | None = None,
+    ) -> Any:
+        try:
+            status, body = self._ask(method, url, data, headers)
+            for pause in _PAUSES if method == "GET" else ():
+                if status not in _BUSY:
+                    break
+                sleep(pause)
+                status, body = self._ask(method, url, data, headers)
+        except (LithifyError, RESTException):
+            raise
+        except Exception as error:  # noqa: BLE001  # of several libraries
+            # Their texts may quote the answer: `BadStatusLine` does with the first line of anything.
+            raise RESTException(_in_our_words(error)) from None
+        if not 200 <= status < 300:
+            self._refuse(status, body)
+        return None if response_type is None else _parsed(body, response_type)
+
+    def _ask(
+        self, method: str, url: str, data: str | None, headers: Mapping[str, str] | None
+    ) -> tuple[int, bytes]:
+        deadline = monotonic() + _LONGEST_SECONDS
+        with self.session.request(
+            method=method,
+            url=url,
+            data=data.encode() if data else None,
+            headers=dict(headers or {}),
+            timeout=(_CONNECT_SECONDS, _SILENCE_SECONDS),
+            allow_redirects=False,
+            stream=True,
+        ) as response:
+            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise RESTException("it compresses its answer, unasked")
+            return response.status_code, _read(response.raw, deadline)
+
+    def _refuse(self, status: int, body: bytes) -> None:
+        """Raises the exception that a status, or the code in an answer, stands for."""
+        kind, code = _said(body)
+        code = code or status
+        if 300 <= code < 400:
+            raise BadRequestException(f"HTTP {status}: redirects are not followed, name the address itself")
+        said = f"HTTP {status}" if code == status else f"HTTP {status}, code {code}"
+        self.error_handler.accept(ErrorResponse(kind, "", said, code), self.DEFAULT_REQUEST_ID)
+
+
+class _GuardedAdapter(HTTPAdapter):
+    """Sends requests to servers that this process may connect to."""
+
+    def send(self, request: requests.PreparedRequest, *arguments: Any, **named: Any) -> requests.Response:
+        parts = urlsplit(str(request.url))
+        admit(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        return super().send(request, *arguments, **named)
+
+
+def _authorities() -> str | None:
+    return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+
+
+def _read(stream: Any, deadline: float) -> bytes:
+    chunks, size = [], 0
+    while chunk := stream.read1(_CHUNK, decode_content=False):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > LARGEST_BODY:
+            raise RESTException(f"its answer is larger than {LARGEST_BODY >> 20} MiB")
+        if monotonic() > deadline:
+            raise RESTException(f"its answer takes longer than {_LONGEST_SECONDS:g} s")
+    return b"".join(chunks)
+
+
+def _said(body: bytes) -> tuple[str, int | None]:
+    """What kind of thing a catalog's error is about, and its code; nothing if the answer is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return "", None
+    if not isinstance(found, dict):
+        return "", None
+    kind, code = found.get("resourceType"), found.get("code")
+    is_known = isinstance(kind, str) and kind in _KINDS
+    return str(kind) if is_known else "", code if isinstance(code, int) and 400 <= code < 600 else None
+
+
+def _parsed(body: bytes, response_type: type) -> Any:
+    try:
+        found = JSON.from_json(body.decode(), response_type)
+        if isinstance(found, ConfigResponse):
+            found.defaults = options_from_server(found.defaults)
+            found.overrides = options_from_server(found.overrides)
+    except LithifyError:
+        raise
+    except Exception:  # noqa: BLE001  # pypaimon takes whatever is there for what it expects
+        raise RESTException("its answer is not what Paimon's REST catalogs answer") from None
+    return found
+
+
+def _in_our_words(error: BaseException) -> str:
+    """What went wrong on the way, from the causes' kinds; never from what was answered."""
+    chain = _chain(error)
+    for one in chain:
+        if isinstance(one, ssl.SSLCertVerificationError):
+            return f"its certificate cannot be verified: {one.verify_message}"
+        if isinstance(one, socket.gaierror):
+            return "its name cannot be resolved"
+        if isinstance(one, TimeoutError | requests.Timeout):
+            return "no answer in time"
+    numbers = [one.errno for one in chain if isinstance(one, OSError) and one.errno]
+    if numbers:
+        return os.strerror(numbers[-1])
+    return f"its answer is no HTTP that could be read ({type(chain[-1]).__name__})"
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what it began with, outermost first."""
+    chain: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in chain:
+        chain.append(following)
+        following = following.__cause__ or following.__context__
+    return chain
+
+
+rest_api.HttpClient = BoundedClient

@@ -1,0 +1,97 @@
+"""What a run wants to change in a bucket, and whether the newest snapshot still lets it.
+
+Called by `commit` in every try. Pure. The checks are Paimon's (`ConflictDetection`) for compactions: every
+file that is replaced or upgraded must still be there, the bucket count must be the same, and no two files of
+a level above 0 may overlap; pypaimon's own commit leaves the last one out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.tables.model import BucketId, OrderKey
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, FileMeta
+
+
+@dataclass(frozen=True, slots=True)
+class BucketChange:
+    """The outcome of one unit.
+
+    Attributes:
+        bucket: where.
+        removed: entries of the files that were rewritten; statistics may be missing (see `found_in`).
+        upgraded: entries of the files that only change level.
+        output_level: where upgraded files go.
+        added: the new files.
+    """
+
+    bucket: BucketId
+    removed: tuple[Entry, ...]
+    upgraded: tuple[Entry, ...]
+    output_level: int
+    added: tuple[FileMeta, ...]
+
+    @property
+    def inputs(self) -> tuple[Entry, ...]:
+        """Every file that must still be where it was."""
+        return (*self.removed, *self.upgraded)
+
+    def found_in(self, live: Iterable[Entry]) -> BucketChange:
+        """The same change with its inputs as a snapshot has them, statistics included.
+
+        Raises:
+            KeyError: an input is not among the live files; see `conflict_of`.
+        """
+        found = {entry.identity: entry for entry in live}
+        return replace(
+            self,
+            removed=tuple(found[entry.identity] for entry in self.removed),
+            upgraded=tuple(found[entry.identity] for entry in self.upgraded),
+        )
+
+    def entries(self) -> list[Entry]:
+        """The manifest entries, deletions first."""
+        place = self.inputs[0]
+        after = [entry.file.upgraded(self.output_level) for entry in self.upgraded]
+        return [
+            *(replace(entry, kind=DELETE) for entry in self.inputs),
+            *(replace(place, kind=ADD, file=file) for file in (*after, *self.added)),
+        ]
+
+
+def conflict_of(change: BucketChange, live: Iterable[Entry], key: Callable[[bytes], OrderKey]) -> str | None:
+    """Why a change cannot be applied to a bucket with these live files; None if it can.
+
+    Args:
+        change: what is to happen.
+        live: live entries of the change's bucket in the newest snapshot.
+        key: turns a key bound into an order key.
+    """
+    after = {entry.identity: entry for entry in live}
+    for entry in change.inputs:
+        if after.pop(entry.identity, None) is None:
+            return f"{entry.file.name} is no longer in level {entry.file.level}"
+    place = change.inputs[0]
+    if any(entry.total_buckets != place.total_buckets for entry in after.values()):
+        return f"the partition no longer has {place.total_buckets} buckets"
+    incoming = [entry.file for entry in change.entries() if entry.kind == ADD]
+    try:
+        return _overlap([*(entry.file for entry in after.values()), *incoming], key)
+    except (CorruptTable, UnsupportedTable) as error:
+        return f"a file was added that cannot be compared with others ({error})"
+
+
+def _overlap(files: Sequence[FileMeta], key: Callable[[bytes], OrderKey]) -> str | None:
+    levels: dict[int, list[tuple[OrderKey, OrderKey, str]]] = {}
+    for file in files:
+        if file.level > 0:
+            bounds = file.as_data_file(key)
+            levels.setdefault(file.level, []).append((bounds.min_key, bounds.max_key, file.name))
+    for level, bounds_of_level in levels.items():
+        for before, behind in pairwise(sorted(bounds_of_level)):
+            if behind[0] <= before[1]:
+                return f"{before[2]} and {behind[2]} would overlap in level {level}"
+    return None

@@ -1,0 +1,340 @@
+"""The commit loop: puts the outcome of a run into the table as one COMPACT snapshot.
+
+Called by the job's driver. Every try is rebuilt against the newest snapshot: a bucket that other commits have
+changed is left out (and reported, so that it can be planned anew), everything that a snapshot inherits is
+taken from the newest one, and only then is the next snapshot written, which exactly one writer wins. What
+became of the write is read back. Files are deleted only when it is certain that no snapshot names them.
+
+The steps are Paimon's (`FileStoreCommitImpl`), and so is that manifests are merged when that is due. What was
+merged in a try that another commit outran is used again in the next, so that a long merge can come to an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
+from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+
+from lithify import __version__
+from lithify.clock import Clock
+from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
+from lithify.faults import reach
+from lithify.tables.model import BucketId, SnapshotId
+from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
+from lithify.tables.paimon.commit.heartbeat import Heartbeat
+from lithify.tables.paimon.commit.inherited_properties import carried_properties
+from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY, writer_id
+from lithify.tables.paimon.commit.journal_files import Attempt
+from lithify.tables.paimon.commit.snapshot_sender import Sender
+from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.json_texts import parse_object
+from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
+from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger, Merged
+from lithify.tables.paimon.metadata.snapshots import (
+    BASE_PROPERTY,
+    RUN_PROPERTY,
+    TO_COME_PROPERTY,
+    Written,
+    base_mark,
+    is_same,
+)
+from lithify.tables.paimon.schema.evolution import schema_conflict
+from lithify.tables.paimon.table import PaimonTable
+
+_SNAPSHOT_VERSION = 3
+_LOOKED_AT_EVERY = timedelta(minutes=5)
+"""How long a look at the new data files counts; a try that another commit outran is over in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOutcome:
+    """What a commit came to.
+
+    Attributes:
+        snapshot: id of the new snapshot, None if every bucket was in conflict.
+        committed: the buckets that are in it.
+        conflicts: the others, each with the reason.
+        tries: how often the commit was built.
+        overwritten: whether a try was in place and then lost, so that others may have built on its files.
+    """
+
+    snapshot: SnapshotId | None
+    committed: tuple[BucketId, ...]
+    conflicts: dict[BucketId, str]
+    tries: int
+    overwritten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A snapshot whose manifests are on disk: `files` of this try, and those `merged` in it or before it."""
+
+    snapshot: Snapshot
+    base: Snapshot
+    entries: list[Entry]
+    files: list[str]
+    merged: tuple[str, ...]
+
+
+class Committer:
+    """Commits the changes of one attempt."""
+
+    def __init__(self, table: PaimonTable, attempt: Attempt, clock: Clock) -> None:
+        self._table = table
+        self._attempt = attempt
+        self._clock = clock
+        self._options = table.options.commit
+        self._sender = Sender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
+        self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
+        self._merged: Merged | None = None
+        self._to_come = 0
+        self._heartbeat = Heartbeat(table.journal, attempt, clock)
+        self._looked: datetime | None = None
+
+    def commit(self, changes: Sequence[BucketChange], to_come: int = 0) -> CommitOutcome:
+        """Commits as many of the changes as the newest snapshot admits; to be called once.
+
+        Args:
+            changes: one a bucket.
+            to_come: how many buckets the run has not begun yet.
+
+        Raises:
+            AttemptFenced: this attempt may not commit any more.
+            CommitOutrun: other commits were faster until the deadline; no input was lost.
+            CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
+            StorageError: the file system refuses or is full; nothing was committed.
+        """
+        self._to_come = to_come
+        try:
+            return self._commit(changes)
+        finally:
+            self._forget_merge()
+
+    def _commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
+        """Tries until a try is not outrun by another commit, or the deadline has passed.
+
+        Being outrun is no conflict: as long as the inputs live, what the tasks have written stays good.
+        """
+        live = self._table.follow([change.bucket for change in changes])
+        started = self._clock.now()
+        number = 0
+        while True:
+            base = self._table.snapshots.latest()
+            try:
+                outcome = self._commit_on(base, changes, live, number)
+            except MissingFile:
+                if base is None or self._table.snapshots.get(base.id) is not None:
+                    raise
+                outcome = None  # it was expired while we looked at it
+            if outcome is not None:
+                return outcome
+            waited = (self._clock.now() - started).total_seconds()
+            if number >= self._options.max_retries and waited >= self._options.timeout:
+                raise CommitOutrun(self._table.name, number + 1, waited)
+            self._sender.wait(number)
+            number += 1
+
+    def _commit_on(
+        self, base: Snapshot | None, changes: Sequence[BucketChange], live: LiveBuckets, number: int
+    ) -> CommitOutcome | None:
+        """Commits what the base admits; None if another commit was there first."""
+        ready, conflicts = self._admissible(changes, base, live)
+        if base is None or not ready:
+            return CommitOutcome(None, (), conflicts, number + 1)
+        written = self._try(ready, base, number)
+        if written is Written.OURS:
+            committed = tuple(change.bucket for change in ready)
+            return CommitOutcome(SnapshotId(base.id + 1), committed, conflicts, number + 1)
+        if written is Written.TAKEN_BACK:
+            rolled_back = "the table was rolled back, or its snapshots expired, while ours was written"
+            return replace(_nothing(changes, rolled_back, number + 1), overwritten=True)
+        if written is Written.REPLACED:
+            # Others may have built on our files and dropped them again: they are not for a second try.
+            nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
+            return replace(nothing, overwritten=True)
+        return None
+
+    def _admissible(
+        self, changes: Sequence[BucketChange], base: Snapshot | None, live: LiveBuckets
+    ) -> tuple[list[BucketChange], dict[BucketId, str]]:
+        """The changes that the base admits, and the buckets of the others with the reason."""
+        if base is None:
+            return [], {change.bucket: "the table has no snapshot any more" for change in changes}
+        if self._table.lineage.is_stray(base):
+            late = f"snapshot {base.id} arrived after its run gave it up; the next run removes it"
+            return [], {change.bucket: late for change in changes}
+        changed = schema_conflict(self._table.schema, self._table.newest_schema())
+        if changed is not None:
+            return [], {change.bucket: changed for change in changes}
+        hindrance = self._table.index_problem(self._table.manifests.index_types(base))
+        if hindrance is not None:
+            return [], {change.bucket: hindrance for change in changes}
+        entries = live.at(base)
+        ready, conflicts = [], {}
+        for change in changes:
+            files = entries.get((change.bucket.partition, change.bucket.bucket), ())
+            reason = conflict_of(change, files, self._table.order_key)
+            if reason is None:
+                ready.append(change.found_in(files))
+            else:
+                conflicts[change.bucket] = reason
+        return ready, conflicts
+
+    def _try(self, changes: Sequence[BucketChange], base: Snapshot, number: int) -> Written:
+        """Builds and writes the snapshot after `base`; what is in its place then."""
+        writer = writer_id(self._attempt.prefix, number)
+        manifests = self._table.manifests
+        try:
+            draft = self._draft(changes, base, writer)
+            reach("manifests-written")
+            self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
+            self._check_files(changes, draft)
+            self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
+        except BaseException:
+            self._forget_merge()
+            manifests.delete(manifests.names_with(writer))
+            raise
+        merged, self._merged = self._merged, None  # from here on a snapshot may name it, whatever happens
+        written = self._send(draft)
+        reach("snapshot-written")
+        if written is Written.OURS:
+            return self._settle(draft.snapshot)
+        if written not in (Written.REPLACED, Written.TAKEN_BACK):
+            self._merged = merged
+            for name in draft.files:
+                self._table.storage.delete(manifests.path(name))
+        return written
+
+    def _check_fence(self) -> None:
+        self._heartbeat.beat()
+        self._table.journal.check(self._attempt, self._clock.now())
+
+    def _check_files(self, changes: Sequence[BucketChange], draft: _Draft) -> None:
+        """Makes sure that nobody has cleaned the table of what no snapshot names yet.
+
+        That others of ours do, the fence prevents. Java's search for orphans takes files that are a day old,
+        so data files of which there may be thousands are not looked at again for a while.
+
+        Raises:
+            AttemptFenced: a new file is gone.
+        """
+        paths = [self._table.manifests.path(name) for name in (*draft.files, *draft.merged)]
+        now = self._clock.now()
+        if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
+            self._looked = now
+            added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
+            paths += [file.path(folder) for folder, file in added]
+        for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
+            if not exists:
+                raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
+
+    def _send(self, draft: _Draft) -> Written:
+        statistics = self._table.statistics_of(draft.entries)
+        try:
+            return self._sender.send(draft.snapshot, draft.base, statistics)
+        except CommitUnknown:
+            raise
+        except LithifyError:
+            self._table.manifests.delete((*draft.files, *draft.merged))
+            raise
+
+    def _settle(self, snapshot: Snapshot) -> Written:
+        """Whether the snapshot is there to stay, OURS or REPLACED.
+
+        A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
+        checked just before us may still have put its own snapshot over ours. Somebody may have built on ours
+        meanwhile, so its files may only be deleted after a look at all snapshots (`orphans.sweep`).
+        """
+        path = self._table.snapshots.path(snapshot.id)
+        try:
+            self._table.snapshots.advance_hint(SnapshotId(snapshot.id))
+            reach("hint-written")
+            found = self._table.snapshots.get(snapshot.id)
+        except LithifyError as error:
+            raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
+        return Written.OURS if found is None or is_same(found, snapshot) else Written.REPLACED
+
+    def _draft(self, changes: Sequence[BucketChange], base: Snapshot, writer: str) -> _Draft:
+        manifests = self._table.manifests
+        entries = [entry for change in changes for entry in change.entries()]
+        merged = self._merge(manifests.list_files(base), writer)
+        reach("manifests-merged")
+        base_list, base_size = manifests.write_list(merged.manifests, f"manifest-list-{writer}-0")
+        delta: list[ManifestFileMeta] = manifests.write(self._recorded(entries), writer, len(merged.written))
+        delta_list, delta_size = manifests.write_list(delta, f"manifest-list-{writer}-1")
+        delta_rows = sum(entry.file.rows if entry.kind == ADD else -entry.file.rows for entry in entries)
+        schema_id = self._table.newest_schema().id
+        snapshot = Snapshot(
+            version=_SNAPSHOT_VERSION,
+            id=base.id + 1,
+            schema_id=schema_id,
+            base_manifest_list=base_list,
+            base_manifest_list_size=base_size,
+            delta_manifest_list=delta_list,
+            delta_manifest_list_size=delta_size,
+            total_record_count=base.total_record_count + delta_rows,
+            delta_record_count=delta_rows,
+            commit_user=f"lithify-{self._attempt.run}",
+            commit_identifier=BATCH_COMMIT_IDENTIFIER,
+            commit_kind="COMPACT",
+            time_millis=int(self._clock.now().timestamp() * 1000),
+            index_manifest=base.index_manifest,
+            watermark=base.watermark,
+            statistics=self._inherited_statistics(base, schema_id),
+            next_row_id=base.next_row_id,
+            properties=self._properties(base, entries),
+            writer_version=f"lithify-{__version__}",
+        )
+        files = [base_list, delta_list, *(meta.file_name for meta in delta)]
+        return _Draft(snapshot, base, entries, files, merged.written)
+
+    def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> Merged:
+        """The base's manifests, merged where that is due; as in the try before if that one's base goes on."""
+        again = self._merged and self._merged.rebased(listed)
+        if again is None:
+            self._forget_merge()
+            again = self._merger.merge(listed, writer)
+        self._merged = again if again.written else None
+        return again
+
+    def _forget_merge(self) -> None:
+        """Deletes what was merged if no snapshot that names it was ever sent, or those that were are lost."""
+        if self._merged is not None:
+            self._table.manifests.delete(self._merged.written)
+            self._merged = None
+
+    def _recorded(self, entries: Sequence[Entry]) -> list[Entry]:
+        """The entries as they are written: Paimon may want no statistics of files that are gone."""
+        if not self._table.options.manifests.drop_deleted_statistics:
+            return list(entries)
+        return [entry if entry.kind == ADD else entry.without_statistics() for entry in entries]
+
+    def _properties(self, base: Snapshot, entries: Sequence[Entry]) -> dict[str, str]:
+        inherited = carried_properties(base.properties, entries)
+        ours = {
+            RUN_PROPERTY: self._attempt.run,
+            ATTEMPT_PROPERTY: self._attempt.prefix,
+            BASE_PROPERTY: base_mark(base),
+        }
+        return {**inherited, **ours, **({TO_COME_PROPERTY: str(self._to_come)} if self._to_come else {})}
+
+    def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:
+        """Table statistics stay valid as long as the schema does."""
+        name: str | None = base.statistics
+        text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
+        return name if text and _schema_id(text) == schema_id else None
+
+
+def _schema_id(statistics: str) -> object:
+    """The version of the schema that statistics are of; None if they are none, which nobody needs."""
+    try:
+        return parse_object(statistics).get("schemaId")
+    except ValueError:
+        return None
+
+
+def _nothing(changes: Sequence[BucketChange], reason: str, tries: int) -> CommitOutcome:
+    return CommitOutcome(None, (), {change.bucket: reason for change in changes}, tries)

@@ -1,0 +1,72 @@
+"""Snapshots on S3: written by a PUT that is refused if the name is taken, where a store heeds that.
+
+Used by `snapshots`, which reads back what is in place whatever comes out of a write here; why that is safe is
+in docs/design/0009-object-stores.md. A driver has `check_heeded` ask the store before it begins.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pypaimon.common.json_util import JSON
+from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.snapshot.snapshot_commit import PartitionStatistics
+
+from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
+from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
+from lithify.tables.paimon.layout.file_names import TEMPORARY
+
+_FIRST, _SECOND = "first", "second"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalPut:
+    """Creates the object of a snapshot by a single request."""
+
+    folder: str
+    s3: S3FileIO
+
+    can_be_late = True
+    """A request that nobody has answered may still be carried out."""
+
+    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
+        """Tries once; False if the store says that the name is taken.
+
+        Raises:
+            StorageUnavailable: there was no answer: it may be in its place, or get there later.
+            LithifyError: the store refused; it was not written.
+        """
+        del base, statistics
+        return self.s3.create(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))
+
+
+def check_heeded(table: str, root: str, s3: S3FileIO) -> None:
+    """Makes sure that a store refuses to create what exists: three small requests below the table's folder.
+
+    Raises:
+        UnsupportedTable: it overwrites, or does not know such requests.
+        NotAllowed: the credentials may not write there.
+        StorageUnavailable: it does not answer.
+    """
+    # Should a crash leave it behind, it is cleaned up like other small files that were being written.
+    probe = f"{root}/lithify/attempts/{TEMPORARY}probe-{uuid4()}"
+    try:
+        if not s3.create(probe, _FIRST):
+            raise _unsupported(table, root, "refuses If-None-Match where nothing is")
+        heeded = not s3.create(probe, _SECOND) and s3.read_file_utf8(probe) == _FIRST
+    except (NotAllowed, StorageUnavailable):
+        raise
+    except (StorageError, FileNotFoundError) as error:
+        raise _unsupported(table, root, f"refuses If-None-Match ({error})") from error
+    finally:
+        with suppress(LithifyError):
+            s3.delete(probe)
+    if not heeded:
+        raise _unsupported(table, root, "ignores If-None-Match, so that commits could overwrite each other")
+
+
+def _unsupported(table: str, root: str, problem: str) -> UnsupportedTable:
+    remedy = "use a store that heeds it, or a REST catalog that commits"
+    return UnsupportedTable(table, (f"table location = {root}: the store {problem}; {remedy}",))

@@ -1,0 +1,118 @@
+"""Finds out whether what attempts have committed is in the table's history for good.
+
+Called by `orphans` with the journals that such attempts keep. A Java writer that had looked before we wrote
+may rename its own snapshot over ours long after our run has read it back. Nothing refers to the run's files
+then, unless somebody had built on its snapshot before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, MutableSequence, Sequence
+from contextlib import suppress
+
+from pypaimon.snapshot.snapshot import Snapshot
+
+from lithify.clock import Clock
+from lithify.errors import CorruptTable, LithifyError, MissingFile, StorageError, UnsupportedTable
+from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY, CommittedJournal
+from lithify.tables.paimon.commit.journal_files import Attempt
+from lithify.tables.paimon.commit.sweeping import LINGERING, data_files, knows_all_places, left_alone, sweep
+from lithify.tables.paimon.metadata.snapshots import own_properties
+from lithify.tables.paimon.table import PaimonTable
+
+
+def confirm(
+    table: PaimonTable,
+    journals: Sequence[CommittedJournal],
+    clock: Clock,
+    taken_back: Container[str],
+    problems: MutableSequence[LithifyError],
+) -> int:
+    """Forgets attempts whose snapshots are in the history for good; sweeps after those that are not.
+
+    Args:
+        table: the table.
+        journals: of the attempts.
+        clock: tells how old they are.
+        taken_back: prefixes of attempts whose snapshots were taken back just now.
+        problems: gets what is wrong with single journals, which stay then.
+
+    Returns:
+        How many files were deleted.
+
+    Raises:
+        CorruptTable: what refers to files cannot be read.
+    """
+    now = clock.now()
+    doubtful = []
+    for journal in journals:
+        try:
+            if journal.prefix in taken_back:
+                table.journal.reopen(journal, now)
+            elif _is_built_on(table, journal):
+                table.journal.forget(journal)
+            elif now - journal.since > LINGERING:
+                doubtful.append(journal)
+        except (CorruptTable, StorageError) as error:
+            problems.append(error)
+    return _sweep_after(table, doubtful, problems)
+
+
+def _sweep_after(
+    table: PaimonTable, journals: Sequence[CommittedJournal], problems: MutableSequence[LithifyError]
+) -> int:
+    """Sweeps after old attempts that have committed; at once, so that references are looked up once."""
+    settled: list[CommittedJournal] = []
+    lost: dict[CommittedJournal, Attempt] = {}
+    for journal in journals:
+        try:
+            attempt = _lost_attempt(table, journal)
+        except (CorruptTable, UnsupportedTable, StorageError) as error:
+            problems.append(error)
+            continue
+        settled.append(journal)
+        if attempt is not None:
+            lost[journal] = attempt
+    deleted = sweep(table, *lost.values())
+    if deleted:
+        return deleted
+    for journal in settled:
+        if journal in lost and not knows_all_places(table, lost[journal]):
+            problems.append(left_alone(table, lost[journal]))
+        else:
+            table.journal.forget(journal)
+    return 0
+
+
+def _lost_attempt(table: PaimonTable, journal: CommittedJournal) -> Attempt | None:
+    """The attempt of a journal if its snapshot is not in its place; None otherwise.
+
+    Raises:
+        CorruptTable: the journal cannot be read, or its files cannot be looked for.
+    """
+    found = table.snapshots.get(journal.snapshot)
+    if found is not None and is_of(found, journal.prefix):
+        return None
+    attempt = table.journal.read(journal.path)
+    if attempt is not None:
+        list(data_files(table, attempt))
+    return attempt
+
+
+def _is_built_on(table: PaimonTable, committed: CommittedJournal) -> bool:
+    """Whether the next snapshot names manifests of the attempt; two requests, or one if there is none.
+
+    It does not if it has merged them; then time will tell.
+    """
+    following = table.snapshots.get(committed.snapshot + 1)
+    if following is None:
+        return False
+    with suppress(MissingFile):
+        names = table.manifests.names_in_list(following.base_manifest_list)
+        return any(committed.prefix in name for name in names)
+    return False
+
+
+def is_of(snapshot: Snapshot, prefix: str) -> bool:
+    """Whether the attempt of a prefix has committed a snapshot."""
+    return own_properties(snapshot).get(ATTEMPT_PROPERTY) == prefix

@@ -1,0 +1,286 @@
+"""The journal: what makes a crash harmless.
+
+Before its first data file an attempt writes `<table>/lithify/attempts/<run>-<n>.json`, which says what it
+read, what it works on, and what the names of its files begin with. A branch has a folder of its own for them,
+beside the snapshots that tell what became of its attempts. `orphans` reads the journals of other
+attempts; `commit` looks at its own before it writes a snapshot, because once its journal is gone, condemned
+or silent for too long somebody may be deleting its files.
+
+While it lives an attempt renews a sign of life in a file beside its journal (`heartbeat`), which nobody else
+writes. An attempt that has committed keeps its journal for a while under a name that says so, because a Java
+writer may yet rename its own snapshot over the one that was committed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.commit.journal_files import (
+    Attempt,
+    JournalUnit,
+    OutsideRoots,
+    is_like_a_journal,
+    is_open_name,
+    is_run_id,
+    parse_committed_name,
+    parse_journal,
+    to_json,
+)
+from lithify.tables.paimon.layout.file_names import PREFIX_LENGTH, TEMPORARY, is_temporary, shown
+
+SAFE_AGE = timedelta(days=1)
+"""Silent for so long an attempt cannot commit any more, so files that nothing refers to may be deleted."""
+
+COMMIT_AGE = SAFE_AGE / 2
+"""So long after its last sign of life an attempt may commit, or give another one.
+
+The difference allows for clocks that disagree.
+"""
+
+RENEWED_EVERY = timedelta(minutes=30)
+"""How often a living attempt gives a sign of life."""
+
+_MOST_OF_A_TIME = 64
+"""Characters that are looked at: errors repeat them."""
+
+ATTEMPT_PROPERTY = "lithify.attempt"
+"""The snapshot property that holds the prefix of the attempt that committed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedJournal:
+    """The journal of an attempt that has committed; all but its units is in its name.
+
+    Attributes:
+        path: its file.
+        prefix: the attempt's.
+        snapshot: what it committed.
+        since: when.
+    """
+
+    path: str
+    prefix: str
+    snapshot: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The journals in a folder.
+
+    Attributes:
+        open: files of attempts of which nobody has noted yet that they have committed.
+        committed: the others.
+        refused: why files that look like journals cannot be ones of ours.
+    """
+
+    open: list[str]
+    committed: list[CommittedJournal]
+    refused: list[CorruptTable]
+
+
+def check_run_id(run: str) -> None:
+    """Makes sure that the names of files can be made of the id of a run.
+
+    Raises:
+        InvalidOption: they cannot.
+    """
+    if not is_run_id(run):
+        raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")
+
+
+def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
+    """The UUID in the names of one writer's files: of one attempt of a task, or of one try of a commit."""
+    return f"{prefix}{writer & 0xFFFFF:05x}{attempt & 0xFFFFFFF:07x}"
+
+
+def sign_of(journal: str) -> str:
+    """The name of the file with the sign of life of an attempt, by that of its journal.
+
+    Without its journal it is deleted like other small files that a crash leaves behind.
+    """
+    return f"{TEMPORARY}alive-{journal.removesuffix('.json')}"
+
+
+class Journal:
+    """The attempts recorded in one folder: a table's, or a branch's."""
+
+    def __init__(self, home: str, storage: Storage) -> None:
+        self._folder = f"{home.rstrip('/')}/lithify/attempts"
+        self._storage = storage
+
+    def begin(
+        self,
+        run: str,
+        base: tuple[int, int],
+        units: Sequence[JournalUnit],
+        now: datetime,
+        after: int = 0,
+        outside: OutsideRoots | None = None,
+    ) -> Attempt:
+        """Records a new attempt of a run and returns it.
+
+        Args:
+            run: the run's id.
+            base: id and commit time of the newest snapshot.
+            units: its buckets.
+            now: when it begins.
+            after: the number of the run's last attempt; numbers are not used again.
+            outside: where it writes if not to the table's folder.
+        """
+        check_run_id(run)
+        used = [int(match[1]) for match in map(_number_of(run).match, self._names()) if match]
+        number = 1 + max([after, *used])
+        while True:
+            attempt = Attempt(
+                run=run,
+                number=number,
+                prefix=str(uuid4())[:PREFIX_LENGTH],
+                base_snapshot=base[0],
+                base_millis=base[1],
+                started=now.isoformat(),
+                units=tuple(units),
+                outside=outside,
+            )
+            if self._storage.create_text(self.path(attempt), to_json(attempt)):
+                return attempt
+            number += 1
+
+    def recorded(self) -> Recorded:
+        """The journals in the folder; one listing, and none is read."""
+        found = Recorded([], [], [])
+        for name in self._names():
+            if is_temporary(name):
+                continue
+            path = f"{self._folder}/{name}"
+            committed = parse_committed_name(name)
+            if is_open_name(name):
+                found.open.append(path)
+            elif committed is not None:
+                found.committed.append(
+                    CommittedJournal(path, committed.prefix, committed.snapshot, committed.since)
+                )
+            elif is_like_a_journal(name):
+                problem = f"{shown(name)} is no name of a journal; delete the file"
+                found.refused.append(CorruptTable(self._folder, problem))
+        return found
+
+    def _names(self) -> list[str]:
+        return sorted(file.name for file in self._storage.list(self._folder))
+
+    def condemn(self, attempt: Attempt, now: datetime, *, again: bool = False) -> Attempt | None:
+        """Forbids an attempt to commit; returns it as it is recorded then, None if it is closed already.
+
+        What counts is when that was done first, or now if it is done again.
+        """
+        recorded = self._recorded(attempt)
+        if recorded is not None and (recorded.condemned is None or again):
+            recorded = replace(recorded, condemned=now.isoformat())
+            self._storage.write_text(self.path(attempt), to_json(recorded))
+        return recorded
+
+    def close(self, attempt: Attempt) -> None:
+        """Forgets an attempt, when nothing of it is left to clean up."""
+        if self._recorded(attempt) is not None:
+            self._storage.delete(self.path(attempt))
+
+    def keep(self, attempt: Attempt, snapshot: int, now: datetime) -> None:
+        """Notes that an attempt has committed; does nothing if it is closed already."""
+        recorded = self._recorded(attempt)
+        if recorded is not None:
+            since = int(now.timestamp())
+            name = f"{attempt.stem}.committed-{snapshot}-{since}-{attempt.prefix}"
+            self._storage.create_text(f"{self._folder}/{name}", to_json(recorded))
+            self.close(attempt)
+
+    def reopen(self, committed: CommittedJournal, now: datetime) -> None:
+        """Condemns an attempt whose snapshot turned out to be no part of the table's history."""
+        attempt = self.read(committed.path)
+        if attempt is not None:
+            self._storage.create_text(
+                self.path(attempt), to_json(replace(attempt, condemned=now.isoformat()))
+            )
+            self.forget(committed)
+
+    def forget(self, committed: CommittedJournal) -> None:
+        """Forgets an attempt that has committed, when nothing of it is left to clean up."""
+        self._storage.delete(committed.path)
+
+    def renew(self, attempt: Attempt, now: datetime) -> None:
+        """Gives a sign of life of an attempt.
+
+        It is a file of its own: written into the journal it could undo a condemnation.
+
+        Raises:
+            AttemptFenced: the attempt may not commit any more, so it may as well end.
+        """
+        self.check(attempt, now)
+        self._storage.write_text(self._sign_path(attempt), f"{attempt.prefix} {now.isoformat()}")
+
+    def silence(self, attempt: Attempt, now: datetime) -> timedelta:
+        """How long ago an attempt began, or gave its last sign of life.
+
+        Raises:
+            CorruptTable: the file cannot be read.
+        """
+        if attempt.age(now) <= RENEWED_EVERY:
+            return attempt.age(now)
+        path = self._sign_path(attempt)
+        prefix, _, moment = (self._storage.read_text(path) or "").partition(" ")
+        if prefix != attempt.prefix:
+            return attempt.age(now)
+        try:
+            return now - datetime.fromisoformat(moment[:_MOST_OF_A_TIME])
+        except (ValueError, TypeError) as error:
+            raise CorruptTable(path, f"it has no time ({error}); delete it once its run is over") from error
+
+    def check(self, attempt: Attempt, now: datetime) -> None:
+        """Makes sure that an attempt may still commit.
+
+        Raises:
+            AttemptFenced: it may not.
+        """
+        path = self.path(attempt)
+        if self.silence(attempt, now) > COMMIT_AGE:
+            raise AttemptFenced(path, f"the attempt gave no sign of life for {COMMIT_AGE}")
+        recorded = self._recorded(attempt)
+        if recorded is None:
+            raise AttemptFenced(path, "the journal is gone")
+        if recorded.condemned is not None:
+            raise AttemptFenced(path, "another run is deleting the files of this attempt")
+
+    def path(self, attempt: Attempt) -> str:
+        """The file that records an attempt."""
+        return f"{self._folder}/{attempt.stem}.json"
+
+    def _sign_path(self, attempt: Attempt) -> str:
+        return f"{self._folder}/{sign_of(f'{attempt.stem}.json')}"
+
+    def _recorded(self, attempt: Attempt) -> Attempt | None:
+        """The attempt as it is recorded now; another one may have taken its place since."""
+        recorded = self.read(self.path(attempt))
+        return recorded if recorded is not None and recorded.prefix == attempt.prefix else None
+
+    def read(self, path: str) -> Attempt | None:
+        """The attempt that a file records, None if it is closed.
+
+        Raises:
+            CorruptTable: the file cannot be read.
+        """
+        try:
+            text = self._storage.read_text(path)
+            return None if text is None else parse_journal(text, path.rpartition("/")[2])
+        except ValueError as error:
+            problem = f"the journal cannot be read ({error}); delete it once its run is known to be over"
+            raise CorruptTable(path, problem) from error
+
+
+def _number_of(run: str) -> re.Pattern[str]:
+    """Finds the number in the name of the journal of an attempt of a run."""
+    return re.compile(rf"{re.escape(run)}-([0-9]{{1,6}})\.(json$|committed-)")

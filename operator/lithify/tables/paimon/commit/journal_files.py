@@ -1,0 +1,270 @@
+"""The text of a journal and the names of journals; whatever is not as `journal` writes it is refused.
+
+Called by `journal`. Pure. Anybody who may write a table's folder can put a journal there, and what a journal
+says decides what is deleted. So it says little: what belongs to the attempt (its prefix, of one form only),
+its partitions and buckets, and what it replaces. Directories are made of partitions and buckets by `places`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn, TypeVar
+
+from lithify.tables.paimon.layout.file_names import PREFIX, RUN, is_file_name, is_prefix, shown
+
+T = TypeVar("T")
+
+MOST_CHARACTERS = 256 << 20
+"""Of a journal: two million inputs."""
+_CHARACTERS_AN_OBJECT = 8
+"""On average an object or list of a real journal takes many times as much."""
+_FREE_OBJECTS = 1000
+_LONG = (1 << 63) - 1
+_INT = (1 << 31) - 1
+_MOST_ATTEMPTS = 999_999_999
+_MOST_PARTITION_DIGITS = 128 << 10
+_MOST_ROOTS = 256
+_MOST_URI = 4096
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_RUN_ID = re.compile(RUN)
+_HEX = re.compile(r"(?:[0-9a-f]{2})*")
+_OPEN_NAME = re.compile(rf"(?P<run>{RUN})-(?P<number>[0-9]{{1,9}})\.json")
+_COMMITTED_NAME = re.compile(
+    rf"(?P<run>{RUN})-(?P<number>[0-9]{{1,9}})"
+    rf"\.committed-(?P<snapshot>[0-9]{{1,18}})-(?P<since>[0-9]{{1,11}})-(?P<prefix>{PREFIX})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalUnit:
+    """One bucket of an attempt, and the names of the files that it replaces or upgrades.
+
+    Attributes:
+        partition: the partition as a BinaryRow, in hexadecimal digits.
+        bucket: number of the bucket.
+        inputs: names of the files.
+        folder: the bucket's directory in the table's folder, for releases that clean up by it. Nothing here
+            makes a path of it: it may say anything.
+    """
+
+    partition: str
+    bucket: int
+    inputs: tuple[str, ...]
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRoots:
+    """Directories outside the table's folder into which an attempt writes.
+
+    Other than that folder they are not copied or moved with the journals in it, and a copy of a table must
+    not clean up what the original writes there. Only those are cleaned up that the table still names.
+
+    Attributes:
+        table: the table's folder when the attempt began.
+        roots: the directories, as URIs; a bucket has the same folder in each as in the table's.
+    """
+
+    table: str
+    roots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a run.
+
+    Attributes:
+        run: id of the run.
+        number: counts the attempts of the run from 1.
+        prefix: what the UUIDs in the names of all its files begin with, unique to the attempt.
+        base_snapshot: the newest snapshot when it began.
+        base_millis: commit time of that snapshot, to recognise a rolled-back table.
+        started: when the attempt began (ISO 8601 with offset).
+        units: its buckets.
+        condemned: since when it must not commit, because its files are deleted (ISO 8601 with offset).
+        outside: where it writes if not to the table's folder.
+    """
+
+    run: str
+    number: int
+    prefix: str
+    base_snapshot: int
+    base_millis: int
+    started: str
+    units: tuple[JournalUnit, ...]
+    condemned: str | None = None
+    outside: OutsideRoots | None = None
+
+    @property
+    def stem(self) -> str:
+        """What the names of its journals begin with, before the first dot."""
+        return f"{self.run}-{self.number}"
+
+    def age(self, now: datetime) -> timedelta:
+        """How long ago it began."""
+        return now - datetime.fromisoformat(self.started)
+
+    def condemned_for(self, now: datetime) -> timedelta:
+        """How long ago it was condemned."""
+        return now - datetime.fromisoformat(self.condemned or now.isoformat())
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedName:
+    """What the name of the journal of an attempt says that has committed: prefix, snapshot, and when."""
+
+    prefix: str
+    snapshot: int
+    since: datetime
+
+
+def is_run_id(run: str) -> bool:
+    """Whether the names of files can be made of the id of a run."""
+    return _RUN_ID.fullmatch(run) is not None
+
+
+def is_open_name(name: str) -> bool:
+    """Whether it is the name of a journal of an attempt of which nobody has noted that it has committed."""
+    return _OPEN_NAME.fullmatch(name) is not None
+
+
+def is_like_a_journal(name: str) -> bool:
+    """Whether a name looks like a journal's, of ours or forged."""
+    return name.endswith(".json") or ".committed-" in name
+
+
+def parse_committed_name(name: str) -> CommittedName | None:
+    """The name of the journal of an attempt that has committed; None of any other."""
+    match = _COMMITTED_NAME.fullmatch(name)
+    if match is None:
+        return None
+    since = datetime.fromtimestamp(int(match["since"]), UTC)
+    return CommittedName(match["prefix"], int(match["snapshot"]), since)
+
+
+def to_json(attempt: Attempt) -> str:
+    """The text of a journal."""
+    return json.dumps(asdict(attempt), indent=1)
+
+
+def parse_journal(text: str, name: str) -> Attempt:
+    """Reads a journal.
+
+    Args:
+        text: of the file.
+        name: of the file, which says whose journal it is.
+
+    Raises:
+        ValueError: it is none, or that of another attempt.
+    """
+    attempt = _attempt(_object(text))
+    if name.partition(".")[0] != attempt.stem:
+        raise ValueError(f"it is the journal of {attempt.stem}")
+    committed = parse_committed_name(name)
+    if committed is not None and committed.prefix != attempt.prefix:
+        raise ValueError("its name has another prefix than its text")
+    return attempt
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """The text as JSON, with no more objects than its size explains: each takes much more memory."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it has {len(text):,} characters")
+    objects = text.count("{") + text.count("[")
+    if objects > _FREE_OBJECTS + len(text) // _CHARACTERS_AN_OBJECT:
+        raise ValueError(f"it has {objects:,} lists and objects in {len(text):,} characters")
+    try:
+        found = json.loads(text, parse_constant=_refuse, parse_float=_refuse)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    return _of(dict, found, "it")
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{shown(text)} is no number of a journal")
+
+
+def _attempt(found: Mapping[str, Any]) -> Attempt:
+    _only(found, Attempt)
+    condemned = found.get("condemned")
+    outside = found.get("outside")
+    return Attempt(
+        run=_text(found, "run", is_run_id),
+        number=_number(found, "number", 1, _MOST_ATTEMPTS),
+        prefix=_text(found, "prefix", is_prefix),
+        base_snapshot=_number(found, "base_snapshot", 0, _LONG),
+        base_millis=_number(found, "base_millis", -_LONG, _LONG),
+        started=_text(found, "started", _is_moment),
+        units=tuple(_unit(_of(dict, unit, "a unit")) for unit in _of(list, found.get("units"), "units")),
+        condemned=None if condemned is None else _text(found, "condemned", _is_moment),
+        outside=None if outside is None else _outside(_of(dict, outside, "outside")),
+    )
+
+
+def _unit(found: Mapping[str, Any]) -> JournalUnit:
+    _only(found, JournalUnit)
+    inputs = _of(list, found.get("inputs"), "inputs")
+    if not all(map(is_file_name, inputs)):
+        raise ValueError("inputs has what is no name of a file")
+    return JournalUnit(
+        partition=_text(found, "partition", _is_partition),
+        bucket=_number(found, "bucket", 0, _INT),
+        inputs=tuple(inputs),
+        folder=_text(found, "folder", _is_plain) if "folder" in found else "",
+    )
+
+
+def _outside(found: Mapping[str, Any]) -> OutsideRoots:
+    _only(found, OutsideRoots)
+    roots = _of(list, found.get("roots"), "roots")
+    if len(roots) > _MOST_ROOTS or not all(isinstance(root, str) and _is_plain(root) for root in roots):
+        raise ValueError(f"roots are not up to {_MOST_ROOTS} directories")
+    return OutsideRoots(_text(found, "table", _is_plain), tuple(roots))
+
+
+def _only(found: Mapping[str, Any], kind: type) -> None:
+    """A field that nobody knows may mean something to whoever has written it."""
+    unknown = found.keys() - kind.__dataclass_fields__.keys()  # type: ignore[attr-defined]  # a dataclass
+    if unknown:
+        raise ValueError(f"{shown(min(unknown))} is no field of a journal")
+
+
+def _of(kind: type[T], value: object, name: str) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} is no {kind.__name__}")  # noqa: TRY004  # of the file, not of an argument
+    return value
+
+
+def _text(found: Mapping[str, Any], name: str, is_right: Callable[[str], bool]) -> str:
+    value = found.get(name)
+    if not isinstance(value, str) or not is_right(value):
+        raise ValueError(f"{name} is {shown(value)}")
+    return value
+
+
+def _number(found: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    value = found.get(name)
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"{name} is no number from {low} to {high}")
+    return value
+
+
+def _is_partition(text: str) -> bool:
+    return len(text) <= _MOST_PARTITION_DIGITS and _HEX.fullmatch(text) is not None
+
+
+def _is_plain(text: str) -> bool:
+    return len(text) <= _MOST_URI and _CONTROL.search(text) is None
+
+
+def _is_moment(text: str) -> bool:
+    """Whether it is a time with its zone, far enough from the ends of the calendar to be compared."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return moment.tzinfo is not None and 1970 < moment.year < 9000

@@ -1,0 +1,153 @@
+"""Which files of an attempt anything at all refers to: snapshots, tags, changelogs, of all branches.
+
+Called by `orphans` before it deletes. Thorough rather than fast: before it says that nothing refers to a file
+it has read every manifest that is reachable, each once, and rather raises than misses one. Manifests may be
+gone where a holder was expired meanwhile, or where Paimon's own clean-up broke a branch: nobody can read
+through those, so they keep nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pypaimon.snapshot.snapshot import Snapshot
+
+from lithify.errors import CorruptTable, MissingFile
+from lithify.tables.paimon.layout.file_names import is_file_name, shown
+from lithify.tables.paimon.metadata.json_texts import parse_object
+from lithify.tables.paimon.table import PaimonTable
+
+_HOLDERS = (
+    ("snapshot", re.compile(r"snapshot-\d+")),
+    ("tag", re.compile(r"tag-.+", re.DOTALL)),
+    ("changelog", re.compile(r"changelog-\d+")),
+)
+_LOOKS = 4
+_LISTS = ("baseManifestList", "deltaManifestList", "changelogManifestList")
+
+
+def unreferenced(table: PaimonTable, names: Iterable[str]) -> set[str]:
+    """Which of some data files, manifests and manifest lists nothing refers to, by their names.
+
+    Begins with the newest snapshot and ends as soon as something refers to each of them.
+
+    Raises:
+        CorruptTable: something that should be readable is not, so nothing can be said.
+    """
+    left = set(names)
+    seen: set[str] = set()
+    for lists in _manifest_lists(table):
+        for name in lists - seen:
+            seen.add(name)
+            left -= _reachable(table, name, seen, left)
+            left -= seen
+            if not left:
+                return left
+    _check_newest(table)
+    return left
+
+
+def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
+    """Whether a tag, a changelog or another branch has a snapshot of this branch.
+
+    Raises:
+        CorruptTable: something that should be readable is not, so nothing can be said.
+    """
+    own, name = table.snapshots.path(snapshot.id), f"snapshot-{snapshot.id}"
+    for holder in _holders(table):
+        is_of_another_number = "/snapshot/" in holder.path and not holder.path.endswith(f"/{name}")
+        if holder.path != own and not is_of_another_number:
+            text = table.storage.read_text(holder.path)
+            if text is not None and snapshot.delta_manifest_list in _lists_in(holder.path, text):
+                return True
+    return False
+
+
+def _check_newest(table: PaimonTable) -> None:
+    """Makes sure that nothing of the newest snapshot is gone; that table needs a doctor, not a cleaner."""
+    table.on_newest(table.manifests.live_columns)
+
+
+def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
+    """The manifest lists that each snapshot, tag and changelog names, whatever branch it is of.
+
+    First the newest snapshot as its catalog knows it: a server may be slow to write the file. People copy
+    snapshots from one place to another and delete the first one (they tag, branch off, fast-forward, drop a
+    branch), perhaps from where we look next to where we have looked. So what is new is read until all places
+    have been seen without anything new, or so often that something new is only a sign of busy writers.
+    """
+    if newest := table.snapshots.latest():
+        yield _lists_of(newest)
+    read: set[_Holder] = set()
+    for _ in range(_LOOKS):
+        unread = [holder for holder in _holders(table) if holder not in read]
+        if not unread:
+            return
+        read.update(unread)
+        for holder in unread:
+            text = table.storage.read_text(holder.path)
+            if text is not None:
+                yield _lists_in(holder.path, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """The file of a snapshot, tag or changelog."""
+
+    path: str
+    modified_seconds: float
+
+
+def _holders(table: PaimonTable) -> Iterator[_Holder]:
+    """The files there are now: first of this branch, then of the main one, last of all others."""
+    folder = f"{table.root}/branch"
+    branches = [branch.name for branch in table.storage.list(folder)]
+    for branch in branches:
+        _check_name(folder, branch)
+    homes = (table.home, table.root, *(f"{folder}/{branch}" for branch in branches))
+    for home in dict.fromkeys(homes):
+        for folder, name in _HOLDERS:
+            for file in table.storage.list(f"{home}/{folder}"):
+                if name.fullmatch(file.name) and not file.is_folder:
+                    _check_name(f"{home}/{folder}", file.name)
+                    yield _Holder(f"{home}/{folder}/{file.name}", file.modified_seconds)
+
+
+def _check_name(path: str, name: str) -> None:
+    """Makes sure that what was listed has the name of a file: on S3 there may be anything."""
+    if not is_file_name(name):
+        raise CorruptTable(path, f"{shown(name)} in it is no name of a file; delete it")
+
+
+def _lists_in(path: str, text: str) -> set[str]:
+    """The manifest lists that a snapshot, tag or changelog names."""
+    try:
+        holder = parse_object(text)
+    except ValueError as error:
+        raise CorruptTable(path, f"it cannot be read as JSON ({error})") from error
+    lists = [holder[key] for key in _LISTS if holder.get(key)]
+    for name in lists:
+        if not is_file_name(name):
+            raise CorruptTable(path, f"{shown(name)} is no name of a manifest list")
+    return set(lists)
+
+
+def _lists_of(snapshot: Snapshot) -> set[str]:
+    lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
+    return {name for name in lists if name}
+
+
+def _reachable(table: PaimonTable, list_name: str, seen: set[str], wanted: Collection[str]) -> set[str]:
+    """Which of the wanted data files manifests of a list name, but for manifests that were seen before."""
+    names: set[str] = set()
+    with suppress(MissingFile):
+        for manifest in table.manifests.names_in_list(list_name):
+            if manifest not in seen:
+                seen.add(manifest)
+                with suppress(MissingFile):
+                    files = table.manifests.columns_of(manifest)["name"]
+                    names.update(files.filter(files.is_in(list(wanted))))
+    return names

@@ -1,0 +1,111 @@
+"""Sends a snapshot to its place and finds out what became of it, as long as there is somebody to ask.
+
+Used by `commit`. Knows nothing of what is in a snapshot.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.snapshot.snapshot_commit import PartitionStatistics
+
+from lithify.clock import Clock
+from lithify.errors import CommitUnknown, LithifyError, StorageError
+from lithify.tables.paimon.commit.lineage import Lineage
+from lithify.tables.paimon.metadata.snapshots import Snapshots, Written, is_same
+from lithify.tables.paimon.options.table_options import CommitOptions
+
+
+class Sender:
+    """Sends the snapshots of one attempt.
+
+    Args:
+        snapshots: where to.
+        lineage: looks whether a snapshot in its place is part of the history.
+        options: how often and how fast to try again.
+        clock: waits.
+        check_fence: raises `AttemptFenced` if the attempt may not commit any more.
+    """
+
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        lineage: Lineage,
+        options: CommitOptions,
+        clock: Clock,
+        check_fence: Callable[[], None],
+    ) -> None:
+        self._snapshots = snapshots
+        self._lineage = lineage
+        self._options = options
+        self._clock = clock
+        self._check_fence = check_fence
+
+    def send(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
+        """Writes the snapshot that follows `base`; whether it is in its place.
+
+        Raises:
+            LithifyError: it certainly was not written.
+            CommitUnknown: nobody can say whether it was written.
+        """
+        written = self._write(snapshot, base, statistics)
+        return self._confirmed(snapshot) if written is Written.OURS else written
+
+    def _write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
+        try:
+            return self._snapshots.write(snapshot, base, statistics)
+        except CommitUnknown as unknown:
+            if not self._snapshots.can_write_again(unknown):
+                raise
+            return self._send_again(snapshot, base, statistics, unknown)
+        except LithifyError:
+            raise
+        except BaseException as error:
+            raise CommitUnknown(self._snapshots.path(snapshot.id), f"interrupted by {error!r}") from error
+
+    def _confirmed(self, snapshot: Snapshot) -> Written:
+        """Looks again whether the table goes on from the base; takes the snapshot back if it does not."""
+        try:
+            return self._lineage.confirm(snapshot)
+        except BaseException as error:
+            problem = f"it was written, and whether the table goes on from it is unknown ({error!r})"
+            raise CommitUnknown(self._snapshots.path(snapshot.id), problem) from error
+
+    def wait(self, tries: int) -> None:
+        """Backs off exponentially with jitter, between the table's bounds."""
+        ceiling = min(self._options.max_wait, self._options.min_wait * 2**tries)
+        wait = random.uniform(self._options.min_wait, max(ceiling, self._options.min_wait))  # noqa: S311  # jitter
+        self._clock.sleep(wait)
+
+    def _send_again(
+        self,
+        snapshot: Snapshot,
+        base: Snapshot,
+        statistics: list[PartitionStatistics],
+        unknown: CommitUnknown,
+    ) -> Written:
+        """Looks what became of a snapshot, and sends it again while its base is the newest.
+
+        However many of them arrive: they are the same, and one at most is accepted.
+        """
+        for number in range(self._options.max_retries):
+            try:
+                self.wait(number)
+                written = self._snapshots.read_back(snapshot)
+                if written is Written.MISSING and self._is_newest(base):
+                    self._check_fence()
+                    written = self._snapshots.write(snapshot, base, statistics)
+            except StorageError as error:
+                unknown = CommitUnknown(unknown.path, error.problem)
+            except BaseException as error:
+                raise CommitUnknown(unknown.path, f"{unknown.problem}, and then {error!r}") from error
+            else:
+                if written is not Written.MISSING:
+                    return self._snapshots.for_good(written)
+        raise unknown
+
+    def _is_newest(self, snapshot: Snapshot) -> bool:
+        newest = self._snapshots.latest()
+        return newest is not None and is_same(newest, snapshot)

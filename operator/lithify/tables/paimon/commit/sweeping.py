@@ -1,0 +1,109 @@
+"""Deletes the files of attempts that nothing refers to.
+
+Called by `orphans`, `confirming` and the job's driver, who know that an attempt has committed or never can.
+Lists the directories of the journal's buckets and that of the manifests, and knows an attempt's files by
+their names: as our writers make them, with the attempt's prefix. A journal may have been put there by anybody
+who may write the table's folder, so it says nothing of where files are: `places` does.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from datetime import timedelta
+
+from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.faults import reach
+from lithify.tables.model import BucketId
+from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit, OutsideRoots
+from lithify.tables.paimon.commit.references import unreferenced
+from lithify.tables.paimon.layout.file_names import is_data_file_of
+from lithify.tables.paimon.table import PaimonTable
+
+LINGERING = timedelta(hours=1)
+"""For so long after an attempt its tasks may go on writing, what it sent be under way, and others rename."""
+
+_SHOWN = 5
+
+
+def sweep(table: PaimonTable, *attempts: Attempt) -> int:
+    """Deletes the files of attempts that nothing refers to; returns how many there were.
+
+    Only to be called when each has committed or never can, and nothing that it sent is under way.
+
+    Raises:
+        CorruptTable: what refers to files cannot be read, or a journal has buckets that the table cannot
+            have, so nothing was deleted; or a file is reached through a symbolic link.
+    """
+    data = {path: _name(path) for attempt in attempts for path in data_files(table, attempt)}
+    names = [name for attempt in attempts for name in table.manifests.names_with(attempt.prefix)]
+    found = data | {table.manifests.path(name): name for name in names}
+    if not found:
+        return 0
+    orphans = unreferenced(table, found.values())
+    doomed = [path for path, name in found.items() if name in orphans]
+    for path in doomed:
+        table.storage.delete(path)
+    reach("orphans-deleted")
+    return len(doomed)
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def buckets_of(table: PaimonTable, attempt: Attempt) -> dict[BucketId, JournalUnit]:
+    """The buckets of an attempt.
+
+    Raises:
+        CorruptTable: the table cannot have such a bucket.
+    """
+    try:
+        return {table.bucket_id(bytes.fromhex(unit.partition), unit.bucket): unit for unit in attempt.units}
+    except (ValueError, LookupError, ArithmeticError, struct.error, UnsupportedTable) as error:
+        problem = f"the journal has a partition that the table cannot have ({error}); delete it"
+        raise CorruptTable(table.journal.path(attempt), problem) from error
+
+
+def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
+    """The data files of an attempt, in the table's folder and in external paths that are its own.
+
+    Raises:
+        CorruptTable: the table cannot have a bucket of the attempt, or a bucket's directory lies elsewhere.
+    """
+    buckets = buckets_of(table, attempt)
+    is_outside = attempt.outside is not None and is_of_table(table, attempt)
+    folders = {
+        folder for bucket in buckets for folder in table.places.existing_folders(bucket, external=is_outside)
+    }
+    for folder in sorted(folders):
+        for path in table.storage.files_below(folder):
+            if is_data_file_of(attempt.prefix, _name(path)):
+                yield path
+
+
+def is_of_table(table: PaimonTable, attempt: Attempt) -> bool:
+    """Whether what an attempt wrote outside the table's folder is this table's, and not that of another copy.
+
+    Files outside are not this table's if it has been moved or copied since: in a copy the files there may be
+    those of the original, and nothing tells which of two is the copy.
+    """
+    return attempt.outside is None or table.storage.is_same_place(attempt.outside.table, table.root)
+
+
+def knows_all_places(table: PaimonTable, attempt: Attempt) -> bool:
+    """Whether the directories into which an attempt wrote are this table's by its present options."""
+    return attempt.outside is None or (
+        is_of_table(table, attempt) and table.places.are_current(attempt.outside.roots)
+    )
+
+
+def left_alone(table: PaimonTable, attempt: Attempt) -> CorruptTable:
+    """Why the journal of an attempt is kept that knows directories which are not this table's."""
+    outside = attempt.outside or OutsideRoots("", ())
+    problem = (
+        f"it was written for {outside.table} with external paths that this table does not have now, so files "
+        f"in {' and '.join(outside.roots[:_SHOWN])} whose names contain {attempt.prefix} were left alone; "
+        "delete those that no table uses, then this journal"
+    )
+    return CorruptTable(table.journal.path(attempt), problem)

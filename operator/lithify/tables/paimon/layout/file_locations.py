@@ -1,0 +1,225 @@
+"""Where the data files of a table lie, and where new ones go.
+
+Made by `table`. The rules are Java Paimon's (`FileStorePathFactory`). A directory is looked up only where its
+name does not follow from the partition for certain: floating-point numbers are spelt differently by different
+versions of Java. No directory lies outside the table's folder or its external paths, whatever a partition's
+values are: they are escaped. Where a manifest says that a file lies elsewhere, `external_problem` objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from lithify.errors import UnsupportedTable
+from lithify.tables.io.storage import Storage
+from lithify.tables.model import BucketId
+from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.layout.file_names import is_plain_path, shown
+from lithify.tables.paimon.layout.partition_names import escape, partition_path, partition_texts, same_float
+from lithify.tables.paimon.metadata.binary_row import decode_row
+from lithify.tables.paimon.metadata.entries import Entry, FileMeta
+from lithify.tables.paimon.options.table_options import PlaceOptions
+from lithify.tables.paimon.schema.schema import Schema
+
+_LONGEST_PATH = 4096
+"""Characters of the directories of a partition; no file system and no store has longer ones."""
+
+
+class Places:
+    """The directories of one table.
+
+    Args:
+        root: the table's folder.
+        name: how people call the table.
+        schema: for its partition columns, which never change.
+        options: how directories are named and chosen.
+        storage: lists directories.
+    """
+
+    def __init__(self, root: str, name: str, schema: Schema, options: PlaceOptions, storage: Storage) -> None:
+        self._root = root
+        self._name = name
+        self._keys = schema.partition_keys
+        self._types = schema.partition_types
+        self._options = options
+        self._storage = storage
+        self._bucket_ids: dict[tuple[bytes, int], BucketId] = {}
+        self._specs: dict[bytes, Mapping[str, str]] = {}
+        self._found: dict[bytes, str] = {}
+        self._listed: dict[str, list[str]] = {}
+
+    def bucket_id(self, partition: bytes, bucket: int) -> BucketId:
+        """The identity of a bucket, with the path that people know it by.
+
+        Raises:
+            UnsupportedTable: nobody knows how Java spells the partition.
+        """
+        known = self._bucket_ids.get((partition, bucket))
+        if known is None:
+            path = f"{self._partition_path(partition)}bucket-{bucket}"
+            known = self._bucket_ids[partition, bucket] = BucketId(partition, bucket, path)
+        return known
+
+    def spec(self, partition: bytes) -> Mapping[str, str]:
+        """The values of the partition columns as directories have them, but not escaped.
+
+        Raises:
+            UnsupportedTable: nobody knows how Java spells the partition.
+        """
+        known = self._specs.get(partition)
+        if known is None:
+            with self._spelling():
+                texts = partition_texts(partition, self._types, legacy=self._options.legacy)
+            pairs = zip(self._keys, texts, strict=True)
+            known = self._specs[partition] = {
+                name: text or self._options.default_name for name, text in pairs
+            }
+        return known
+
+    def relative_folder(self, bucket: BucketId) -> str:
+        """The directory of a bucket in the table's folder; it is the same in one outside.
+
+        Raises:
+            UnsupportedTable: two directories are there for the same partition.
+        """
+        found = self._found_partition(bucket.partition)
+        return f"{self._directory}{found}bucket-{bucket.bucket}"
+
+    def folder(self, bucket: BucketId) -> str:
+        """The directory of a bucket in the table's folder; see `relative_folder`."""
+        return f"{self._root}/{self.relative_folder(bucket)}"
+
+    def existing_folders(self, bucket: BucketId, *, external: bool) -> list[str]:
+        """All directories that a bucket may have: in the table's folder, in current external paths if asked.
+
+        One for each of these, but for floating-point partitions one for each spelling that is there.
+
+        Raises:
+            UnsupportedTable: nobody knows how Java spells the partition.
+        """
+        found = {self._partition_path(bucket.partition): None}
+        if any(column.is_float for column in self._types):
+            self._listed.clear()
+            found |= dict.fromkeys(f"{path}/" for path in self._directories(bucket.partition))
+        roots = (self._root, *(self._options.external if external else ()))
+        return [f"{root}/{self._directory}{path}bucket-{bucket.bucket}" for root in roots for path in found]
+
+    def are_current(self, roots: Iterable[str]) -> bool:
+        """Whether new files go to all of some directories outside the table's folder."""
+        return set(roots) <= set(self._options.external)
+
+    def external_problem(self, file: FileMeta) -> str | None:
+        """Why a data file is not read from where its entry says; None if it may be, or says nothing.
+
+        A table's options say where its files may lie. An entry alone does not: with it people who may write
+        this table, but not read another one, could have that one's rows copied here.
+        """
+        path = file.external_path
+        if path is None:
+            return None
+        if not is_plain_path(path) or not path.endswith(f"/{file.name}"):
+            return f"data file {file.name}: its external path {shown(path)} is no path of this file"
+        if any(self._storage.is_below(path, root) for root in self._storage.roots):
+            return None
+        return (
+            f"data file {file.name}: it lies in {path.rpartition('/')[0]}, below no path of the option "
+            "data-file.external-paths that is outside the folders of databases; list it there (new files do "
+            "not go there if data-file.external-paths.strategy is none), or compact the bucket with Paimon"
+        )
+
+    def path(self, entry: Entry) -> str:
+        """Where a data file is.
+
+        Raises:
+            UnsupportedTable: it is said to be where none of the table's files can be.
+        """
+        problem = self.external_problem(entry.file)
+        if problem is not None:
+            raise UnsupportedTable(self._name, (problem,))
+        return entry.file.path(self.folder(self.bucket_id(entry.partition, entry.bucket)))
+
+    def outside(self, bucket: BucketId) -> Outside | None:
+        """Where new files of a bucket go, if that is not the table's folder."""
+        options = self._options
+        if not options.external:
+            return None
+        relative = self.relative_folder(bucket)
+        folders = tuple(f"{root}/{relative}" for root in options.external)
+        return Outside(folders, options.weights, options.has_entropy)
+
+    @property
+    def _directory(self) -> str:
+        return f"{self._options.directory}/" if self._options.directory else ""
+
+    @property
+    def _data(self) -> str:
+        return f"{self._root}/{self._directory}".rstrip("/")
+
+    def _partition_path(self, partition: bytes) -> str:
+        options = self._options
+        with self._spelling():
+            path = partition_path(
+                partition, self._keys, self._types, options.default_name, legacy=options.legacy
+            )
+            if len(path) > _LONGEST_PATH:
+                raise ValueError(f"it would have {len(path)} characters")
+        return f"{path}/" if path else ""
+
+    @contextmanager
+    def _spelling(self) -> Iterator[None]:
+        """Dates that Python's calendar does not have cannot be spelt."""
+        try:
+            yield
+        except (ValueError, OverflowError) as error:
+            problem = f"a partition value has no directory name that this release knows ({error})"
+            raise UnsupportedTable(self._name, (problem,)) from error
+
+    def _found_partition(self, partition: bytes) -> str:
+        """The path of a partition as it is on the file system."""
+        if not any(column.is_float for column in self._types):
+            return self._partition_path(partition)
+        known = self._found.get(partition)
+        if known is None:
+            known = self._found[partition] = self._look_up(partition)
+        return known
+
+    def _look_up(self, partition: bytes) -> str:
+        """The directory that is there; where there is none yet, that of our own spelling."""
+        found = self._directories(partition)
+        if not found:
+            self._listed.clear()  # it may be newer than what was listed for others
+            found = self._directories(partition)
+        if len(found) > 1:
+            found = [
+                path for path in found if any(True for _ in self._storage.files_below(f"{self._data}/{path}"))
+            ]
+        if len(found) > 1:
+            there = " and ".join(found)
+            raise UnsupportedTable(self._name, (f"{there} are directories of the same partition",))
+        return f"{found[0]}/" if found else self._partition_path(partition)
+
+    def _directories(self, partition: bytes) -> list[str]:
+        """The directories that may be a partition's, relative to that of all data files."""
+        found = [""]
+        values = decode_row(partition, self._types)
+        parts = self._partition_path(partition).rstrip("/").split("/")
+        for name, column, value, part in zip(self._keys, self._types, values, parts, strict=True):
+            stem = f"{escape(name)}="
+            if isinstance(value, float):
+                found = [
+                    f"{above}/{there}"
+                    for above in found
+                    for there in self._names_in(above)
+                    if there.startswith(stem) and same_float(there.removeprefix(stem), value, column)
+                ]
+            else:
+                found = [f"{above}/{part}" for above in found]
+        return [path.removeprefix("/") for path in found]
+
+    def _names_in(self, folder: str) -> list[str]:
+        known = self._listed.get(folder)
+        if known is None:
+            listed = self._storage.list(f"{self._data}{folder}")
+            known = self._listed[folder] = [file.name for file in listed]
+        return known

@@ -1,0 +1,89 @@
+"""Which entries of a table's manifests a reader wants, and which manifests cannot hold any of them.
+
+Made by `table` and `live_buckets`, asked by `manifests`. Pure. A manifest list says which partitions and
+buckets the entries of each manifest lie between, so that most manifests of a large table need not be read to
+look at a few buckets (Paimon's `ManifestsReader`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
+
+from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.metadata.manifest_plan import may_hold, partition_ranges
+from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
+
+Place = tuple[bytes, int]
+"""A partition (BinaryRow bytes) and a bucket number."""
+
+
+class EntrySelection(Protocol):
+    """Entries of some partitions and buckets."""
+
+    def may_be_in(self, manifest: ManifestFileMeta) -> bool:
+        """Whether a manifest may hold such an entry, from what its list says of it."""
+        ...
+
+    def holds(self, partition: bytes, bucket: int) -> bool:
+        """Whether entries of this partition (BinaryRow bytes) and bucket belong to it."""
+        ...
+
+
+class Everything:
+    """All entries."""
+
+    def may_be_in(self, manifest: ManifestFileMeta) -> bool:
+        """Always."""
+        del manifest
+        return True
+
+    def holds(self, partition: bytes, bucket: int) -> bool:
+        """Always."""
+        del partition, bucket
+        return True
+
+
+EVERYTHING = Everything()
+
+
+class Matching(Everything):
+    """Entries whose partition and bucket satisfy a predicate, which manifest lists cannot answer."""
+
+    def __init__(self, predicate: Callable[[bytes, int], bool]) -> None:
+        self._predicate = predicate
+
+    def holds(self, partition: bytes, bucket: int) -> bool:
+        """What the predicate says."""
+        return self._predicate(partition, bucket)
+
+
+class ChosenBuckets:
+    """Entries of some buckets.
+
+    Args:
+        places: the buckets.
+        types: of the partition columns.
+    """
+
+    def __init__(self, places: Collection[Place], types: Sequence[ColumnType]) -> None:
+        self._places = frozenset(places)
+        self._types = types
+        self._partitions = partition_ranges({partition: 1 for partition, _ in self._places}, types)
+        self._buckets = sorted(bucket for _, bucket in self._places)
+
+    def may_be_in(self, manifest: ManifestFileMeta) -> bool:
+        """Whether the ranges of its partitions and buckets meet those of the chosen ones."""
+        if not self._places:
+            return False
+        low, high = manifest.min_bucket, manifest.max_bucket
+        if low is not None and high is not None and (self._buckets[-1] < low or self._buckets[0] > high):
+            return False
+        entries = manifest.num_added_files + manifest.num_deleted_files
+        return may_hold(entries, from_pypaimon(manifest.partition_stats), self._partitions, self._types)
+
+    def holds(self, partition: bytes, bucket: int) -> bool:
+        """Whether it is one of the chosen buckets."""
+        return (partition, bucket) in self._places

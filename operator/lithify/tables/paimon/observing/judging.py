@@ -1,0 +1,210 @@
+"""What is due in each bucket of a frame of live files, and for how long that stays so.
+
+Called by `live` with the files that a look has to judge. Objects are made only of buckets that do not
+certainly rest (`resting`), one bucket at a time. A bucket whose metadata cannot be planned is told as such
+and stands in no other's way. Pure: the same files, options and time always give the same figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+from lithify import __version__
+from lithify.clock import epoch_millis
+from lithify.errors import CorruptTable
+from lithify.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.planning.merge_tree.policy import CompactionPolicy, OffPeak, Strategy
+from lithify.planning.merge_tree.triggers import Trigger, last_full_compaction
+from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
+from lithify.tables.paimon.metadata.entry_columns import data_files
+from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
+from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
+from lithify.tables.paimon.observing.resting import interval_fires, resting_reasons
+
+_DAY = 24
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNCOUNTED = 0
+"""Stands for the number of buckets of a partition, which planning does not ask for."""
+_COUNTED = frozenset({Trigger.SORTED_RUNS, Trigger.FORCED_LEVEL0})
+"""Triggers whose detail begins with what the bucket has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """What planning says of one bucket.
+
+    Attributes:
+        trigger: why a minor compaction would do something; None if it would not.
+        detail: the numbers behind it, as a sentence for people.
+        is_picked: whether a trigger fired at all, also where nothing would be done.
+        full_bytes: what a full compaction would read; None if it would do nothing.
+        problem: why the bucket cannot be planned; None if it can.
+        is_corrupt: whether its files contradict the metadata.
+        fingerprint: identifies its files where there is a problem.
+    """
+
+    trigger: str | None = None
+    detail: str | None = None
+    is_picked: bool = False
+    full_bytes: int | None = None
+    problem: str | None = None
+    is_corrupt: bool = False
+    fingerprint: str | None = None
+
+
+_JUDGED = pl.Schema(
+    {
+        "trigger": pl.String(),
+        "detail": pl.String(),
+        "is_picked": pl.Boolean(),
+        "full_bytes": pl.Int64(),
+        "problem": pl.String(),
+        "is_corrupt": pl.Boolean(),
+        "fingerprint": pl.String(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges buckets.
+
+    Attributes:
+        policy: the table's options that steer planning.
+        now: an aware time in the table's time zone.
+        order_keys: turns key bounds into order keys.
+        path_of: the identity of a bucket.
+        table: `database.table`, which messages do not repeat.
+    """
+
+    policy: CompactionPolicy
+    now: datetime
+    order_keys: Callable[[pl.Series], Sequence[OrderKey]]
+    path_of: Callable[[bytes, int], BucketId]
+    table: str
+
+    @property
+    def terms(self) -> str:
+        """All that figures follow from beside the files and the time."""
+        return f"{__version__}: {self.policy!r} in {self.now.tzinfo!r}"
+
+    def figures(self, files: pl.DataFrame) -> pl.DataFrame:
+        """The figures of the buckets that some files lie in, one row a bucket.
+
+        Args:
+            files: all live files of these buckets.
+
+        Returns:
+            A frame with the columns of `bucket_statistics`; `path` and `partition_path`; the fields of
+            `_Judgement` but for `is_picked`; and, in milliseconds since the epoch:
+
+            - `next_trigger`: when the interval between full compactions makes a bucket due that is not;
+            - `valid_until`: from when on the bucket has to be judged again. Null for never, as before.
+
+        Raises:
+            UnsupportedTable: nobody knows how Java spells a partition.
+        """
+        files = files.sort(PLACE)
+        statistics = bucket_statistics(files, self.policy.small_file_size)
+        named = self._named(statistics)
+        judged = named.hstack(self._judgements(files, named))
+        return self._timed(judged).drop("is_picked")
+
+    def _named(self, statistics: pl.DataFrame) -> pl.DataFrame:
+        """With the path of each bucket and that of its partition, which is empty where there are none."""
+        partitions = statistics["partition"].unique()
+        paths = [self.path_of(partition, 0).path.rpartition("/")[0] for partition in partitions]
+        known = pl.DataFrame([partitions, pl.Series("partition_path", paths, pl.String)])
+        above, name = pl.col("partition_path"), pl.format("bucket-{}", "bucket")
+        return statistics.join(known, on="partition", how="left", maintain_order="left").with_columns(
+            path=pl.when(above == "").then(name).otherwise(pl.format("{}/{}", above, name))
+        )
+
+    def _judgements(self, files: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+        """A row for each bucket; those that rest need not be looked into."""
+        size = pl.col("files")
+        looked_into = statistics.select(*PLACE, "path", size, start=size.cum_sum() - size).with_columns(
+            rests_minor=self._rests(statistics, Strategy.MINOR),
+            rests_full=self._rests(statistics, Strategy.FULL),
+        )
+        rows = [
+            astuple(
+                _Judgement()
+                if rests_minor and rests_full
+                else self._judge(
+                    BucketId(partition, number, path), files.slice(start, count), rests_minor=rests_minor
+                )
+            )
+            for partition, number, path, count, start, rests_minor, rests_full in looked_into.iter_rows()
+        ]
+        return pl.DataFrame(rows, _JUDGED, orient="row")
+
+    def _rests(self, statistics: pl.DataFrame, strategy: Strategy) -> pl.Series:
+        return resting_reasons(statistics, self.policy, strategy, self.now).is_not_null()
+
+    def _judge(self, bucket_id: BucketId, files: pl.DataFrame, *, rests_minor: bool) -> _Judgement:
+        try:
+            bucket = Bucket(bucket_id, data_files(files, self.order_keys), _UNCOUNTED)
+            minor = None if rests_minor else plan_bucket(bucket, self.policy, Strategy.MINOR, self.now)
+            full = plan_bucket(bucket, self.policy, Strategy.FULL, self.now)
+        except BUCKET_ERRORS as error:
+            return _Judgement(
+                problem=problem_of(error, self.table),
+                is_corrupt=isinstance(error, CorruptTable),
+                fingerprint=fingerprint_of(files.select("name", "level").iter_rows()),
+            )
+        due = minor if isinstance(minor, Unit) and minor.inputs else None
+        return _Judgement(
+            trigger=None if due is None else due.verdict.trigger.value,
+            detail=None if due is None else self._detail(due),
+            is_picked=isinstance(minor, Unit),
+            full_bytes=full.rewritten_size if isinstance(full, Unit) and full.inputs else None,
+        )
+
+    def _detail(self, unit: Unit) -> str:
+        partition, _, name = unit.bucket.path.rpartition("/")
+        number = f"bucket {name.rpartition('-')[2]}"
+        where = f"{number} of {partition}" if partition else number
+        trigger, detail = unit.verdict.trigger, unit.verdict.detail
+        if trigger is Trigger.INTERVAL:
+            detail = self._interval_detail(unit)
+        return f"{where} has {detail}" if trigger in _COUNTED else f"in {where}, {detail}"
+
+    def _interval_detail(self, unit: Unit) -> str:
+        """When the top level was written rather than how long ago, so that it says the same at every look."""
+        last = last_full_compaction(unit.levels, self.now)
+        if last is None:
+            return unit.verdict.detail
+        moment = (_EPOCH + timedelta(milliseconds=last)).isoformat(timespec="seconds")
+        seconds = (self.policy.early_full.interval_millis or 0) // 1000
+        return f"the top level was last written at {moment}, the interval is {seconds} s"
+
+    def _timed(self, figures: pl.DataFrame) -> pl.DataFrame:
+        """With what changes although nobody writes."""
+        policy, off_peak = self.policy, self.policy.off_peak
+        fires, runs = pl.col("fires"), pl.col("sorted_runs")
+        is_waiting = (fires > 0) & ~pl.col("is_picked") & pl.col("problem").is_null()
+        # The ratio is asked from that many runs on, and of whatever is forced out of level 0.
+        grows = (runs >= policy.run_trigger) | (pl.lit(policy.force_level0) & (pl.col("level0_files") > 0))
+        hour = None if off_peak is None else epoch_millis(ratio_changes(off_peak, self.now))
+        timed = figures.with_columns(interval_fires(figures, policy, self.now)).with_columns(
+            next_trigger=pl.when(is_waiting).then(fires),
+            interval_ends=pl.when(fires > epoch_millis(self.now)).then(fires),
+            ratio_changes=pl.when(grows).then(pl.lit(hour, pl.Int64)),
+        )
+        ends, changes = pl.col("interval_ends"), pl.col("ratio_changes")
+        first = pl.when(ends.is_null() | (changes < ends)).then(changes).otherwise(ends)
+        return timed.with_columns(valid_until=first).drop("fires", "interval_ends", "ratio_changes")
+
+
+def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:
+    """The next full hour at which another size ratio holds, or that of the next day if none ever does."""
+    this_hour = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+    hours = (this_hour + timedelta(hours=number) for number in range(1, _DAY + 1))
+    ratio = off_peak.ratio_at(now.hour)
+    changes = (hour for hour in hours if off_peak.ratio_at(hour.astimezone(now.tzinfo).hour) != ratio)
+    return next(changes, this_hour + timedelta(hours=_DAY))

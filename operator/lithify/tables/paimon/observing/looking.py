@@ -1,0 +1,225 @@
+"""Looks at tables without reading their data: what there is, what is due, what has changed since.
+
+Called by the workers of the controller's observer pool, one `TableWatch` a process. A table that has not
+changed costs one small request: is there a file of the next snapshot, or, where a catalog's server commits,
+which snapshot is the newest? Writes nothing but what is kept of each table in a local folder.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+
+from lithify.clock import Clock
+from lithify.tables.observation import Observation, RunFound
+from lithify.tables.paimon.catalog import connecting
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.commit import found_runs
+from lithify.tables.paimon.observing.judging import Judge
+from lithify.tables.paimon.observing.live_files import is_still_there, judge_again, mark_of, read, update
+from lithify.tables.paimon.observing.observation_cache import Damaged, KeptTable, SnapshotMark, TableState
+from lithify.tables.paimon.observing.observation_caches import KeptTables, in_memory
+from lithify.tables.paimon.observing.summary import summarise
+from lithify.tables.paimon.observing.table_statistics import Filter
+from lithify.tables.paimon.options.table_options import retention
+from lithify.tables.paimon.table import PaimonTable
+
+_FEW_SNAPSHOTS = 100
+"""A table that keeps fewer may have expired the next snapshot before anybody asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look at a table.
+
+    Attributes:
+        address: which table.
+        key: names what is kept of it between two looks.
+        zone: time zone of the table's writers.
+        known_uuid: the table that was seen last.
+        known_snapshot: its newest snapshot then, None if it had none.
+        is_full: look as if for the first time.
+        reconsider: tell what there is also if nothing has changed.
+        wanted: which partitions and buckets count as due.
+    """
+
+    address: TableAddress
+    key: str
+    zone: tzinfo
+    known_uuid: str | None = None
+    known_snapshot: int | None = None
+    is_full: bool = False
+    reconsider: bool = False
+    wanted: Filter = field(default_factory=Filter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A table that stays open between looks, and the snapshot that was its newest."""
+
+    address: TableAddress
+    table: PaimonTable
+    uuid: str
+    newest: SnapshotMark | None = None
+
+
+class TableWatch:
+    """Looks at tables, and keeps of them what makes the next look cheap.
+
+    Args:
+        kept: where more is kept than fits into memory.
+        clock: what the time is.
+        most_open: how many tables stay open.
+    """
+
+    def __init__(self, kept: KeptTables, clock: Clock, most_open: int = 1024) -> None:
+        self._kept = kept
+        self._clock = clock
+        self._most_open = most_open
+        self._opened: OrderedDict[str, _Opened] = OrderedDict()
+
+    def observe(self, look: Look) -> Observation | None:
+        """Looks at a table; None if it still has the snapshot that is known.
+
+        Raises:
+            InvalidOption: the filter names a column that is none of the partition's.
+            LithifyError: see `open_table`, `live.read` and `live.update`.
+        """
+        try:
+            return self._observe(look)
+        except Damaged:
+            return self._observe(replace(look, is_full=True))
+
+    def _observe(self, look: Look) -> Observation | None:
+        opened = self._opened.pop(look.key, None)
+        if look.is_full or (opened is not None and opened.address != look.address):
+            opened = None
+        stays = opened or _open(look.address)
+        now = self._clock.now().astimezone(look.zone)
+        found: KeptTable | None = None
+        if self._is_unchanged(look, stays):
+            if not look.reconsider:
+                self._keep_open(look.key, stays)
+                return None
+            found = self._as_kept(look, stays, now)
+        if found is None:
+            stays, found = self._newest(look, stays, now, is_fresh=opened is None)
+        with closing(found):
+            self._kept.keep(look.key, found)
+            self._keep_open(look.key, replace(stays, newest=found.state.newest))
+            return summarise(stays.table, found, look.wanted, now)
+
+    def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
+        """What a run has committed; see `found_runs.find_run`."""
+        return found_runs.find_run(open_table(address), run, since)
+
+    def check_catalog(self, address: TableAddress) -> None:
+        """Asks a catalog for its databases only; see `connecting.check_catalog`."""
+        connecting.check_catalog(address.warehouse, address.catalog_options, address.reach)
+
+    def list_tables(self, address: TableAddress) -> tuple[str, ...]:
+        """All tables of a catalog; see `connecting.list_tables`."""
+        return connecting.list_tables(address.warehouse, address.catalog_options, address.reach)
+
+    def _keep_open(self, key: str, opened: _Opened) -> None:
+        self._opened[key] = opened
+        if len(self._opened) > self._most_open:
+            self._opened.popitem(last=False)
+        self._kept.use(key, self._clock.now().timestamp())
+
+    def _is_unchanged(self, look: Look, opened: _Opened) -> bool:
+        if look.is_full or look.known_uuid != opened.uuid:
+            return False
+        snapshots, known = opened.table.snapshots, look.known_snapshot
+        is_marked = opened.newest is not None and opened.newest.id == known
+        if snapshots.has_server:
+            newest = snapshots.latest()
+            if newest is None or newest.id != known:
+                return newest is None and known is None
+            return not is_marked or mark_of(newest) == opened.newest
+        if snapshots.exists((known or 0) + 1):
+            return False
+        if not self._may_have_skipped(look, opened):
+            return True
+        if known is None:
+            return not snapshots.numbers()
+        if opened.newest is not None and is_marked:
+            return is_still_there(opened.table, opened.newest)
+        return snapshots.exists(known)
+
+    def _may_have_skipped(self, look: Look, opened: _Opened) -> bool:
+        """Whether so many snapshots may have come and gone that the next one is not there any more."""
+        last = self._kept.used_at(look.key)
+        keeps = retention(opened.table.stored_options)
+        if last is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
+            return True
+        return (self._clock.now().timestamp() - last) * 1000 > keeps.millis / 2
+
+    def _as_kept(self, look: Look, opened: _Opened, now: datetime) -> KeptTable | None:
+        """What is kept of the snapshot that is known, judged by the time and options of this look."""
+        kept = self._kept.load(look.key)
+        if kept is None:
+            return None
+        with ExitStack() as unless_used:
+            unless_used.callback(kept.close)
+            state = kept.state
+            number = state.newest.id if state.newest else None
+            is_known = (state.uuid, state.schema_id, number) == (
+                opened.uuid,
+                opened.table.schema.id,
+                look.known_snapshot,
+            )
+            if not is_known:
+                return None
+            with suppress(Damaged):
+                judge_again(kept, _judge(opened.table, now))
+                unless_used.pop_all()
+                return kept
+        return None
+
+    def _newest(
+        self, look: Look, opened: _Opened, now: datetime, *, is_fresh: bool
+    ) -> tuple[_Opened, KeptTable]:
+        """What there is now; opens the table anew where what is open may be out of date."""
+        if not is_fresh and opened.table.has_newer_schema():
+            opened, is_fresh = _open(look.address), True
+        kept = self._kept.load(look.key)
+        if kept is None:
+            return self._everything(look, opened, now, None, is_fresh=is_fresh)
+        with ExitStack() as unless_used:
+            unless_used.callback(kept.close)
+            if not look.is_full and update(opened.table, opened.uuid, kept, _judge(opened.table, now)):
+                unless_used.pop_all()
+                return opened, kept
+            return self._everything(look, opened, now, kept.state, is_fresh=is_fresh)
+
+    def _everything(
+        self, look: Look, opened: _Opened, now: datetime, earlier: TableState | None, *, is_fresh: bool
+    ) -> tuple[_Opened, KeptTable]:
+        """What a full look finds."""
+        if not is_fresh:
+            opened = _open(look.address)
+        judge = _judge(opened.table, now)
+        with suppress(Damaged):
+            return opened, self._filled(self._kept.begin(look.key), opened, earlier, judge)
+        return opened, self._filled(in_memory(), opened, earlier, judge)
+
+    def _filled(
+        self, target: KeptTable, opened: _Opened, earlier: TableState | None, judge: Judge
+    ) -> KeptTable:
+        with ExitStack() as unless_filled:
+            unless_filled.callback(self._kept.abandon, target)
+            read(opened.table, opened.uuid, earlier, target, judge)
+            unless_filled.pop_all()
+        return target
+
+
+def _judge(table: PaimonTable, now: datetime) -> Judge:
+    return Judge(table.options.policy, now, table.order_keys, table.bucket_id, table.name)
+
+
+def _open(address: TableAddress) -> _Opened:
+    table = open_table(address)
+    return _Opened(address, table, table.uuid)

@@ -1,0 +1,312 @@
+"""What is kept of one table between two looks at it: its files by bucket, and what is due in each bucket.
+
+Filled and read by `live`, which gets it from the folder of `kept`. A SQLite database, so that a look at what
+one commit changed reads and writes the files of that commit's buckets and a few numbers a bucket, not all
+files (docs/design/0022-observation-cache.md).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+import cramjam
+import polars as pl
+import pyarrow as pa
+
+from lithify.tables.paimon.observing.bucket_statistics import PLACE
+
+FILES = pl.Schema(
+    {
+        "partition": pl.Binary(),
+        "bucket": pl.Int32(),
+        "name": pl.String(),
+        "size": pl.Int64(),
+        "rows": pl.Int64(),
+        "min_key": pl.Binary(),
+        "max_key": pl.Binary(),
+        "min_sequence": pl.Int64(),
+        "max_sequence": pl.Int64(),
+        "schema_id": pl.Int64(),
+        "level": pl.Int32(),
+        "created_millis": pl.Int64(),
+        "delete_rows": pl.Int64(),
+    }
+)
+"""What is kept of each file: what planning needs of it."""
+_ARROW: pa.Schema = pl.DataFrame(schema=FILES).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+
+_FORMAT = 2
+_CHECKSUM = 4
+"""Bytes of the checksum before compressed content."""
+_NOT_KEPT = (OSError, ValueError, LookupError, TypeError, AttributeError)
+"""What comes of reading content of another form."""
+_TABLES = """
+    CREATE TABLE state (header BLOB, figures BLOB);
+    CREATE TABLE files (partition BLOB, bucket INTEGER, content BLOB, PRIMARY KEY (partition, bucket));
+    INSERT INTO state VALUES (NULL, NULL);
+"""
+
+
+class Damaged(Exception):
+    """What is kept cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotMark:
+    """A snapshot, and what tells it from another one that has its number after a rollback."""
+
+    id: int
+    delta: str
+    millis: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The snapshots that the table keeps.
+
+    Attributes:
+        oldest: number of the oldest.
+        oldest_millis: when it was committed.
+        removed: by snapshot, the bytes of the files that it removed and that older ones still hold.
+    """
+
+    oldest: int
+    oldest_millis: int
+    removed: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table in one snapshot.
+
+    Attributes:
+        root: the folder of its snapshots: the table's, or that of a branch in it.
+        uuid: tells the table from others of its name.
+        schema_id: the schema under which its files were read.
+        newest: the snapshot, None if the table had none.
+        index_types: the kinds of index that it has.
+        history: the snapshots that were kept then.
+        terms: what its buckets were judged by, see `Judge.terms`.
+        judged_millis: when, in milliseconds since the epoch; figures hold from then on.
+    """
+
+    root: str
+    uuid: str
+    schema_id: int
+    newest: SnapshotMark | None
+    index_types: frozenset[str] = frozenset()
+    history: History | None = None
+    terms: str = ""
+    judged_millis: int = 0
+
+
+class KeptTable:
+    """What is kept of one table, open in a transaction.
+
+    Attributes:
+        path: the database; None where it is only in memory.
+        state: of the table.
+        figures: what `Judge.figures` says of each of its buckets.
+        written: bytes that were written by now, about.
+
+    Args:
+        path: the database.
+        is_new: whether to make it; nobody else may know it yet.
+
+    Raises:
+        Damaged: it cannot be read, or another process writes it, or it cannot be made.
+    """
+
+    state: TableState
+    figures: pl.DataFrame
+
+    def __init__(self, path: Path | None, *, is_new: bool) -> None:
+        self.path = path
+        self.written = 0
+        with _usable():
+            self._connection = sqlite3.connect(path or ":memory:", timeout=0, isolation_level=None)
+        try:
+            with _usable():
+                self._make() if is_new else self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends its use; what was not saved is forgotten."""
+        self._connection.close()
+
+    def files_in(self, places: pl.DataFrame) -> pl.DataFrame:
+        """The files of some buckets, with the columns of `FILES`.
+
+        Args:
+            places: the buckets, as rows of `PLACE`; nothing may have been put into them since it was saved.
+
+        Raises:
+            Damaged: files of a bucket that has some are missing or unreadable.
+        """
+        places = places.select(PLACE).unique(maintain_order=True)
+        with _usable():
+            contents = [content for place in places.iter_rows() for content in self._contents(place)]
+            batches = [pa.ipc.read_record_batch(pa.py_buffer(unpack(each)), _ARROW) for each in contents]
+            files = pl.DataFrame(pa.Table.from_batches(batches, _ARROW)).cast(FILES)
+        expected = self.figures.join(places, on=PLACE, how="semi")
+        if _places(files) != _places(expected) or len(files) != expected["files"].sum():
+            raise Damaged("buckets do not have the files that were counted")
+        return files
+
+    def clear(self) -> None:
+        """Forgets all files.
+
+        Raises:
+            Damaged: it cannot be written.
+        """
+        with _usable():
+            self._connection.execute("DELETE FROM files")
+
+    def put(self, files: pl.DataFrame, emptied: pl.DataFrame | None = None) -> None:
+        """Keeps files instead of those that their buckets had.
+
+        Args:
+            files: all files of some buckets, with the columns of `FILES`.
+            emptied: buckets that have no files any more, as rows of `PLACE`.
+
+        Raises:
+            Damaged: they cannot be written.
+        """
+        with _usable():
+            if emptied is not None:
+                remove = "DELETE FROM files WHERE partition = ? AND bucket = ?"
+                self._connection.executemany(remove, emptied.select(PLACE).iter_rows())
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", map(self._counted, _by_bucket(files))
+            )
+
+    def save(self, state: TableState, figures: pl.DataFrame) -> None:
+        """Keeps a state of the table, its figures, and the files that were put.
+
+        Raises:
+            Damaged: they cannot be written.
+        """
+        content = BytesIO()
+        figures.rechunk().write_ipc(content)
+        with _usable():
+            values = (pack(_encoded(state)), pack(content.getvalue()))
+            self._connection.execute("UPDATE state SET header = ?, figures = ?", values)
+            self._connection.execute("COMMIT")
+            self._connection.execute("BEGIN")
+        self.written += len(values[1])
+        self.state, self.figures = state, figures
+
+    def _make(self) -> None:
+        self._connection.execute("PRAGMA journal_mode = OFF")
+        self._connection.execute("PRAGMA synchronous = OFF")
+        self._connection.executescript(_TABLES)
+        self._connection.execute("BEGIN")
+
+    def _open(self) -> None:
+        # Not synchronous: what a crash of the machine may have damaged is not used after it, see `_boot`.
+        self._connection.execute("PRAGMA synchronous = OFF")
+        self._connection.execute("BEGIN")
+        ((header, figures),) = self._connection.execute("SELECT header, figures FROM state").fetchall()
+        self.state = _decoded(unpack(header))
+        self.figures = pl.read_ipc(BytesIO(unpack(figures)))
+
+    def _counted(self, row: tuple[bytes, int, bytes]) -> tuple[bytes, int, bytes]:
+        self.written += len(row[-1])
+        return row
+
+    def _contents(self, place: tuple[bytes, int]) -> Iterator[bytes]:
+        found = self._connection.execute(
+            "SELECT content FROM files WHERE partition = ? AND bucket = ?", place
+        )
+        return (content for (content,) in found)
+
+
+def pack(content: bytes) -> bytes:
+    """Content in a form whose damage is noticed."""
+    packed = bytes(cramjam.zstd.compress(content, 1))
+    return zlib.crc32(packed).to_bytes(_CHECKSUM) + packed
+
+
+def unpack(packed: bytes) -> bytes:
+    """The content that was packed.
+
+    Raises:
+        ValueError: it was damaged.
+    """
+    content = memoryview(packed)[_CHECKSUM:]
+    if zlib.crc32(content) != int.from_bytes(packed[:_CHECKSUM]):
+        raise ValueError("the checksum is another")
+    return bytes(cramjam.zstd.decompress(content))
+
+
+def _by_bucket(files: pl.DataFrame) -> Iterator[tuple[bytes, int, bytes]]:
+    """The files of each bucket as bytes."""
+    ordered = files.select(FILES.names()).sort(PLACE)
+    for batch in ordered.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks().to_batches():
+        start = 0
+        for partition, bucket, count in ordered.group_by(PLACE, maintain_order=True).len().iter_rows():
+            yield partition, bucket, pack(batch.slice(start, count).serialize())
+            start += count
+
+
+def _places(frame: pl.DataFrame) -> set[tuple[object, ...]]:
+    return set(frame.select(PLACE).unique().iter_rows())
+
+
+def _encoded(state: TableState) -> bytes:
+    history = state.history
+    content = {
+        "format": _FORMAT,
+        "boot": _boot(),
+        "root": state.root,
+        "uuid": state.uuid,
+        "schema": state.schema_id,
+        "newest": state.newest and astuple(state.newest),
+        "indexes": sorted(state.index_types),
+        "history": history and [history.oldest, history.oldest_millis, list(history.removed.items())],
+        "terms": state.terms,
+        "judged": state.judged_millis,
+    }
+    return json.dumps(content).encode()
+
+
+def _decoded(header: bytes) -> TableState:
+    content = json.loads(header)
+    if (content["format"], content["boot"]) != (_FORMAT, _boot()):
+        raise ValueError("of another release, or from before the machine was started")
+    newest, history = content["newest"], content["history"]
+    return TableState(
+        root=content["root"],
+        uuid=content["uuid"],
+        schema_id=content["schema"],
+        newest=newest and SnapshotMark(*newest),
+        index_types=frozenset(content["indexes"]),
+        history=history and History(history[0], history[1], dict(map(tuple, history[2]))),
+        terms=content["terms"],
+        judged_millis=content["judged"],
+    )
+
+
+def _boot() -> str:
+    """Changes when the machine is started; empty where the system does not say."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    """Whatever is wrong with what is kept, it is no use."""
+    try:
+        yield
+    except (sqlite3.Error, cramjam.DecompressionError, pl.exceptions.PolarsError, *_NOT_KEPT) as error:
+        raise Damaged(str(error)) from error

@@ -1,0 +1,118 @@
+"""What is told of a table: the figures of its files, its snapshots, and what stands in the way of a run.
+
+Called by `observation`. Asks the table for nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import polars as pl
+
+from lithify.errors import InvalidOption
+from lithify.tables.model import fingerprint_of
+from lithify.tables.observation import KeptSnapshots, Observation
+from lithify.tables.paimon.observing.bucket_statistics import PLACE
+from lithify.tables.paimon.observing.observation_cache import KeptTable, TableState
+from lithify.tables.paimon.observing.table_statistics import (
+    Filter,
+    blocked_buckets,
+    delete_percent,
+    size_amplification_percent,
+    work_in,
+)
+from lithify.tables.paimon.options.table_options import is_write_only
+from lithify.tables.paimon.table import PaimonTable
+
+
+def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetime) -> Observation:
+    """What a table's files come to. `now` is an aware time in the table's time zone.
+
+    Raises:
+        InvalidOption: the filter names a column that is none of the partition's.
+        Damaged: what is kept cannot be read.
+    """
+    _check_filter(table, wanted)
+    policy, state = table.options.policy, found.state
+    figures = found.figures.sort("path")
+    held = _still_held(found, wanted.held)
+    work = work_in(figures, table.places.spec, replace(wanted, held=held), policy, now)
+    most_runs, runs_bucket = _most(figures, "sorted_runs")
+    most_level0, level0_bucket = _most(figures, "level0_files")
+    index_problem = table.index_problem(state.index_types)
+    write_only = is_write_only(table.stored_options)
+    return Observation(
+        table_uuid=state.uuid,
+        snapshot=state.newest.id if state.newest else None,
+        snapshot_time=_time(state.newest.millis) if state.newest else None,
+        schema_id=state.schema_id,
+        refusals=(*table.refusals, *([index_problem] if index_problem else [])),
+        write_only=write_only,
+        partitions=figures["partition_path"].n_unique(),
+        buckets=len(figures),
+        files=_sum(figures, "files"),
+        bytes=_sum(figures, "bytes"),
+        small_files=_sum(figures, "small_files"),
+        level0_files=_sum(figures, "level0_files"),
+        sorted_runs=most_runs,
+        sorted_runs_bucket=runs_bucket,
+        delete_percent=delete_percent(figures),
+        findings=work.findings,
+        full_bytes=work.full_bytes,
+        snapshots=_kept_snapshots(state, writers_expire=not write_only),
+        partitions_due=work.partitions_due,
+        full_partitions=work.full_partitions,
+        run_trigger=policy.run_trigger,
+        next_trigger=work.next_trigger,
+        blocked=blocked_buckets(figures, held),
+        max_level0_files=most_level0,
+        max_level0_bucket=level0_bucket if most_level0 else None,
+        size_amplification_percent=size_amplification_percent(figures),
+    )
+
+
+def _still_held(found: KeptTable, held: Mapping[str, str]) -> dict[str, str]:
+    """Those of some held buckets that still have the files that a run failed on."""
+    there = found.figures.filter(pl.col("path").is_in(list(held)))
+    files = found.files_in(there).join(there.select(*PLACE, "path"), on=PLACE)
+    prints = {
+        path: fingerprint_of(of_bucket.select("name", "level").iter_rows())
+        for (path,), of_bucket in files.partition_by("path", as_dict=True).items()
+    }
+    return {path: print_ for path, print_ in prints.items() if held[path] == print_}
+
+
+def _sum(figures: pl.DataFrame, name: str) -> int:
+    return int(figures[name].sum())
+
+
+def _most(figures: pl.DataFrame, name: str) -> tuple[int, str | None]:
+    """The greatest number of a column, and the first bucket by path that has it."""
+    most = figures.sort(name, descending=True, maintain_order=True).head(1)
+    return (int(most.item(0, name)), most.item(0, "path")) if len(most) else (0, None)
+
+
+def _check_filter(table: PaimonTable, wanted: Filter) -> None:
+    for column in sorted({column for values in wanted.partitions for column in values}):
+        if column not in table.schema.partition_keys:
+            known = ", ".join(table.schema.partition_keys) or "it is not partitioned"
+            problem = f"{column} is not a partition column of {table.name} ({known})"
+            raise InvalidOption("partitions", problem)
+
+
+def _kept_snapshots(state: TableState, *, writers_expire: bool) -> KeptSnapshots:
+    newest, history = state.newest, state.history
+    if newest is None or history is None:
+        return KeptSnapshots(0, None, 0, writers_expire)
+    return KeptSnapshots(
+        count=newest.id - history.oldest + 1,
+        oldest=_time(history.oldest_millis),
+        expired_bytes=sum(history.removed.values()),
+        writers_expire=writers_expire,
+    )
+
+
+def _time(millis: int) -> datetime:
+    return datetime.fromtimestamp(millis / 1000, UTC)

@@ -1,0 +1,297 @@
+"""Table options as numbers: what planning, the merge, the writer and the commit read of them.
+
+Called by `catalog` after `support` has let the options through. Names and defaults are those of Paimon's
+CoreOptions for primary-key tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from lithify.errors import InvalidOption
+from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.rewriting.spec import SequenceField
+from lithify.tables.paimon.layout.file_names import is_plain_path, shown
+from lithify.tables.paimon.options.file_options import TARGET_SIZE, FileOptions, read_file_options
+from lithify.tables.paimon.options.option_reader import (
+    OptionReader,
+    as_ratio,
+    bounded,
+    parse_millis,
+    parse_size,
+)
+
+_EXTERNAL = "data-file.external-paths"
+
+_TIME_RETAINED = 3_600_000
+_LARGEST_SIZE = 1 << 62
+
+# The first of these that is set decides.
+_WRITE_ONLY = ("write-only", "write.compaction-skip")
+_IGNORE_DELETE = (
+    "ignore-delete",
+    "first-row.ignore-delete",
+    "deduplicate.ignore-delete",
+    "partial-update.ignore-delete",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOptions:
+    """Where data files are.
+
+    Attributes:
+        default_name: the directory of partition values that are null or blank.
+        legacy: whether directories spell partition values as Java's `toString` does.
+        directory: the folder of all data files in the table's folder, empty for that itself.
+        external: where new files go instead of the table's folder, as URIs.
+        listed: all paths that the option has, whatever the strategy: older files may lie there.
+        weights: how often each of those is taken, compared with the others; empty for one after the other.
+        has_entropy: whether files lie there in directories named after a hash of their names.
+    """
+
+    default_name: str
+    legacy: bool
+    directory: str
+    external: tuple[str, ...]
+    listed: tuple[str, ...]
+    weights: tuple[int, ...]
+    has_entropy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOptions:
+    """How often and how fast a lost race for the next snapshot is tried again. Times in seconds.
+
+    Attributes:
+        max_retries: tries after the first that are made in any case.
+        min_wait: the shortest wait between two tries.
+        max_wait: the longest.
+        timeout: from when on no more tries are made than `max_retries` asks for.
+    """
+
+    max_retries: int
+    min_wait: float
+    max_wait: float
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestOptions:
+    """How manifests are written and merged. Sizes in bytes.
+
+    Attributes:
+        compression: Avro codec as Paimon calls it, lower case.
+        target_size: where manifests roll, and up to which neighbours are merged.
+        merge_min_count: from so many small ones on the newest are merged, whatever their size.
+        full_threshold: all are merged when those that are small or hold deletions come to this size.
+        drop_deleted_statistics: entries of removed files have no column statistics.
+    """
+
+    compression: str = "zstd"
+    target_size: int = 8 << 20
+    merge_min_count: int = 30
+    full_threshold: int = 16 << 20
+    drop_deleted_statistics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """All options that a compaction reads.
+
+    Attributes:
+        policy: which files are compacted.
+        files: how files are written.
+        places: where they are.
+        commit: how commits are tried again.
+        sequence_fields: what decides between the rows of a key before their sequence number does.
+        snapshot_ordering: whether the row of a key that came with the latest snapshot wins.
+        ignore_deletes: whether deletes are passed over.
+    """
+
+    policy: CompactionPolicy
+    files: FileOptions
+    places: PlaceOptions
+    commit: CommitOptions
+    manifests: ManifestOptions
+    sequence_fields: tuple[SequenceField, ...]
+    snapshot_ordering: bool
+    ignore_deletes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long snapshots are kept at least: so many milliseconds, unless there are more than `count`."""
+
+    millis: int
+    count: int | None
+
+
+def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOptions:
+    """Reads the options of a primary-key table.
+
+    Raises:
+        InvalidOption: a value cannot be parsed, or is one that Paimon has no meaning for.
+    """
+    reader = OptionReader(options)
+    return TableOptions(
+        policy=_policy(reader, rule),
+        files=read_file_options(reader, options),
+        places=_place_options(reader),
+        commit=CommitOptions(
+            max_retries=reader.integer("commit.max-retries", 10, low=0),
+            min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
+            max_wait=reader.duration("commit.max-retry-wait", 10_000) / 1000,
+            timeout=reader.duration("commit.timeout", 600_000) / 1000,
+        ),
+        manifests=_manifest_options(reader),
+        sequence_fields=_sequence_fields(reader),
+        snapshot_ordering=reader.boolean("sequence.snapshot-ordering", default=False),
+        ignore_deletes=reader.boolean(
+            next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
+        ),
+    )
+
+
+def is_write_only(options: Mapping[str, str]) -> bool:
+    """Whether writers of the table leave compaction to others.
+
+    Raises:
+        InvalidOption: the option is neither true nor false.
+    """
+    reader = OptionReader(options)
+    key = next((key for key in _WRITE_ONLY if key in options), _WRITE_ONLY[0])
+    return reader.boolean(key, default=False)
+
+
+def retention(options: Mapping[str, str]) -> Retention:
+    """How long a table's writers keep snapshots.
+
+    Raises:
+        InvalidOption: a value cannot be parsed.
+    """
+    reader = OptionReader(options)
+    return Retention(
+        millis=reader.duration("snapshot.time-retained", _TIME_RETAINED),
+        count=reader.optional("snapshot.num-retained.max", int),
+    )
+
+
+def _policy(reader: OptionReader, rule: Rule) -> CompactionPolicy:
+    trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
+    target = reader.size("target-file-size", TARGET_SIZE, low=1)
+    return CompactionPolicy(
+        num_levels=reader.integer("num-levels", trigger + 1, low=2),
+        run_trigger=trigger,
+        size_amplification_percent=reader.integer("compaction.max-size-amplification-percent", 200),
+        size_ratio=reader.integer("compaction.size-ratio", 1),
+        early_full=EarlyFull(
+            interval_millis=reader.optional("compaction.optimization-interval", parse_millis),
+            total_size=reader.optional("compaction.total-size-threshold", parse_size),
+            incremental_size=reader.optional("compaction.incremental-size-threshold", parse_size),
+        ),
+        off_peak=_off_peak(reader),
+        force_level0=reader.boolean("compaction.force-up-level-0", default=False),
+        force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
+        target_file_size=target,
+        small_file_size=_small_file_size(reader, target),
+        rule=rule,
+    )
+
+
+def _small_file_size(reader: OptionReader, target: int) -> int:
+    """70 % of the target, computed as Paimon 1.4 does, or by the ratio that later versions know."""
+    ratio = reader.optional("compaction.small-file-ratio", as_ratio)
+    return target // 10 * 7 if ratio is None else int(min(target * ratio, _LARGEST_SIZE))
+
+
+def _off_peak(reader: OptionReader) -> OffPeak | None:
+    start = reader.integer("compaction.offpeak.start.hour", -1)
+    end = reader.integer("compaction.offpeak.end.hour", -1)
+    if -1 in (start, end) or start == end:
+        return None
+    return OffPeak(start, end, reader.integer("compaction.offpeak-ratio", 0))
+
+
+def _manifest_options(reader: OptionReader) -> ManifestOptions:
+    default = ManifestOptions()
+    return ManifestOptions(
+        compression=reader.text("manifest.compression", default.compression).lower(),
+        target_size=reader.size("manifest.target-file-size", default.target_size),
+        merge_min_count=reader.integer("manifest.merge-min-count", default.merge_min_count),
+        full_threshold=reader.size("manifest.full-compaction-threshold-size", default.full_threshold, low=1),
+        drop_deleted_statistics=reader.boolean("manifest.delete-file-drop-stats", default=False),
+    )
+
+
+def _place_options(reader: OptionReader) -> PlaceOptions:
+    strategy = reader.text("data-file.external-paths.strategy", "none").lower()
+    external = () if strategy == "none" else _external_paths(reader, strategy)
+    return PlaceOptions(
+        default_name=reader.text("partition.default-name", "__DEFAULT_PARTITION__", stripped=False),
+        legacy=reader.boolean("partition.legacy-name", default=True),
+        directory=reader.optional("data-file.path-directory", _directory) or "",
+        external=external,
+        listed=tuple(dict.fromkeys((*external, *_listed_paths(reader)))),
+        weights=_weights(reader, external) if strategy == "weight-robin" and len(external) > 1 else (),
+        has_entropy=strategy == "entropy-inject",
+    )
+
+
+def _directory(text: str) -> str:
+    if urlsplit(text).scheme or text.startswith("/") or not is_plain_path(text):
+        raise ValueError("it is no folder in the table's own")
+    return _java_path(text)
+
+
+def _external_paths(reader: OptionReader, strategy: str) -> tuple[str, ...]:
+    texts = reader.text(_EXTERNAL, "")
+    if not texts:
+        return ()
+    paths = [text.strip() for text in texts.split(",")]
+    for path in paths:
+        if not urlsplit(path).scheme:
+            raise InvalidOption(
+                _EXTERNAL, f"'{path}' does not say which file system it is on, like file:{path}"
+            )
+        if not is_plain_path(path):
+            raise InvalidOption(_EXTERNAL, f"{shown(path)} has parts or characters that no directory has")
+    if strategy == "specific-fs":
+        meant = reader.text(f"{_EXTERNAL}.specific-fs", "").lower()
+        paths = [path for path in paths if urlsplit(path).scheme.lower() == meant]
+        if not paths:
+            raise InvalidOption(f"{_EXTERNAL}.specific-fs", f"no external path is on '{meant}'")
+    return tuple(map(_java_path, paths))
+
+
+def _listed_paths(reader: OptionReader) -> Iterator[str]:
+    """The external paths that say which file system they are on; no strategy asks for more of them."""
+    for text in reader.text(_EXTERNAL, "").split(","):
+        with suppress(ValueError):
+            if urlsplit(text.strip()).scheme and is_plain_path(text.strip()):
+                yield _java_path(text.strip())
+
+
+def _java_path(text: str) -> str:
+    """A path as Paimon's Path class writes it: no empty parts, none at the end, no empty host."""
+    parts = urlsplit(text)
+    path = re.sub("/+", "/", parts.path)
+    return f"{parts.scheme and parts.scheme + ':'}{parts.netloc and '//' + parts.netloc}{path.rstrip('/')}"
+
+
+def _weights(reader: OptionReader, paths: Sequence[str]) -> tuple[int, ...]:
+    key = f"{_EXTERNAL}.weights"
+    weights = reader.optional(key, lambda text: tuple(bounded(int(n), 1, None) for n in text.split(",")))
+    if weights is not None and len(weights) != len(paths):
+        raise InvalidOption(key, f"{len(weights)} weights for {len(paths)} paths")
+    return weights or ()
+
+
+def _sequence_fields(reader: OptionReader) -> tuple[SequenceField, ...]:
+    ascending = reader.text("sequence.field.sort-order", "ascending").lower() != "descending"
+    names = [name.strip() for name in reader.text("sequence.field", "").split(",")]
+    return tuple(SequenceField(name, ascending) for name in names if name)

@@ -1,0 +1,222 @@
+"""Reads key-value data files as sorted runs of Arrow rows in the table's newest schema.
+
+Called by the job's tasks; `FileRun` is a `RunSource` of `rewriting`. Keys are read from the value columns,
+as Java does, so files with and without `_KEY_` columns mix freely, and so do files of several formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from lithify.errors import CorruptTable
+from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
+from lithify.tables.files.casting import Cast, cast_between, reads_as
+from lithify.tables.files.model import FileColumn, InputFile, Wanted
+from lithify.tables.files.names import format_of
+from lithify.tables.files.nesting import nulls
+from lithify.tables.files.registry import Readers
+from lithify.tables.files.types import field_ids
+from lithify.tables.files.variants.columns import merged_form
+from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
+
+_LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
+
+_MAX_FILES_FOR_DICTIONARIES = 64
+"""Files are only searched for dictionaries where there are few of them."""
+
+
+class Reading:
+    """How all files of one task are read, so that the rows of all of them have the same Arrow schema.
+
+    Args:
+        files: every file of the task.
+        schemas: the schemas that they were written with, by id.
+        newest: the schema of the rows.
+        plain: columns that the merge compares, which are never read as dictionaries.
+        storage: access to the files.
+        keys: rows outside this range may be left out.
+        share: bytes that may be fetched in advance for one run, where every fetch is a request.
+        options: what the table says of shredding VARIANT columns.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[InputFile],
+        schemas: Mapping[int, Schema],
+        newest: Schema,
+        plain: Sequence[str],
+        storage: Storage,
+        keys: KeyRange = EVERYTHING,
+        share: int = 0,
+        options: VariantOptions = NOT_SHREDDED,
+    ) -> None:
+        self.readers = Readers(storage, share, len(newest.columns))
+        self._keys = keys
+        self._newest = newest
+        self._stored = {number: _stored_columns(schema, newest) for number, schema in schemas.items()}
+        self._casts = {number: _casts(columns, newest) for number, columns in self._stored.items()}
+        self._fields = frozenset(each for column in newest.columns for each in field_ids(column.type))
+        self._variants = self._forms(files, options)
+        self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
+
+    def columns_of(self, file: InputFile) -> list[FileColumn | None]:
+        """The column of the file that each column of the rows is read from; None where it is missing."""
+        pairs = zip(self._stored[file.schema_id], self.schema, strict=True)
+        return [
+            column
+            and replace(
+                column,
+                as_dictionary=pa.types.is_dictionary(field.type),
+                variants=self._variants.get(field.name),
+            )
+            for column, field in pairs
+        ]
+
+    def casts_of(self, file: InputFile) -> Sequence[Cast | None]:
+        """What turns each column of the file into that of the rows."""
+        pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
+        return [None if field.name in self._variants else cast for cast, field in pairs]
+
+    def wanted(self, file: InputFile, piece_bytes: int) -> Wanted:
+        """What is read of a file."""
+        position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
+        first = self._stored[file.schema_id][position]
+        return Wanted(
+            columns=[column for column in self.columns_of(file) if column is not None],
+            first_key=first or FileColumn("", self._newest.key_types[0]),
+            keys=self._keys,
+            piece_bytes=piece_bytes,
+            instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
+            fields=self._fields,
+        )
+
+    def _forms(self, files: Sequence[InputFile], options: VariantOptions) -> dict[str, pa.DataType]:
+        """In which form VARIANT columns are that are not whole: that of the largest file, if any."""
+        forms = {}
+        for position, column in enumerate(self._newest.columns):
+            if column.type.root == "VARIANT":
+                stored = self._largest_stored(files, position) if options.inference else None
+                forms[column.name] = merged_form(column.name, options, stored)
+        return {name: form for name, form in forms.items() if form is not None}
+
+    def _largest_stored(self, files: Sequence[InputFile], position: int) -> pa.DataType | None:
+        """The type of a column in the largest file that has it."""
+        found = ((file, self._stored[file.schema_id][position]) for file in files)
+        having = [(file.size, file.path, column.name) for file, column in found if column is not None]
+        if not having:
+            return None
+        _, path, name = max(having)
+        return self.readers.of(path).stored_type(path, name)
+
+    def _dictionaries(self, files: Sequence[InputFile]) -> set[str]:
+        """Text columns that repeat themselves in all files: merging their codes is several times faster."""
+        if len(files) > _MAX_FILES_FOR_DICTIONARIES:
+            return set()
+        names = {column.name for column in self._newest.columns if column.type.is_bytes}
+        for (schema_id, _), alike in _grouped(files).items():
+            paths = [file.path for file in alike]
+            stored = self.readers.of(paths[0]).columns_with_dictionary(paths)
+            pairs = zip(self._stored[schema_id], self._newest.columns, strict=False)
+            names &= {
+                column.name
+                for old, column in pairs
+                if old is None or (old.name in stored and reads_as(old.type, column.type))
+            }
+        return names
+
+
+class FileRun:
+    """A sorted run: data files one after the other."""
+
+    def __init__(self, files: Sequence[InputFile], reading: Reading) -> None:
+        self._files = files
+        self._reading = reading
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self._files)
+
+    @cached_property
+    def overhead(self) -> int:
+        """What an open reader holds of the file of which it holds most."""
+        return max(self._reading.readers.of(file.path).overhead(file) for file in self._files)
+
+    def pieces(self, piece_bytes: int) -> Iterator[Piece]:
+        """Yields the rows of all files in key order, but for some that are outside the task's key range.
+
+        Raises:
+            MissingFile: a file does not exist.
+            CorruptTable: a file cannot be read, or has not the rows that its manifest entry says.
+        """
+        for file in self._files:
+            for batch in self._batches(file, piece_bytes):
+                yield Piece(_numbered(batch, file.sequence), file.run, file.path)
+
+    def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
+        columns, schema = self._reading.columns_of(file), self._reading.schema
+        wanted = self._reading.wanted(file, piece_bytes)
+        for batch in self._reading.readers.of(file.path).batches(file, wanted):
+            both = zip(columns, self._reading.casts_of(file), schema, strict=True)
+            arrays = [_column(batch, *each, file.path) for each in both]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _grouped(files: Sequence[InputFile]) -> dict[tuple[int, str], list[InputFile]]:
+    """Files of the same schema and format."""
+    groups: dict[tuple[int, str], list[InputFile]] = {}
+    for file in files:
+        groups.setdefault((file.schema_id, format_of(file.path)), []).append(file)
+    return groups
+
+
+def _numbered(batch: pa.RecordBatch, sequence: int | None) -> pa.RecordBatch:
+    """The rows with one sequence number for all of them, if there is one."""
+    if sequence is None:
+        return batch
+    numbers = pa.repeat(pa.scalar(sequence, pa.int64()), batch.num_rows)
+    arrays = [
+        numbers if field.name == SEQUENCE_NUMBER else column
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _stored_columns(file_schema: Schema, newest: Schema) -> list[FileColumn | None]:
+    """For each column of the rows the one that files of `file_schema` have for it, None where it is missing.
+
+    Columns are matched by field id, so renamed, moved, added and dropped columns are all right.
+    """
+    stored = {column.id: FileColumn(column.name, column.type) for column in file_schema.columns}
+    system = [FileColumn(name, kind) for name, kind in SYSTEM_COLUMNS.items()]
+    return [*(stored.get(column.id) for column in newest.columns), *system]
+
+
+def _casts(stored: Sequence[FileColumn | None], newest: Schema) -> list[Cast | None]:
+    types = [*(column.type for column in newest.columns), *SYSTEM_COLUMNS.values()]
+    pairs = zip(stored, types, strict=True)
+    return [cast_between(column.type, kind) if column else None for column, kind in pairs]
+
+
+def _column(
+    batch: pa.RecordBatch, column: FileColumn | None, cast: Cast | None, field: pa.Field, path: str
+) -> pa.Array:
+    """One column of the rows.
+
+    Raises:
+        CorruptTable: the type of the column was changed, and a value does not fit into the new one.
+    """
+    if column is None:
+        return nulls(batch.num_rows, field.type)
+    values = batch.column(column.name)
+    try:
+        return cast(values) if cast else values
+    except pa.ArrowInvalid as error:
+        problem = f"column {field.name}: a value cannot be converted to the column's new type ({error})"
+        raise CorruptTable(path, problem) from error

@@ -1,0 +1,266 @@
+"""Writes key-value data files as Java Paimon does: columns, field ids, physical types, names, metadata.
+
+Called by the job's tasks, one `KeyValueFile` at a time through `rewriting.rolling`. The rows come with the
+value columns and the two system columns (`Schema.rows_schema`), in key order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.errors import CorruptTable
+from lithify.rewriting.order import key_at, parts_of_column
+from lithify.rewriting.spec import RETRACTS
+from lithify.tables.files.model import Unwritable
+from lithify.tables.files.registry import open_writer
+from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
+from lithify.tables.files.variants.encoding import Malformed
+from lithify.tables.files.variants.joining import is_shredded
+from lithify.tables.io.storage import Storage, reporting
+from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, Stats
+from lithify.tables.paimon.options.file_options import FileOptions
+from lithify.tables.paimon.primary_key.statistics import ColumnStats, FloatStats, key_stats, value_stats
+from lithify.tables.paimon.schema.schema import (
+    KEY_PREFIX,
+    SEQUENCE_NUMBER,
+    SYSTEM_COLUMNS,
+    VALUE_KIND,
+    Schema,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """Where and how the files of one task are written.
+
+    Attributes:
+        folder: the bucket's directory in the table's folder.
+        writer_id: UUID of the writer, in the names of its files.
+        level: the output level.
+        schema: the table's newest schema.
+        options: how files are written.
+        outside: where they go instead of the table's folder, if anywhere.
+    """
+
+    folder: str
+    writer_id: str
+    level: int
+    schema: Schema
+    options: FileOptions
+    outside: Outside | None = None
+
+    def path(self, name: str) -> str:
+        """Where the file of that name goes."""
+        return self.outside.path(name) if self.outside else f"{self.folder}/{name}"
+
+    def names(self) -> Iterator[str]:
+        """Names for the files, in order."""
+        options = self.options
+        names_codec = options.suffix_names_compression and options.named_compression
+        codec = f".{options.named_compression}" if names_codec else ""
+        stem = f"{options.prefix}{self.writer_id}"
+        return (f"{stem}-{number}{codec}.{options.format}" for number in count())
+
+
+class KeyValueFile:
+    """One data file being written; an `OpenFile` of `rewriting.rolling`."""
+
+    def __init__(
+        self, name: str, target: FileTarget, storage: Storage, wall_clock: Callable[[], int]
+    ) -> None:
+        self._name = name
+        self._target = target
+        self._storage = storage
+        self._wall_clock = wall_clock
+        self._schema = target.schema.file_schema(thin=target.options.thin)
+        self._summary = _Summary(target.schema)
+        self._rows_schema: pa.Schema | None = None
+        self._open()
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._writer.size
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds one row group, stripe or the like.
+
+        Raises:
+            CorruptTable: a VARIANT that is to be shredded is none.
+            StorageError: the file cannot be written.
+        """
+        self._summary.add(rows)
+        with reporting(self._path):
+            try:
+                self._writer.write(self._in_file(rows))
+            except Unwritable:
+                self._start_over_in_parquet()
+                self._writer.write(self._in_file(rows))
+            except Malformed as error:
+                raise CorruptTable(self._target.folder, str(error)) from error
+        self._rows_schema = rows.schema
+
+    def close(self) -> FileMeta:
+        """Finishes the file, on disk, and describes it."""
+        size = self._finish()
+        self._storage.persist([self._path])
+        keys, values, columns = self._stats()
+        return FileMeta(
+            name=self._name,
+            size=size,
+            rows=self._writer.rows,
+            min_key=self._summary.min_key(),
+            max_key=self._summary.max_key(),
+            key_stats=keys,
+            value_stats=values,
+            min_sequence=self._summary.min_sequence,
+            max_sequence=self._summary.max_sequence,
+            schema_id=self._target.schema.id,
+            level=self._target.level,
+            extra_files=(),
+            created_millis=self._wall_clock(),
+            delete_rows=self._summary.delete_rows,
+            embedded_index=None,
+            source=COMPACT_SOURCE,
+            value_stats_columns=columns,
+            external_path=self._path if self._target.outside else None,
+            first_row_id=None,
+            write_columns=None,
+            write_columns_sequences=None,
+        )
+
+    def read_back(self) -> Iterator[pa.Table]:
+        """Finishes the file and yields what was written, by units; only `abort` may follow."""
+        self._finish()
+        if self._rows_schema is None:
+            return
+        with reporting(self._path), self._storage.open(self._path) as source:
+            yield from self._writer.read_back(source, self._rows_schema)
+
+    def abort(self) -> None:
+        """Gives the file up and deletes it."""
+        self._writer.abort()
+        self._new_file.give_up()
+
+    def _open(self) -> None:
+        self._path = self._target.path(self._name)
+        self._new_file = self._storage.create(self._path)
+        options, types = self._target.options, self._target.schema.stored_types
+        self._writer = open_writer(self._new_file.sink, options, self._path, types)
+
+    def _in_file(self, rows: pa.Table) -> pa.Table:
+        """Rows with the columns of the file."""
+        rows = rows.unify_dictionaries()
+        columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
+        pairs = zip(self._schema, columns, strict=True)
+        return pa.table(columns, schema=pa.schema([_as_it_comes(field, column) for field, column in pairs]))
+
+    def _start_over_in_parquet(self) -> None:
+        """Makes the file Parquet, which holds every value, with what was written of it so far.
+
+        Java reads the format that the end of a name tells, so a table may have a few files of another one.
+        """
+        written, path, file = self._writer, self._path, self._new_file
+        self._finish()
+        self._target = replace(self._target, options=self._target.options.in_parquet())
+        self._name = f"{self._name.rpartition('.')[0]}.parquet"
+        try:
+            self._open()
+            if self._rows_schema is not None:
+                with self._storage.open(path) as source:
+                    for rows in written.read_back(source, self._rows_schema):
+                        self._writer.write(self._in_file(rows))
+        finally:
+            file.give_up()
+
+    def _finish(self) -> int:
+        """Writes the end of the file; returns its size."""
+        with reporting(self._path):
+            size = self._writer.finish()
+            self._new_file.sink.close()
+        return size
+
+    def _stats(self) -> tuple[Stats, Stats, tuple[str, ...] | None]:
+        schema, modes = self._target.schema, self._target.options.stats
+        thin = self._target.options.thin
+        keys = [name if thin else KEY_PREFIX + name for name in schema.primary_key]
+        types = {column.name: column.type for column in schema.columns}
+        by_name = self._stats_modes(frozenset(keys))
+        value_modes, key_modes = ([by_name[name] for name in names] for names in (types, keys))
+        values, columns = value_stats(
+            [self._column_stats(name) for name in types], types, value_modes, dense=modes.dense
+        )
+        key_columns = [self._column_stats(name) for name in keys]
+        return key_stats(key_columns, schema.key_types, key_modes), values, columns
+
+    def _stats_modes(self, keys: frozenset[str]) -> dict[str, str]:
+        """The mode of each column of the file; in Avro files no column is special to Java."""
+        modes, names = self._target.options.stats, self._schema.names
+        if self._target.options.format == "avro":
+            return dict(zip(names, modes.of_columns(names), strict=True))
+        always = keys | SYSTEM_COLUMNS.keys()
+        return dict(zip(names, modes.of_columns(names, always), strict=True))
+
+    def _column_stats(self, name: str) -> ColumnStats:
+        column = self._target.schema.column(name.removeprefix(KEY_PREFIX))
+        if column.type.is_float:
+            return self._summary.floats[column.name].stats
+        return self._writer.column_stats(name, column.type)
+
+
+def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
+    """The field of a column that may come as a dictionary or shredded; parts of others keep their ids."""
+    comes_otherwise = pa.types.is_dictionary(column.type) or is_shredded(column.type)
+    return field.with_type(column.type) if comes_otherwise and field.type != column.type else field
+
+
+class _Summary:
+    """Key bounds, sequence range, deletes and statistics of floats of the rows written so far."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._first: Sequence[Raw] | None = None
+        self._last: Sequence[Raw] = ()
+        self.min_sequence = 2**63 - 1
+        self.max_sequence = -(2**63)
+        self.delete_rows = 0
+        self.floats = {column.name: FloatStats() for column in schema.columns if column.type.is_float}
+
+    def add(self, rows: pa.Table) -> None:
+        self._first = self._first or self._key(rows, 0)
+        self._last = self._key(rows, rows.num_rows - 1)
+        bounds = pc.min_max(rows.column(SEQUENCE_NUMBER))
+        self.min_sequence = min(self.min_sequence, bounds["min"].as_py())
+        self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
+        kinds = rows.column(VALUE_KIND).to_numpy()
+        self.delete_rows += int(np.isin(kinds, RETRACTS).sum())
+        for name, stats in self.floats.items():
+            stats.add(rows.column(name))
+
+    def min_key(self) -> bytes:
+        return encode_row(self._first or (), self._schema.key_types)
+
+    def max_key(self) -> bytes:
+        return encode_row(self._last, self._schema.key_types)
+
+    def _key(self, rows: pa.Table, row: int) -> list[Raw]:
+        values = []
+        for name, column in zip(self._schema.primary_key, self._schema.key_types, strict=True):
+            one_row = rows.column(name).slice(row, 1).combine_chunks()
+            values.append(_raw(one_row, column))
+        return values
+
+
+def _raw(one_row: pa.Array, column: ColumnType) -> Raw:
+    """The raw value of a column of one row. Parts do not tell -0.0 from 0.0."""
+    if column.is_float:
+        return float(one_row[0].as_py())
+    return raw_of_parts(column, key_at(parts_of_column(one_row), 0))

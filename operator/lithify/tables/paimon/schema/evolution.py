@@ -1,0 +1,97 @@
+"""What may change about a table between its files, and while a run is under way.
+
+Called by `table` before any work (are all files of a kind that we can rewrite under the newest schema?) and
+by `commit` (was the table changed meanwhile?). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from lithify.tables.files.casting import cast_between
+from lithify.tables.files.names import FORMATS, format_of
+from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.metadata.entries import Entry
+from lithify.tables.paimon.schema.schema import Schema
+from lithify.tables.paimon.support.loading import load
+from lithify.tables.paimon.support.rules import Support
+
+
+def schema_conflict(running: Schema, newest: Schema) -> str | None:
+    """Why a run that was planned with one schema may not commit under a newer one; None if it may.
+
+    Options that do not concern compaction may change at any time.
+    """
+    if running.id == newest.id:
+        return None
+    if running.columns != newest.columns or running.primary_key != newest.primary_key:
+        return "the columns of the table were changed meanwhile"
+    table = load()
+    for key in sorted(running.options.keys() | newest.options.keys()):
+        rule = table.option(key)
+        harmless = rule is not None and rule.support is Support.HARMLESS
+        if not harmless and running.options.get(key) != newest.options.get(key):
+            return f"the table option {key} was changed meanwhile"
+    return None
+
+
+def file_problems(entry: Entry, reaches: Callable[[str], bool]) -> Iterator[str]:
+    """Why this release cannot compact a data file; options do not tell, they may have changed since.
+
+    Args:
+        entry: the file.
+        reaches: whether a file outside the table's folder can be read.
+    """
+    file = entry.file
+    if format_of(file.name) not in FORMATS:
+        yield f"data file {file.name}: only {', '.join(FORMATS)} files are rewritten"
+    if file.extra_files or file.embedded_index is not None:
+        yield f"data file {file.name}: it has a file index, which would be lost"
+    if file.external_path is not None and not reaches(file.external_path):
+        place = file.external_path
+        yield f"data file {file.name}: it lies in {place}, on another kind of file system than the table"
+    if file.first_row_id is not None or file.write_columns is not None:
+        yield f"data file {file.name}: it belongs to row tracking or data evolution"
+
+
+def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
+    """Columns of types that some of the formats of their files cannot hold yet."""
+    for name in sorted(set(formats)):
+        for column in schema.columns:
+            for kind in sorted(set(_not_held(column.type, name))):
+                yield f"column {column.name}: {kind} in {name.upper()} files"
+
+
+def old_format_problems(old: Schema, newest: Schema, formats: Iterable[str]) -> Iterator[str]:
+    """The same of files of an older schema: columns may be missing there, and of other types."""
+    names = {column.id: column.name for column in newest.columns}
+    columns = (replace(column, name=names[column.id]) for column in old.columns if column.id in names)
+    yield from format_problems(replace(old, columns=tuple(columns)), formats)
+
+
+def _not_held(column: ColumnType, name: str) -> Iterator[str]:
+    """What of a type, or of its parts, files of a format do not hold; from ORC to Parquet nanoseconds go."""
+    if _ONLY_IN.get(column.root, name) != name:
+        yield column.root
+    elif column.is_nanos and name == "avro":
+        yield "timestamps of nanoseconds"
+    else:
+        for part in column.fields:
+            yield from _not_held(part.type, name)
+
+
+_ONLY_IN = {"MULTISET": "parquet", "VARIANT": "parquet", "VECTOR": "avro"}
+"""Types that Java has taught one format only."""
+
+
+def type_changes(old: Schema, newest: Schema) -> Iterator[str]:
+    """Columns whose type changed since a file was written, where nothing converts values as Java does."""
+    before = {column.id: column.type for column in old.columns}
+    for column in newest.columns:
+        known = before.get(column.id)
+        if known is not None and cast_between(known, column.type) is None:
+            yield (
+                f"column {column.name}: it had another type in schema {old.id}, "
+                "and files from then are not converted as Paimon does it"
+            )

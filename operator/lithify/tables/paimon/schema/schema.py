@@ -1,0 +1,158 @@
+"""A version of a table's schema in the form that readers, writers and the merge work with.
+
+Made by `catalog` from pypaimon's schema and shipped to executors, so it is small, frozen and free of
+pypaimon. Column order is the table's; keys are in the order in which they were declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lithify.rewriting.spec import MergeSpec, SequenceField
+from lithify.tables.files.types import LISTS, RECORDS, ColumnType, Field, arrow_type
+
+SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
+VALUE_KIND = "_VALUE_KIND"
+SYSTEM_COLUMNS = {
+    SEQUENCE_NUMBER: ColumnType("BIGINT", nullable=False),
+    VALUE_KIND: ColumnType("TINYINT", nullable=False),
+}
+"""The columns beside keys and values, in their order."""
+KEY_PREFIX = "_KEY_"
+_ID = b"PARQUET:field_id"
+_KEY_ID_OFFSET = 1073741823
+_SEQUENCE_NUMBER_ID = 2147483646
+_VALUE_KIND_ID = 2147483645
+_PART_ID, _DEPTHS = 536870911, 1024
+"""Of Paimon's `SpecialFields`: ids of the elements of arrays and of the keys and values of maps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its id never changes, its name may."""
+
+    id: int
+    name: str
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One version of a table's schema.
+
+    Attributes:
+        id: version, from 0.
+        columns: value columns in table order.
+        primary_key: names of the key columns without the partition's (Paimon's trimmed primary key).
+        partition_keys: names of the partition columns.
+        options: table options as stored.
+    """
+
+    id: int
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    partition_keys: tuple[str, ...]
+    options: Mapping[str, str]
+
+    def column(self, name: str) -> Column:
+        """The column of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def stored_types(self) -> dict[str, ColumnType]:
+        """The types of value and system columns, by name."""
+        return {**{column.name: column.type for column in self.columns}, **SYSTEM_COLUMNS}
+
+    @property
+    def key_types(self) -> tuple[ColumnType, ...]:
+        """Types of the key columns."""
+        return tuple(self.column(name).type for name in self.primary_key)
+
+    @property
+    def partition_types(self) -> tuple[ColumnType, ...]:
+        """Types of the partition columns."""
+        return tuple(self.column(name).type for name in self.partition_keys)
+
+    def rows_schema(
+        self, dictionaries: Container[str] = (), variants: Mapping[str, pa.DataType] | None = None
+    ) -> pa.Schema:
+        """What the merge works on: the value columns, then sequence number and row kind.
+
+        Columns named in `dictionaries` are dictionary-encoded; `variants` says in which form VARIANT columns
+        are that are not whole.
+        """
+        values = [_encoded(_field(column.name, column.type), dictionaries) for column in self.columns]
+        values = [field.with_type((variants or {}).get(field.name, field.type)) for field in values]
+        return pa.schema([*values, *_system_fields()])
+
+    def file_schema(self, *, thin: bool) -> pa.Schema:
+        """The columns of a data file, in file order and with Paimon's field ids."""
+        keys = [] if thin else [self._key_field(self.column(name)) for name in self.primary_key]
+        system = zip(_system_fields(), (_SEQUENCE_NUMBER_ID, _VALUE_KIND_ID), strict=True)
+        values = [field_with_ids(column.name, column.type, column.id) for column in self.columns]
+        return pa.schema([*keys, *(_with_id(field, number) for field, number in system), *values])
+
+    @staticmethod
+    def _key_field(column: Column) -> pa.Field:
+        return _with_id(_field(KEY_PREFIX + column.name, column.type), column.id + _KEY_ID_OFFSET)
+
+
+def merge_spec(
+    schema: Schema, sequence_fields: tuple[SequenceField, ...], *, ignore_deletes: bool, drop_deletes: bool
+) -> MergeSpec:
+    """How the rows of a table of this schema are merged."""
+    return MergeSpec(
+        key=schema.primary_key,
+        sequence_fields=sequence_fields,
+        ignore_deletes=ignore_deletes,
+        drop_deletes=drop_deletes,
+        sequence_number=SEQUENCE_NUMBER,
+        row_kind=VALUE_KIND,
+    )
+
+
+def _system_fields() -> list[pa.Field]:
+    return [_field(name, column) for name, column in SYSTEM_COLUMNS.items()]
+
+
+def _field(name: str, column: ColumnType) -> pa.Field:
+    return pa.field(name, arrow_type(column), column.nullable)
+
+
+def field_with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
+    """A field of a file whose parts have ids as well, which Java makes of its own and their depth in it."""
+    if column.root in RECORDS:
+        kind = pa.struct([field_with_ids(part.name, part.type, part.id) for part in column.fields])
+    elif column.root in LISTS:
+        kind = pa.list_(_part_with_ids(column.fields[0], number, depth + 1))
+    elif column.is_nested:
+        kind = pa.map_(*(_part_with_ids(part, number, depth + 1) for part in column.fields))
+    else:
+        kind = arrow_type(column)
+    return _with_id(pa.field(name, kind, column.nullable), number)
+
+
+def _part_with_ids(part: Field, number: int, depth: int) -> pa.Field:
+    offset = number * _DEPTHS + depth
+    inner = field_with_ids(part.name, part.type, number, depth)
+    return _with_id(inner, _PART_ID - offset if part.name == "key" else _PART_ID + offset)
+
+
+def _encoded(field: pa.Field, dictionaries: Container[str]) -> pa.Field:
+    return field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in dictionaries else field
+
+
+def _with_id(field: pa.Field, number: int) -> pa.Field:
+    return field.with_metadata({_ID: str(number).encode()})
+
+
+def id_of(field: pa.Field) -> int:
+    """The id of a field of a file."""
+    return int(field.metadata[_ID])
