@@ -19,6 +19,7 @@ from lithify.tables.files.parquet.footers import MOST_FETCHED, Footers
 from lithify.tables.io.s3.settings import read_settings
 from lithify.tables.io.storage import NewFile, Storage
 from lithify.tables.paimon.catalog.connecting import list_tables
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 from lithify.tables.paimon.observing.looking import Look, TableWatch
@@ -38,7 +39,7 @@ def proxy(s3: Bucket) -> Iterator[S3Proxy]:
 
 @pytest.fixture
 def storage(s3: Bucket, proxy: S3Proxy) -> Storage:
-    return Storage(S3FileIO(read_settings({**s3.options(proxy.endpoint), **IMPATIENT})), (s3.url,))
+    return storage_of(S3FileIO(read_settings({**s3.options(proxy.endpoint), **IMPATIENT})), (s3.url,))
 
 
 def test_a_look_at_an_unchanged_table_is_one_small_request(

@@ -444,7 +444,7 @@ def test_a_footer_that_expires_while_planning(
         oracle.compact(table, full=True)
         expire(oracle, table)
 
-    step_before(monkeypatch, (Footers, "holds_deletes"), compact_and_expire)
+    step_before(monkeypatch, (Footers, "holds_any"), compact_and_expire)
 
     report = run_inline(table)
 

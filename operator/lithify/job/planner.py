@@ -26,6 +26,7 @@ from lithify.tables.files.types import order_kinds
 from lithify.tables.model import BlockedBucket, Bucket, BucketId, DataFile, OrderKey
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Entry
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
@@ -230,7 +231,7 @@ def _files_hiding_deletes(
 
     def look(bucket: BucketId, entry: Entry) -> None:
         with blocks.isolate(bucket):
-            if footers.hold_deletes(table.path(entry)):
+            if hold_deletes(footers, table.path(entry)):
                 found.setdefault(bucket, set()).add(entry.file.name)
 
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:

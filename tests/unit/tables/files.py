@@ -12,6 +12,7 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.files.model import InputFile
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.options.table_options import read_options
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
@@ -24,7 +25,7 @@ Rows = Sequence[dict[str, Any]]
 
 def local_storage(*roots: Path) -> Storage:
     """Access to files; those in the roots may be deleted."""
-    return Storage(LocalFileIO(), [str(root) for root in roots])
+    return storage_of(LocalFileIO(), [str(root) for root in roots])
 
 
 def target(folder: Path, schema: Schema, options: dict[str, str] | None = None) -> FileTarget:

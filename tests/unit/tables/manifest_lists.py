@@ -12,7 +12,7 @@ from pypaimon import CatalogFactory, Schema
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from lithify.tables.files.types import ColumnType, parse_type
-from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry
 from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger
@@ -50,7 +50,7 @@ class Folder:
     def manifests(self, options: ManifestOptions | None = None) -> Manifests:
         table = CatalogFactory.create({"warehouse": str(self.warehouse)}).get_table(self.name)
         return Manifests(
-            table, self.types, options or ManifestOptions(), Storage(table.file_io, (table.table_path,))
+            table, self.types, options or ManifestOptions(), storage_of(table.file_io, (table.table_path,))
         )
 
     def merger(self, options: ManifestOptions) -> ManifestMerger:

@@ -30,6 +30,7 @@ from lithify.tables.files.orc.values import as_java_reads
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import Raw, parse_type
 from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.reader import FileRun
 from lithify.tables.paimon.primary_key.writer import KeyValueFile
 from support.properties import examples
@@ -235,7 +236,7 @@ class TestFiles:
     def test_deletes_are_found(self, tmp_path: Path, kind: str, kinds: list[int], holds: bool) -> None:
         rows = [{**row, "_VALUE_KIND": k} for row, k in zip(simple_rows(1, 2), kinds, strict=True)]
         meta = write(tmp_path, SIMPLE, [rows], {"file.format": kind})
-        assert Readers(local_storage()).hold_deletes(f"{tmp_path}/{meta.name}") is holds
+        assert hold_deletes(Readers(local_storage()), f"{tmp_path}/{meta.name}") is holds
 
     def test_pieces_are_small(self, tmp_path: Path, kind: str) -> None:
         rows = [{"id": n, "name": f"{n:01000}", "price": None} for n in range(4_000)]

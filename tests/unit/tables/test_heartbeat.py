@@ -12,6 +12,7 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, StorageError
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
 from lithify.tables.paimon.commit.journal_files import Attempt
@@ -40,7 +41,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
-    return Journal(str(tmp_path), Storage(LocalFileIO(), (str(tmp_path),)))
+    return Journal(str(tmp_path), storage_of(LocalFileIO(), (str(tmp_path),)))
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_nobody_commits_whose_files_others_may_delete(
     """A cleaner goes by the last sign; however the attempt sleeps, it commits before that is too old."""
     clock = SetClock()
     folder = str(tmp_path_factory.mktemp("journal"))
-    journal = Journal(folder, Storage(LocalFileIO(), (folder,)))
+    journal = Journal(folder, storage_of(LocalFileIO(), (folder,)))
     attempt = journal.begin("run", (7, 1000), [], NOW)
     heartbeat = Heartbeat(journal, attempt, clock)
     last = NOW

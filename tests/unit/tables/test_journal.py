@@ -14,6 +14,8 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
 from lithify.tables.io.storage import ListedFile, Storage
+from lithify.tables.io.storage_paths import FileAccess
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.commit.journal import (
     COMMIT_AGE,
     SAFE_AGE,
@@ -31,7 +33,7 @@ UNITS = [
 
 
 def storage(folder: Path) -> Storage:
-    return Storage(LocalFileIO(), (str(folder),))
+    return storage_of(LocalFileIO(), (str(folder),))
 
 
 def attempts(journal: Journal) -> list[Attempt]:
@@ -98,7 +100,8 @@ class TestRecording:
                 return super().list(f"{folder}/of-some-time-ago")
 
         first = journal.begin("x", BASE, UNITS, NOW)
-        second = Journal(str(tmp_path), Lagging(LocalFileIO(), (str(tmp_path),))).begin("x", BASE, UNITS, NOW)
+        lagging = Lagging(FileAccess(LocalFileIO(), is_local=True), (str(tmp_path),))
+        second = Journal(str(tmp_path), lagging).begin("x", BASE, UNITS, NOW)
         assert second.number == 2
         assert attempts(journal) == [first, second]
 

@@ -10,7 +10,8 @@ import pytest
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
 from lithify.rewriting.spec import SequenceField
-from lithify.tables.paimon.options.file_options import FileOptions
+from lithify.tables.files.options import FileOptions
+from lithify.tables.files.statistics import StatsModes
 from lithify.tables.paimon.options.option_reader import parse_size
 from lithify.tables.paimon.options.table_options import (
     CommitOptions,
@@ -19,7 +20,6 @@ from lithify.tables.paimon.options.table_options import (
     TableOptions,
     read_options,
 )
-from lithify.tables.paimon.primary_key.statistics import StatsModes
 
 MIB = 1 << 20
 

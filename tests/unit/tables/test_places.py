@@ -10,8 +10,8 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import UnsupportedTable
 from lithify.tables.files.types import Raw, parse_type
-from lithify.tables.io.storage import Storage
 from lithify.tables.model import BucketId
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.layout.external_paths import Outside
 from lithify.tables.paimon.layout.file_locations import Places
 from lithify.tables.paimon.metadata.binary_row import encode_row
@@ -25,7 +25,7 @@ SHORT, LONG = "x=8.41E21", "x=8.409999999999999E21"
 
 def places(root: Path, options: PlaceOptions = PLAIN, **columns: str) -> Places:
     """Of a table that is partitioned by these columns."""
-    storage = Storage(LocalFileIO(), (str(root), *options.listed))
+    storage = storage_of(LocalFileIO(), (str(root), *options.listed))
     made = replace(schema([*columns.items(), ("id", "INT NOT NULL")], ["id"]), partition_keys=tuple(columns))
     return Places(str(root), "db.t", made, options, storage)
 

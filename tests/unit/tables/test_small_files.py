@@ -9,7 +9,7 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, InvalidOption
-from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.options.table_options import read_options
 from support.cases import case
@@ -18,7 +18,7 @@ from support.cases import case
 def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("12345")
-    storage = Storage(LocalFileIO())
+    storage = storage_of(LocalFileIO())
 
     assert storage.read_text(str(file), 5) == "12345"
     with pytest.raises(CorruptTable) as raised:
@@ -32,7 +32,7 @@ def test_a_pipe_and_a_device_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "zero").symlink_to("/dev/zero")
     for name in ("pipe", "zero"):
         with pytest.raises(CorruptTable):
-            Storage(LocalFileIO()).read_text(str(tmp_path / name), 1000)
+            storage_of(LocalFileIO()).read_text(str(tmp_path / name), 1000)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 from lithify.errors import CorruptTable, LithifyError
 from lithify.tables.io.s3.settings import read_settings
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 
 KEYS = {"s3.endpoint": "http://127.0.0.1:1", "s3.access-key": "a", "s3.secret-key": "b", "s3.region": "r"}
@@ -45,7 +46,7 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def storage(table: Path) -> Storage:
-    return Storage(LocalFileIO(), (f"{table}/",))
+    return storage_of(LocalFileIO(), (f"{table}/",))
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -88,7 +89,7 @@ def test_what_lies_inside_is_no_problem(
 @pytest.mark.parametrize("name", ["delete", "delete_text"])
 def test_a_storage_without_roots_deletes_nothing(table: Path, name: str) -> None:
     with pytest.raises(CorruptTable):
-        USES[name](Storage(LocalFileIO()), f"{table}/bucket-0/file")
+        USES[name](storage_of(LocalFileIO()), f"{table}/bucket-0/file")
     assert (table / "bucket-0" / "file").exists()
 
 
@@ -127,7 +128,7 @@ def test_files_below_are_regular_ones_in_real_directories(storage: Storage, tabl
 def test_roots_may_be_reached_through_links(table: Path) -> None:
     link = table.parent / "link"
     link.symlink_to(table)
-    storage = Storage(LocalFileIO(), (f"file://{link}",))
+    storage = storage_of(LocalFileIO(), (f"file://{link}",))
     storage.delete(f"file://{link}/bucket-0/file")
     assert not (table / "bucket-0" / "file").exists()
 
@@ -150,7 +151,7 @@ def test_no_spelling_of_a_path_leads_out(tmp_path_factory: pytest.TempPathFactor
         (above / name / "bucket-0").mkdir(parents=True)
         (above / name / "bucket-0" / "file").write_text(name)
     (above / "table" / "link").symlink_to(above / "other")
-    storage = Storage(LocalFileIO(), (str(above / "table"),))
+    storage = storage_of(LocalFileIO(), (str(above / "table"),))
     for name in ("delete", "write_text", "create"):
         with suppress(LithifyError, FileNotFoundError):
             USES[name](storage, "/".join([str(above / "table"), *parts]))
@@ -161,7 +162,7 @@ class TestOnS3:
     ROOT = "s3://bucket/lake/db.db/t"
 
     def storage(self) -> Storage:
-        return Storage(S3FileIO(read_settings(KEYS)), (self.ROOT, "s3://elsewhere/t"))
+        return storage_of(S3FileIO(read_settings(KEYS)), (self.ROOT, "s3://elsewhere/t"))
 
     @pytest.mark.parametrize(
         "path",
@@ -206,13 +207,15 @@ class TestOnS3:
     ],
 )
 def test_where_other_tables_are(tmp_path: Path, place: str, is_others: bool) -> None:
-    local = Storage(LocalFileIO())
+    local = storage_of(LocalFileIO())
     assert local.is_of_another_table(f"file:{tmp_path}/{place}", f"{tmp_path}/lake/db.db/t") is is_others
-    remote = Storage(S3FileIO(read_settings(KEYS)))
+    remote = storage_of(S3FileIO(read_settings(KEYS)))
     assert remote.is_of_another_table(f"s3://b/{place}", "s3a://b/lake/db.db/t") is is_others
 
 
 def test_a_link_to_another_table_is_that_table(tmp_path: Path) -> None:
     (tmp_path / "lake" / "db.db" / "u").mkdir(parents=True)
     (tmp_path / "innocent").symlink_to(tmp_path / "lake" / "db.db" / "u")
-    assert Storage(LocalFileIO()).is_of_another_table(f"file:{tmp_path}/innocent", f"{tmp_path}/lake/db.db/t")
+    assert storage_of(LocalFileIO()).is_of_another_table(
+        f"file:{tmp_path}/innocent", f"{tmp_path}/lake/db.db/t"
+    )

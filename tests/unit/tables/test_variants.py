@@ -24,11 +24,12 @@ from lithify.tables.files.variants.columns import in_form, merged_form
 from lithify.tables.files.variants.encoding import Malformed, kinds_of
 from lithify.tables.files.variants.inference import InferenceOptions, inferred
 from lithify.tables.files.variants.joining import joined
-from lithify.tables.files.variants.options import VariantOptions, read_variant_options
+from lithify.tables.files.variants.options import VariantOptions
 from lithify.tables.files.variants.scalars import as_column, as_variants
 from lithify.tables.files.variants.shape import simple_types, stored_type
 from lithify.tables.files.variants.shredding import shredded
 from lithify.tables.paimon.options.option_reader import OptionReader
+from lithify.tables.paimon.options.variant_options import read_variant_options
 from lithify.tables.paimon.primary_key.reader import FileRun
 from support.properties import examples
 from unit.tables.files import input_file, open_file, read, reading, table_of, write

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lithify.errors import CorruptTable
 from lithify.rewriting.runs import EVERYTHING, KeyRange
+from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType, Field, Raw, order_parts
-from lithify.tables.paimon.primary_key.statistics import ColumnStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ class FormatReader(Protocol):
         """The type that a file has for a column, which may be another than is declared; None if it is not."""
         ...
 
-    def holds_deletes(self, path: str) -> bool:
-        """Whether any row of a file retracts its key, whatever its metadata claims."""
+    def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
+        """Whether any row of a file has one of some values in a column of small integers without nulls."""
         ...
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.errors import CorruptTable, MissingFile, OutOfMemory, StorageError
 from lithify.rewriting.offsets import MOST_BYTES
@@ -41,3 +42,17 @@ def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.Reco
             pending, size = [], 0
     if pending:
         yield pa.concat_batches(pending)
+
+
+def told_by_bounds(least: int, largest: int, values: Collection[int]) -> bool | None:
+    """Whether a column has any of some values, where its least and largest value tell; else None."""
+    if least in values or largest in values:
+        return True
+    return None if any(least < value < largest for value in values) else False
+
+
+def has_any(batches: Iterable[pa.RecordBatch], values: Collection[int]) -> bool:
+    """Whether the only column of some batches has any of some values."""
+    return any(
+        pc.any(pc.is_in(batch.column(0), pa.array(values, batch.column(0).type))).as_py() for batch in batches
+    )

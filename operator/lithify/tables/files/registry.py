@@ -6,22 +6,22 @@ which it has, whatever the table's options have become since.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
 from lithify.tables.files.avro.reader import AvroReader
 from lithify.tables.files.avro.writer import AvroWriter
-from lithify.tables.files.model import FormatReader, FormatWriter
+from lithify.tables.files.model import FileColumn, FormatReader, FormatWriter
 from lithify.tables.files.names import format_of
+from lithify.tables.files.options import FileOptions
 from lithify.tables.files.orc.reader import OrcReader
 from lithify.tables.files.orc.writer import OrcWriter
 from lithify.tables.files.parquet.reader import ParquetReader
 from lithify.tables.files.parquet.writer import ParquetWriter
 from lithify.tables.files.types import ColumnType
 from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.options.file_options import FileOptions
 
 READERS: dict[str, Callable[[Storage, int], FormatReader]] = {
     "parquet": ParquetReader,
@@ -49,7 +49,7 @@ class Readers:
         """What reads a file.
 
         Raises:
-            CorruptTable: no format is called so; `evolution` refuses such files before any work.
+            CorruptTable: no format is called so; adapters refuse such files before any work.
         """
         name = format_of(path)
         if name not in READERS:
@@ -58,9 +58,9 @@ class Readers:
             self._made[name] = READERS[name](self._storage, self._fetched)
         return self._made[name]
 
-    def hold_deletes(self, path: str) -> bool:
-        """Whether any row of a file retracts its key, whatever its metadata claims."""
-        return self.of(path).holds_deletes(path)
+    def hold_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
+        """Whether any row of a file has one of some values in a column of small integers without nulls."""
+        return self.of(path).holds_any(path, column, values)
 
 
 def open_writer(

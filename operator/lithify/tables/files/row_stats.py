@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.rewriting.order import key_at, parts_of_column
+from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
-from lithify.tables.paimon.primary_key.statistics import ColumnStats
 
 
 class RowStats:

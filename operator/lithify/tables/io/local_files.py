@@ -16,7 +16,8 @@ from pathlib import Path
 from stat import S_ISREG
 from uuid import uuid4
 
-from lithify.tables.paimon.layout.file_names import TEMPORARY
+TEMPORARY = ".lithify-"
+"""What the names of files begin with that only exist for the moment of a write."""
 
 
 def replace_text(path: Path, text: str) -> None:

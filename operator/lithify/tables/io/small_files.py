@@ -1,7 +1,7 @@
 """Small files of a table's metadata, read only up to a bound: nobody knows what lies in a table's folder.
 
-Used by `storage` and `s3`, and given to pypaimon's catalogs in place of their own access to local files. What
-is larger than any such file can be is not read on; what is no file at all (a pipe, a device) hangs nobody.
+Used by `storage`, `s3` and the adapters. What is larger than any such file can be is not read on; what is no
+file at all (a pipe, a device) hangs nobody.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
-
-from pypaimon.common.file_io import FileIO
-from pypaimon.filesystem.local_file_io import LocalFileIO
 
 MOST_TEXT = 64 << 20
 """Bytes of any text; our own journals of large runs are the largest."""
@@ -79,24 +76,3 @@ def check_count(names: Iterator[str]) -> Iterator[str]:
         if count >= MOST_NAMES:
             raise TooLarge(f"it has more than {MOST_NAMES} files")
         yield name
-
-
-class SmallLocalFiles(LocalFileIO):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's access to local files, which reads texts up to a bound."""
-
-    def read_file_utf8(self, path: str) -> str:
-        """A small text.
-
-        Raises:
-            TooLarge: it is none.
-        """
-        check_local(self._to_file(path), MOST_JSON)
-        with self.new_input_stream(path) as stream:
-            return read_stream(stream, MOST_JSON).decode()
-
-
-def bounded_local(file_io: FileIO) -> FileIO:
-    """The same access to files; to local ones one that reads texts up to a bound."""
-    if type(file_io) is not LocalFileIO:
-        return file_io
-    return SmallLocalFiles(file_io.path, file_io.properties)

@@ -1,8 +1,8 @@
 """The file system of a table: data files in and out, small files, listings.
 
-Everything in this package and the job's tasks reach files through a `Storage`. It sits on pypaimon's FileIO:
-on S3 on one of our own (`s3`), of which it knows more. On the local file system data goes through PyArrow's
-native files (no Python in the data path), and small files through `local_files`.
+Adapters of table formats and the job's tasks reach files through a `Storage`. S3 is reached by requests of
+its own (`s3`). On the local file system data goes through PyArrow's native files (no Python in the data path)
+and small files through `local_files`. Other file systems are reached by the format's library (`file_io`).
 
 A `Storage` is made with the roots of a table: its folder and its external paths. It reads, writes and
 deletes nothing outside them, whatever path it is given and whatever symbolic links are there; without roots

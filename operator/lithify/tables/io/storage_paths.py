@@ -8,32 +8,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pypaimon.common.file_io import FileIO
-from pypaimon.filesystem.local_file_io import LocalFileIO
-
 from lithify.errors import CorruptTable
+from lithify.tables.io.file_io import FileIO
+from lithify.tables.io.s3.files import S3Files
 from lithify.tables.io.s3.settings import is_s3
-from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 
 _DATABASE = ".db"
 """How the folders of databases end in Paimon's catalogs."""
 _FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
 
 
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """What reaches the files of a table.
+
+    Attributes:
+        file_io: the format library's access, for file systems of which nothing more is known here.
+        is_local: whether they are local files.
+        s3: what reaches S3, if they are there.
+    """
+
+    file_io: FileIO
+    is_local: bool = False
+    s3: S3Files | None = None
+
+
 class StoragePaths:
     """The paths of one table's files, and what they lead to.
 
     Args:
-        file_io: what reaches the files.
+        access: what reaches the files.
         roots: folders outside which nothing is read, written or deleted. Without any, everything can be read
             and written, and nothing deleted.
     """
 
-    def __init__(self, file_io: FileIO, roots: Sequence[str] = ()) -> None:
-        self._file_io = file_io
+    def __init__(self, access: FileAccess, roots: Sequence[str] = ()) -> None:
+        self._access = access
+        self._file_io = access.file_io
         self.roots = tuple(root.rstrip("/") for root in roots)
 
     def is_below(self, path: str, folder: str) -> bool:
@@ -109,7 +124,7 @@ class StoragePaths:
     @property
     def is_local(self) -> bool:
         """Whether files are on the local file system."""
-        return isinstance(self._file_io, LocalFileIO)
+        return self._access.is_local
 
     def local_path(self, path: str) -> Path:
         """The local file that a path names; only meaningful if `is_local`."""
@@ -120,9 +135,9 @@ class StoragePaths:
         return _FILE.sub("", path) if self.is_local else path
 
     @property
-    def s3(self) -> S3FileIO | None:
+    def s3(self) -> S3Files | None:
         """What reaches S3, if files are there."""
-        return self._file_io if isinstance(self._file_io, S3FileIO) else None
+        return self._access.s3
 
     def reaches(self, uri: str) -> bool:
         """Whether a file with a full URI is on the same kind of file system."""

@@ -11,9 +11,7 @@ from functools import lru_cache
 from itertools import islice
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.files.avro.container import (
     Header,
     blocks,
@@ -23,9 +21,8 @@ from lithify.tables.files.avro.container import (
 from lithify.tables.files.avro.decoding import Decoder
 from lithify.tables.files.avro.schema import has_nested
 from lithify.tables.files.model import FileColumn, InputFile, Wanted, check_rows
-from lithify.tables.files.reading import gathered, reading
+from lithify.tables.files.reading import gathered, has_any, reading
 from lithify.tables.io.storage import Fetching, Storage
-from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, VALUE_KIND
 
 _FETCHED = 1 << 20
 _KEPT = 128
@@ -69,14 +66,11 @@ class AvroReader:
         del path, column
         return None
 
-    def holds_deletes(self, path: str) -> bool:
-        """Whether any row of a file retracts its key, for which all rows are read."""
-        kinds = [FileColumn(VALUE_KIND, SYSTEM_COLUMNS[VALUE_KIND])]
-        values = pa.array(RETRACTS, pa.int8())
+    def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
+        """Whether any row has one of some values, for which all rows are read."""
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
-            batches = _decoded(source, header, Decoder(header.schema, kinds))
-            return any(pc.any(pc.is_in(batch.column(0), values)).as_py() for batch in batches)
+            return has_any(_decoded(source, header, Decoder(header.schema, [column])), values)
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """All rows; which of them are in the range, their reader has to find out."""

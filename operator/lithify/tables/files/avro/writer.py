@@ -23,10 +23,10 @@ from lithify.tables.files.avro.decoding import Decoder
 from lithify.tables.files.avro.encoding import encode_rows
 from lithify.tables.files.avro.schema import record_schema
 from lithify.tables.files.model import FileColumn
+from lithify.tables.files.options import FileOptions
 from lithify.tables.files.row_stats import RowStats
+from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType
-from lithify.tables.paimon.options.file_options import FileOptions
-from lithify.tables.paimon.primary_key.statistics import ColumnStats
 
 _BLOCK_BYTES = 64_000
 """What Java's library gathers in a block."""

@@ -10,21 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.spec import RETRACTS
-from lithify.tables.files.model import InputFile, Wanted, check_rows
+from lithify.tables.files.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.files.orc.columns import ColumnFooter
 from lithify.tables.files.orc.footers import OrcFooter, OrcFooters
 from lithify.tables.files.orc.time_zones import ahead_in_1970, provide
 from lithify.tables.files.orc.timestamps import keep_their_nanos
 from lithify.tables.files.orc.values import as_java_reads
-from lithify.tables.files.reading import gathered, reading
+from lithify.tables.files.reading import gathered, has_any, reading, told_by_bounds
 from lithify.tables.files.types import ColumnType
 from lithify.tables.io.storage import Fetching, Storage
-from lithify.tables.paimon.schema.schema import VALUE_KIND
 
 _READ_BYTES = 128 << 10
 """What the C++ library asks of a stream at a time."""
@@ -38,7 +35,7 @@ _STREAMS = 3
 _MOST_FETCHED = 4 << 20
 _FEW_ROWS, _FEW_BYTES, _MOST_ROWS = 64, 128 << 10, 65_536
 _FIXED_BYTES = 8
-_KINDS_AT_ONCE = 65_536
+_SMALL_AT_ONCE = 65_536
 _UTC = frozenset({"", "UTC", "GMT", "Z", "Etc/UTC", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT"})
 
 
@@ -72,17 +69,14 @@ class OrcReader:
         del path, column
         return None
 
-    def holds_deletes(self, path: str) -> bool:
-        """Whether any row of a file retracts its key: by the statistics, else by the column."""
-        kinds = self.footers.of(path).columns.get(VALUE_KIND)
-        if kinds is not None and kinds.integers is not None:
-            largest = kinds.integers[1]
-            if largest == 0 or largest in RETRACTS:
-                return largest != 0
+    def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
+        """Whether any row has one of some values: by the statistics, else by the column."""
+        stored = self.footers.of(path).columns.get(column.name)
+        told = None if stored is None or stored.integers is None else told_by_bounds(*stored.integers, values)
+        if told is not None:
+            return told
         with reading(path, "ORC"), self._storage.open(path) as source:
-            batches = _streamed(source, [VALUE_KIND], _KINDS_AT_ONCE)
-            values = pa.array(RETRACTS, pa.int8())
-            return any(pc.any(pc.is_in(batch.column(0), values)).as_py() for batch in batches)
+            return has_any(_streamed(source, [column.name], _SMALL_AT_ONCE), values)
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """All rows; which of them are in the range, their reader has to find out."""

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.orc as orc
 
 from lithify.tables.files.nesting import declared_struct, rebuilt, with_fields
+from lithify.tables.files.options import FileOptions
 from lithify.tables.files.orc.time_zones import provide
 from lithify.tables.files.orc.timestamps import unwrapped
 from lithify.tables.files.orc.values import as_written
 from lithify.tables.files.row_stats import RowStats
+from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType
-from lithify.tables.paimon.options.file_options import FileOptions
-from lithify.tables.paimon.primary_key.statistics import ColumnStats
 
 _CODECS = {"none": "uncompressed"}
 _STRIPE_BYTES = 1024

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lithify.rewriting.order import INSTANT
+from lithify.tables.files.options import BloomFilterOptions
 from lithify.tables.files.parquet.physical import Leaf
 from lithify.tables.files.parquet.thrift import (
     I32,
@@ -27,7 +28,6 @@ from lithify.tables.files.parquet.thrift import (
     number_of,
 )
 from lithify.tables.files.parquet.xx_hash import Hashes, xx_hashes
-from lithify.tables.paimon.options.file_options import BloomFilterOptions
 
 _BLOCK = 32
 _MOST = 1 << 20

@@ -10,15 +10,11 @@ import math
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.files.parquet.int96 import with_fixed_bytes
-from lithify.tables.files.reading import reading
+from lithify.tables.files.reading import has_any, reading, told_by_bounds
 from lithify.tables.io.storage import Fetching, Storage
-from lithify.tables.paimon.schema.schema import VALUE_KIND
 
 FETCH_BYTES = 256 << 10
 """Bytes of each column chunk that are fetched at a time; whole chunks would not fit for many runs."""
@@ -112,27 +108,27 @@ class Footers:
                     (with_dictionary if _has_small_dictionary(chunk) else without).add(chunk.path_in_schema)
         return frozenset(with_dictionary - without)
 
-    def holds_deletes(self, path: str) -> bool:
-        """Whether any row of a file retracts its key, whatever its metadata claims.
+    def holds_any(self, path: str, column: str, values: Collection[int]) -> bool:
+        """Whether any row of a file has one of some values in a column of small integers.
 
-        The statistics of `_VALUE_KIND` usually tell; else the column, which is tiny, is read.
+        The statistics usually tell; else the column, which is tiny, is read.
         """
-        largest = self._largest_kind(path)
-        if largest is not None and (largest == 0 or largest in RETRACTS):
-            return largest != 0
+        bounds = self._bounds(path, column)
+        told = told_by_bounds(*bounds, values) if bounds else None
+        if told is not None:
+            return told
         with reading(path, "Parquet"), self._storage.open(path) as source:
-            kinds = pq.read_table(source, columns=[VALUE_KIND], use_threads=False).column(0)
-            return bool(pc.any(pc.is_in(kinds, pa.array(RETRACTS, kinds.type))).as_py())
+            return has_any(pq.read_table(source, columns=[column], use_threads=False).to_batches(), values)
 
-    def _largest_kind(self, path: str) -> int | None:
-        """The largest row kind by the statistics; None if they do not tell."""
-        largest = 0
-        for number in range(self.of(path).num_row_groups):
-            statistics = self.statistics(path, number, VALUE_KIND)
-            if statistics is None or not statistics.has_min_max:
-                return None
-            largest = max(largest, int(statistics.max))
-        return largest
+    def _bounds(self, path: str, column: str) -> tuple[int, int] | None:
+        """The least and the largest value of a column by the statistics; None if they do not tell."""
+        groups = range(self.of(path).num_row_groups)
+        told = [
+            each for each in (self.statistics(path, group, column) for group in groups) if each is not None
+        ]
+        if len(told) < len(groups) or not told or not all(each.has_min_max for each in told):
+            return None
+        return min(int(each.min) for each in told), max(int(each.max) for each in told)
 
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path, "Parquet"), self._storage.open(path) as source:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.rewriting.runs import EVERYTHING
-from lithify.tables.files.model import InputFile, Wanted, check_rows
+from lithify.tables.files.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.files.parquet.footers import FETCH_BYTES, MOST_FETCHED, Footers
 from lithify.tables.files.parquet.physical import as_declared
 from lithify.tables.files.parquet.statistics import raw_bounds
@@ -51,9 +51,9 @@ class ParquetReader:
         schema = self.footers.of(path).schema.to_arrow_schema()
         return schema.field(column).type if column in schema.names else None
 
-    def holds_deletes(self, path: str) -> bool:
-        """Whether any row of a file retracts its key."""
-        return self.footers.holds_deletes(path)
+    def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
+        """Whether any row has one of some values: by the statistics, else by the column."""
+        return self.footers.holds_any(path, column.name, values)
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """The rows of the row groups that may hold keys of the range."""

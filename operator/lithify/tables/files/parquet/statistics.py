@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType
-from lithify.tables.paimon.primary_key.statistics import ColumnStats
 
 
 def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> ColumnStats:

@@ -14,15 +14,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lithify.rewriting.order import INSTANT
+from lithify.tables.files.options import FileOptions, ParquetOptions
 from lithify.tables.files.parquet.bloom_filters import Place, filters_of, with_places
 from lithify.tables.files.parquet.int96 import with_fixed_bytes, with_int96
 from lithify.tables.files.parquet.physical import Leaf, leaves_of_rows
 from lithify.tables.files.parquet.statistics import footer_stats
 from lithify.tables.files.parquet.thrift import with_footer
+from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType
 from lithify.tables.files.variants.columns import VariantColumns
-from lithify.tables.paimon.options.file_options import FileOptions, ParquetOptions
-from lithify.tables.paimon.primary_key.statistics import ColumnStats
 
 _CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
 """Paimon's names of codecs that PyArrow calls differently."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from lithify.tables.files.field_ids import field_with_ids, id_of
 from lithify.tables.files.nesting import rebuilt
 from lithify.tables.files.types import ColumnType, arrow_type, parse_type
 from lithify.tables.files.variants.inference import InferenceOptions, inferred
@@ -17,7 +18,6 @@ from lithify.tables.files.variants.joining import is_shredded, joined
 from lithify.tables.files.variants.options import VariantOptions
 from lithify.tables.files.variants.shape import is_canonical, stored_type
 from lithify.tables.files.variants.shredding import shredded
-from lithify.tables.paimon.schema.schema import field_with_ids, id_of
 
 _WHOLE = arrow_type(parse_type("VARIANT"))
 

@@ -53,10 +53,10 @@ from lithify.errors import (
 from lithify.tables.io.reach import UNBOUNDED, Reach, local_path
 from lithify.tables.io.s3.answers import NO_BUCKET
 from lithify.tables.io.s3.settings import is_s3, read_settings
-from lithify.tables.io.small_files import bounded_local
-from lithify.tables.io.storage import Storage, reporting
+from lithify.tables.io.storage import reporting
 from lithify.tables.paimon.catalog import rest_client as _bounded  # noqa: F401  # servers are asked through it
 from lithify.tables.paimon.catalog.catalog_options import check_catalog_options
+from lithify.tables.paimon.catalog.file_access import bounded_local, storage_of
 from lithify.tables.paimon.catalog.identity import home, is_main
 from lithify.tables.paimon.catalog.jdbc import (
     JdbcCatalogOnS3,
@@ -110,7 +110,7 @@ def load_table(
 def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
     """A branch with the schema that it has: not all catalogs give it another one than its table."""
     name, folder = branch.identifier.get_full_name(), home(branch)
-    schema = read_table_schema(Storage(branch.file_io), folder)
+    schema = read_table_schema(storage_of(branch.file_io), folder)
     if schema is None:
         raise NotFound("branch", name, f"{folder} has no schema")
     return FileStoreTable(
@@ -174,7 +174,7 @@ def list_tables(
 
 def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> list[Identifier]:
     """Those that are tables: to a catalog of files any folder is one."""
-    storage = Storage(catalog.file_io)
+    storage = storage_of(catalog.file_io)
     have_schema = storage.exist([f"{catalog.get_table_path(each)}/schema/schema-0" for each in found])
     return [each for each, has_schema in zip(found, have_schema, strict=True) if has_schema]
 
@@ -243,7 +243,7 @@ class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is u
         """The newest schema of a table or of a branch of one."""
         branch = identifier.get_branch_name_or_default()
         folder = BranchManager.branch_path(self.get_table_path(identifier), branch)
-        found = read_table_schema(Storage(self.file_io), folder)
+        found = read_table_schema(storage_of(self.file_io), folder)
         if found is None:
             raise TableNotExistException(identifier)
         return found

@@ -14,7 +14,7 @@ from pypaimon.branch.branch_manager import BranchManager
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import MissingFile
-from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.file_access import storage_of
 
 _LENGTH = 32
 """Hexadecimal digits of a UUID without its dashes; nothing reads them as one."""
@@ -32,7 +32,7 @@ def table_uuid(table: FileStoreTable) -> str:
     if known and not branch:
         return known
     path = f"{table.schema_manager.schema_path}/schema-0"
-    text = known or Storage(table.file_io).read_text(path)
+    text = known or storage_of(table.file_io).read_text(path)
     if text is None:
         raise MissingFile(path)
     return sha256(f"{text}{branch}".encode()).hexdigest()[:_LENGTH]

@@ -20,6 +20,7 @@ from lithify.tables.io.reach import UNBOUNDED, Reach, local_path
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.committing_server import has_server
 from lithify.tables.paimon.catalog.connecting import load_table
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
@@ -106,9 +107,9 @@ def open_table(address: TableAddress) -> PaimonTable:
 
 def _storage(table: FileStoreTable, options: PlaceOptions) -> Storage:
     """Access to the table's folder and to its external paths, and to nothing else."""
-    anything = Storage(table.file_io)
+    anything = storage_of(table.file_io)
     external = [path for path in options.listed if _place_refusal(path, table.table_path, anything) is None]
-    return Storage(table.file_io, (table.table_path, *external))
+    return storage_of(table.file_io, (table.table_path, *external))
 
 
 def _place_refusal(path: str, root: str, storage: Storage) -> str | None:

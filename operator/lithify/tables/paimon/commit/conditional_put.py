@@ -15,8 +15,8 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
-from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
-from lithify.tables.paimon.layout.file_names import TEMPORARY
+from lithify.tables.io.local_files import TEMPORARY
+from lithify.tables.io.s3.files import S3Files
 
 _FIRST, _SECOND = "first", "second"
 
@@ -26,7 +26,7 @@ class ConditionalPut:
     """Creates the object of a snapshot by a single request."""
 
     folder: str
-    s3: S3FileIO
+    s3: S3Files
 
     can_be_late = True
     """A request that nobody has answered may still be carried out."""
@@ -42,7 +42,7 @@ class ConditionalPut:
         return self.s3.create(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))
 
 
-def check_heeded(table: str, root: str, s3: S3FileIO) -> None:
+def check_heeded(table: str, root: str, s3: S3Files) -> None:
     """Makes sure that a store refuses to create what exists: three small requests below the table's folder.
 
     Raises:
@@ -55,7 +55,7 @@ def check_heeded(table: str, root: str, s3: S3FileIO) -> None:
     try:
         if not s3.create(probe, _FIRST):
             raise _unsupported(table, root, "refuses If-None-Match where nothing is")
-        heeded = not s3.create(probe, _SECOND) and s3.read_file_utf8(probe) == _FIRST
+        heeded = not s3.create(probe, _SECOND) and s3.read(probe, MOST_JSON) == _FIRST.encode()
     except (NotAllowed, StorageUnavailable):
         raise
     except (StorageError, FileNotFoundError) as error:

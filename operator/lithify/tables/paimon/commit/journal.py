@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
+from lithify.tables.io.local_files import TEMPORARY
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal_files import (
     Attempt,
@@ -32,7 +33,7 @@ from lithify.tables.paimon.commit.journal_files import (
     parse_journal,
     to_json,
 )
-from lithify.tables.paimon.layout.file_names import PREFIX_LENGTH, TEMPORARY, is_temporary, shown
+from lithify.tables.paimon.layout.file_names import PREFIX_LENGTH, is_temporary, shown
 
 SAFE_AGE = timedelta(days=1)
 """Silent for so long an attempt cannot commit any more, so files that nothing refers to may be deleted."""

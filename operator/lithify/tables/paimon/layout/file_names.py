@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from lithify.tables.files.names import FORMATS
+from lithify.tables.io.local_files import TEMPORARY
 
 MOST_BYTES = 255
 """Of a name: more no local file system takes."""
@@ -29,8 +30,6 @@ _DATA_FILE = re.compile(rf".*?(?P<uuid>{_UUID})-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'
 _MANIFEST = re.compile(rf"manifest-(?:list-)?(?P<uuid>{_UUID})-[0-9]+")
 RUN = "[A-Za-z0-9-]{1,63}"
 """Pattern of the id of a run."""
-TEMPORARY = ".lithify-"
-"""What the names of files begin with that only exist for the moment of a write."""
 _STEM = re.escape(TEMPORARY)
 _TEMPORARY = re.compile(rf"{_STEM}(?:alive-{RUN}-[0-9]{{1,9}}|probe-{_ANY_UUID}|.+\.{_ANY_UUID})")
 

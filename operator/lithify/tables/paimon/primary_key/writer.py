@@ -18,7 +18,9 @@ from lithify.errors import CorruptTable
 from lithify.rewriting.order import key_at, parts_of_column
 from lithify.rewriting.spec import RETRACTS
 from lithify.tables.files.model import Unwritable
+from lithify.tables.files.options import FileOptions
 from lithify.tables.files.registry import open_writer
+from lithify.tables.files.statistics import ColumnStats, FloatStats
 from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
 from lithify.tables.files.variants.encoding import Malformed
 from lithify.tables.files.variants.joining import is_shredded
@@ -26,8 +28,7 @@ from lithify.tables.io.storage import Storage, reporting
 from lithify.tables.paimon.layout.external_paths import Outside
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, Stats
-from lithify.tables.paimon.options.file_options import FileOptions
-from lithify.tables.paimon.primary_key.statistics import ColumnStats, FloatStats, key_stats, value_stats
+from lithify.tables.paimon.primary_key.statistics import key_stats, value_stats
 from lithify.tables.paimon.schema.schema import (
     KEY_PREFIX,
     SEQUENCE_NUMBER,

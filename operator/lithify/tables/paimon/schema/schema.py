@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lithify.rewriting.spec import MergeSpec, SequenceField
-from lithify.tables.files.types import LISTS, RECORDS, ColumnType, Field, arrow_type
+from lithify.tables.files.field_ids import field_with_ids, with_id
+from lithify.tables.files.types import ColumnType, arrow_type
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
@@ -22,12 +23,9 @@ SYSTEM_COLUMNS = {
 }
 """The columns beside keys and values, in their order."""
 KEY_PREFIX = "_KEY_"
-_ID = b"PARQUET:field_id"
 _KEY_ID_OFFSET = 1073741823
 _SEQUENCE_NUMBER_ID = 2147483646
 _VALUE_KIND_ID = 2147483645
-_PART_ID, _DEPTHS = 536870911, 1024
-"""Of Paimon's `SpecialFields`: ids of the elements of arrays and of the keys and values of maps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +95,11 @@ class Schema:
         keys = [] if thin else [self._key_field(self.column(name)) for name in self.primary_key]
         system = zip(_system_fields(), (_SEQUENCE_NUMBER_ID, _VALUE_KIND_ID), strict=True)
         values = [field_with_ids(column.name, column.type, column.id) for column in self.columns]
-        return pa.schema([*keys, *(_with_id(field, number) for field, number in system), *values])
+        return pa.schema([*keys, *(with_id(field, number) for field, number in system), *values])
 
     @staticmethod
     def _key_field(column: Column) -> pa.Field:
-        return _with_id(_field(KEY_PREFIX + column.name, column.type), column.id + _KEY_ID_OFFSET)
+        return with_id(_field(KEY_PREFIX + column.name, column.type), column.id + _KEY_ID_OFFSET)
 
 
 def merge_spec(
@@ -126,33 +124,5 @@ def _field(name: str, column: ColumnType) -> pa.Field:
     return pa.field(name, arrow_type(column), column.nullable)
 
 
-def field_with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
-    """A field of a file whose parts have ids as well, which Java makes of its own and their depth in it."""
-    if column.root in RECORDS:
-        kind = pa.struct([field_with_ids(part.name, part.type, part.id) for part in column.fields])
-    elif column.root in LISTS:
-        kind = pa.list_(_part_with_ids(column.fields[0], number, depth + 1))
-    elif column.is_nested:
-        kind = pa.map_(*(_part_with_ids(part, number, depth + 1) for part in column.fields))
-    else:
-        kind = arrow_type(column)
-    return _with_id(pa.field(name, kind, column.nullable), number)
-
-
-def _part_with_ids(part: Field, number: int, depth: int) -> pa.Field:
-    offset = number * _DEPTHS + depth
-    inner = field_with_ids(part.name, part.type, number, depth)
-    return _with_id(inner, _PART_ID - offset if part.name == "key" else _PART_ID + offset)
-
-
 def _encoded(field: pa.Field, dictionaries: Container[str]) -> pa.Field:
     return field.with_type(pa.dictionary(pa.int32(), field.type)) if field.name in dictionaries else field
-
-
-def _with_id(field: pa.Field, number: int) -> pa.Field:
-    return field.with_metadata({_ID: str(number).encode()})
-
-
-def id_of(field: pa.Field) -> int:
-    """The id of a field of a file."""
-    return int(field.metadata[_ID])

@@ -19,6 +19,7 @@ from lithify.errors import CorruptTable
 from lithify.tables.files.types import ColumnType, arrow_type, parse_type
 from lithify.tables.io.small_files import MOST_JSON
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import home
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.schema.schema import Column, Schema
@@ -42,7 +43,7 @@ def read_schema(table: FileStoreTable, overrides: Mapping[str, str], schema_id: 
         CorruptTable: it does not exist, or cannot be read.
         StorageError: the file system refuses.
     """
-    found = read_table_schema(Storage(table.file_io), home(table), schema_id)
+    found = read_table_schema(storage_of(table.file_io), home(table), schema_id)
     if found is None:
         version = "" if schema_id is None else f" {schema_id}"
         raise CorruptTable(table.table_path, f"it has no schema{version}")

@@ -1,0 +1,44 @@
+"""Field ids in Parquet files, which outlive names: of columns, and of the parts of nested ones.
+
+Used by adapters for the schemas of files and by `variants`. Parts that have no id of their own (elements,
+keys, values) get Paimon's: made of the column's id and their depth in it.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lithify.tables.files.types import LISTS, RECORDS, ColumnType, Field, arrow_type
+
+_ID = b"PARQUET:field_id"
+_PART_ID, _DEPTHS = 536870911, 1024
+"""Of Paimon's `SpecialFields`: ids of the elements of arrays and of the keys and values of maps."""
+
+
+def field_with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
+    """A field of a file whose parts have ids as well, which Java makes of its own and their depth in it."""
+    if column.root in RECORDS:
+        kind = pa.struct([field_with_ids(part.name, part.type, part.id) for part in column.fields])
+    elif column.root in LISTS:
+        kind = pa.list_(_part_with_ids(column.fields[0], number, depth + 1))
+    elif column.is_nested:
+        kind = pa.map_(*(_part_with_ids(part, number, depth + 1) for part in column.fields))
+    else:
+        kind = arrow_type(column)
+    return with_id(pa.field(name, kind, column.nullable), number)
+
+
+def _part_with_ids(part: Field, number: int, depth: int) -> pa.Field:
+    offset = number * _DEPTHS + depth
+    inner = field_with_ids(part.name, part.type, number, depth)
+    return with_id(inner, _PART_ID - offset if part.name == "key" else _PART_ID + offset)
+
+
+def with_id(field: pa.Field, number: int) -> pa.Field:
+    """The field with an id."""
+    return field.with_metadata({_ID: str(number).encode()})
+
+
+def id_of(field: pa.Field) -> int:
+    """The id of a field of a file."""
+    return int(field.metadata[_ID])

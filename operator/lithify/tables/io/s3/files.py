@@ -1,0 +1,125 @@
+"""The files of tables on S3, by the requests of `bucket`.
+
+Used by `storage`, by adapters that give their format library access to S3, and by the check that a store
+heeds conditions. Can be pickled: executors get one with their task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from lithify.errors import InvalidOption
+from lithify.tables.io.s3.bucket import Bucket
+from lithify.tables.io.s3.settings import SCHEMES, Keys, Settings
+from lithify.tables.io.s3.streams import BlockReader, Upload
+
+_BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
+"""It becomes a part of a host's name."""
+
+
+class KeySource(Protocol):
+    """Where credentials come from that do not last as long as a run: the server of a catalog."""
+
+    def keys(self) -> Keys:
+        """Credentials that are valid now, and until when."""
+        ...
+
+
+class S3Files:
+    """Files on S3.
+
+    Args:
+        settings: how to reach it.
+        source: where credentials come from that run out; None where the settings have them.
+    """
+
+    def __init__(self, settings: Settings, source: KeySource | None = None) -> None:
+        self._settings = settings
+        self._source = source
+        self._buckets: dict[str, Bucket] = {}
+        if self._is_ambient and settings.endpoint is not None and not settings.reach.with_endpoint:
+            problem = (
+                "an endpoint that the Catalog names gets no credentials of the environment: give "
+                "s3.access-key and s3.secret-key"
+            )
+            raise InvalidOption("s3.endpoint", problem)
+
+    @property
+    def _is_ambient(self) -> bool:
+        """Whether requests are signed with what the environment of this process has."""
+        return self._source is None and self._settings.keys is None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_settings": self._settings, "_source": self._source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _buckets={})
+
+    def bucket(self, path: str) -> tuple[Bucket, str]:
+        """The bucket of a path, and the key in it.
+
+        Raises:
+            OutOfReach: the process may not use its own credentials there, or not connect to the endpoint.
+        """
+        parts = urlsplit(path, allow_fragments=False)
+        if parts.scheme not in SCHEMES or not _BUCKET.fullmatch(parts.netloc):
+            raise ValueError(f"{path} is not on S3")
+        name = parts.netloc
+        if self._is_ambient:
+            self._settings.reach.check(path)
+        if name not in self._buckets:
+            self._buckets[name] = Bucket(name, self._settings, self._keys())
+        query = f"?{parts.query}" if parts.query else ""
+        key = "/".join(part for part in f"{parts.path}{query}".split("/") if part)
+        return self._buckets[name], key
+
+    def _keys(self) -> Callable[[], Keys] | None:
+        if self._source is not None:
+            return self._source.keys
+        keys = self._settings.keys
+        return None if keys is None else lambda: keys
+
+    def open(self, path: str, size: int | None, block: int, kept: int) -> BlockReader:
+        """Opens an object of any size; see `BlockReader`."""
+        bucket, key = self.bucket(path)
+        return BlockReader(bucket, key, size, block, kept)
+
+    def upload(self, path: str) -> Upload:
+        """A new object of any size."""
+        return Upload(*self.bucket(path))
+
+    def read(self, path: str, most: int) -> bytes:
+        """A small object; one request.
+
+        Raises:
+            TooLarge: it has more than `most` bytes.
+        """
+        bucket, key = self.bucket(path)
+        return bucket.read(key, most)
+
+    def create(self, path: str, content: str) -> bool:
+        """Writes a small object unless the name is taken, for all the world at once; see `Bucket.create`."""
+        bucket, key = self.bucket(path)
+        return bucket.create(key, content.encode())
+
+    def has_file(self, path: str) -> bool:
+        """Whether there is a file; one request."""
+        bucket, key = self.bucket(path)
+        return bucket.exists(key)
+
+    def names_below(self, path: str) -> Iterator[str]:
+        """The names of all files below a folder, without its own; one request for every 1,000 of them."""
+        bucket, key = self.bucket(path)
+        return bucket.names_below(key)
+
+    def files_below(self, path: str) -> Iterator[str]:
+        """All files in a folder and those in it; one request for every 1,000 of them."""
+        return (f"{path}/{name}" for name in self.names_below(path))
+
+    def delete(self, path: str) -> None:
+        """Deletes one file; it is fine if there is none."""
+        bucket, key = self.bucket(path)
+        bucket.delete(key)

@@ -1,0 +1,37 @@
+"""What a table says of shredding its VARIANT columns. Called by `file_options`."""
+
+from __future__ import annotations
+
+from lithify.tables.files.variants.inference import InferenceOptions
+from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
+from lithify.tables.files.variants.shape import simple_types
+from lithify.tables.paimon.options.option_reader import OptionReader, as_ratio
+
+_SHREDDING = ("variant.shreddingSchema", "parquet.variant.shreddingSchema")
+"""The first that is set decides. Paimon 1.4 heeds the second one only, later versions both."""
+_INFERENCE = "variant.shredding"
+
+
+def read_variant_options(reader: OptionReader) -> VariantOptions:
+    """How VARIANT columns are shredded; a given type keeps Paimon from looking for others.
+
+    Raises:
+        InvalidOption: a value cannot be parsed, or is no type that variants are shredded into.
+    """
+    for key in _SHREDDING:
+        types = reader.optional(key, simple_types)
+        if types is not None:
+            return VariantOptions(types)
+    if not reader.boolean("variant.inferShreddingSchema", default=False):
+        return NOT_SHREDDED
+    default = InferenceOptions()
+    share = reader.optional(f"{_INFERENCE}.minFieldCardinalityRatio", as_ratio)
+    return VariantOptions(
+        {},
+        InferenceOptions(
+            rows=reader.integer(f"{_INFERENCE}.maxInferBufferRow", default.rows, low=1),
+            width=reader.integer(f"{_INFERENCE}.maxSchemaWidth", default.width),
+            depth=reader.integer(f"{_INFERENCE}.maxSchemaDepth", default.depth),
+            share=default.share if share is None else share,
+        ),
+    )
