@@ -17,6 +17,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
 from lithify.tables.io.local_files import TEMPORARY
 from lithify.tables.io.s3.files import S3Files
+from lithify.tables.io.small_files import MOST_JSON
 
 _FIRST, _SECOND = "first", "second"
 
