@@ -50,22 +50,22 @@ oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Mav
 	cd tests && $(CURDIR)/$(BIN)/python -c "from oracle.client import build; build()"
 
 cluster: $(READY) ## Build the Kubernetes that the tests use, with a node where there can be one (needs Go)
-	cd tests && $(CURDIR)/$(BIN)/python -m cluster build
+	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.cluster build
 
 classes: $(READY) ## Archive the classes that Spark loads, once per machine, so that it starts faster in the tests
-	@cd tests && $(CURDIR)/$(BIN)/python -m building
+	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.building
 
 helm: $(READY) ## Build Helm and what else checks the chart, once per machine (needs Go)
-	@cd tests && $(CURDIR)/$(BIN)/python -m chart build
+	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.chart build
 
 objectstore: $(READY) ## Build the S3 server that the tests use, once per machine (needs Go)
-	@cd tests && $(CURDIR)/$(BIN)/python -m objectstore build
+	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.objectstore build
 
 images: $(READY) ## Build the images without Docker, for the tests, and print their sizes (needs root on Debian 12)
-	cd tests && $(CURDIR)/$(BIN)/python -m images build
+	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.images build
 
 bills: $(READY) ## Write a software bill of materials for each of these images
-	cd tests && $(CURDIR)/$(BIN)/python -m images bills
+	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.images bills
 
 test: $(READY) ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
@@ -98,7 +98,7 @@ pictures: $(READY) cluster helm oracle classes ## Make the pictures of docs/ ane
 	cd tests && $(CURDIR)/$(BIN)/python -m pictures $(ARGS)
 
 chart: $(READY) helm ## Render the chart's snapshots anew
-	cd tests && $(CURDIR)/$(BIN)/python -m chart snapshots
+	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.chart snapshots
 
 crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart anew from the models
 	$(BIN)/python -m lithify.resources.crd

@@ -1,4 +1,4 @@
-"""Puts the Python side of the images together: the same for the Dockerfiles and for tests/images.
+"""Puts the Python side of the images together, for the Dockerfiles and for the tests.
 
 Run by a Python 3.11 with uv beside it. Knows nothing of images: it fills folders. What it makes depends on
 its input alone: bytecode is compiled without times, and jars get one fixed time.

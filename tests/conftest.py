@@ -8,11 +8,15 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from building import spark_classes
-from oracle.client import Oracle
+from infrastructure.building import spark_classes
+from infrastructure.oracle.client import Oracle
 
-pytest.register_assert_rewrite("differential.rounds", "fuzz.memory", "fuzz.playing")
-pytest_plugins = ["cluster.fixtures", "cluster.node_fixtures", "objectstore.fixtures"]
+pytest.register_assert_rewrite("support.comparing.rounds", "fuzz.memory", "fuzz.playing")
+pytest_plugins = [
+    "infrastructure.cluster.fixtures",
+    "infrastructure.cluster.node_fixtures",
+    "infrastructure.objectstore.fixtures",
+]
 
 
 settings.register_profile("quick", max_examples=6)

@@ -20,12 +20,12 @@ from pathlib import Path
 from threading import Event
 
 from bench.page import JAVA, ON_ONE_CORE, markdown
+from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
 from lithify.errors import CommitConflict
 from lithify.job.driver import compact
 from lithify.job.runner import InlineRunner
 from lithify.tables.paimon.table import Selection
-from oracle.client import Oracle, Table
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import create, invent, orders
 from support.runs import request

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.page import JAVA, ON_ONE_CORE, markdown
 from bench.table import LAYOUTS, RUNS, make
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from support.runs import run_inline
 
 SCANS = 5

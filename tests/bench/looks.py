@@ -17,13 +17,13 @@ from types import TracebackType
 from typing import IO, Self
 
 from bench.process import peak_bytes
+from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.observation import Observation
-from oracle.client import Table
 
 _TESTS = Path(__file__).resolve().parents[1]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.looks import Observer, Taken
 from bench.page import JAVA, ON_ONE_CORE, markdown
 from bench.process import Usage, measured, peak_bytes
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import make_invented, orders
 from support.runs import LITHIFY

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 
 RUNS = 6
 _OPTIONS = {"bucket": "1", "write-buffer-size": "2 gb", "target-file-size": "1 gb"}

@@ -27,9 +27,9 @@ from bench_operator.measuring import (
 from bench_operator.process import OperatorProcess
 from bench_operator.report import Figures, text_of, write
 from bench_operator.writes import written
-from cluster import supervisor
-from cluster.binaries import built
-from cluster.kubectl import Kubectl
+from infrastructure.cluster import supervisor
+from infrastructure.cluster.binaries import built
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
 
 CRDS = Path(__file__).resolve().parents[2] / "crds"

@@ -12,7 +12,7 @@ from statistics import quantiles
 from bench_operator.objects import POLICY_NAME, suspended_run
 from bench_operator.process import OperatorProcess
 from bench_operator.writes import Writes, written
-from cluster.kubectl import Kubectl
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.api import Api, Object
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
 

@@ -19,7 +19,7 @@ from typing import Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from cluster.processes import free_ports
+from infrastructure.cluster.processes import free_ports
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _POLL_SECONDS = 0.2

@@ -11,7 +11,7 @@ from bench_operator.measuring import idle, run_reactions, settled, started, tabl
 from bench_operator.process import OperatorProcess
 from bench_operator.report import BEGIN, END, PAGE
 from bench_operator.writes import Writes, written
-from cluster.fixtures import Cluster
+from infrastructure.cluster.fixtures import Cluster
 from lithify.controller.cluster.client import connect, load_configuration
 from lithify.resources.names import POLICY, ObjectKey
 

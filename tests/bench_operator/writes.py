@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench_operator.process import Metrics, OperatorProcess
-from cluster.kubectl import Kubectl
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.api import Api
 from lithify.resources.names import EVENT, GROUP, LEASE, OWN_KINDS
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from images.build import REPOSITORY, Image, build
+from infrastructure.images.build import REPOSITORY, Image, build
 
 START = Path(__file__).resolve().parent / "start.py"
 TRAIN = REPOSITORY / "spark-images" / "spark" / "train.py"

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from chart.programs import helm
-from chart.rendering import CHART, Object, Rendered, render
-from cluster import supervisor
-from cluster.binaries import built
-from cluster.kubectl import Kubectl
+from infrastructure.chart.programs import helm
+from infrastructure.chart.rendering import CHART, Object, Rendered, render
+from infrastructure.cluster import supervisor
+from infrastructure.cluster.binaries import built
+from infrastructure.cluster.kubectl import Kubectl
 
 TABLES = "lake"
 WIDE, NARROW = "lithify-wide", "lithify-narrow"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.accounts import kubeconfig_of
-from chart.cases import CASES
 from chart.conftest import TABLES, WIDE, Installed, account_of
-from chart.rendering import CHART, Object, render
-from cluster.kubectl import Kubectl
+from infrastructure.chart.accounts import kubeconfig_of
+from infrastructure.chart.cases import CASES
+from infrastructure.chart.rendering import CHART, Object, render
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.resources.crd import DEFINITIONS
 from lithify.resources.names import API_VERSION, FINALIZER_DRIVER, LABEL_COMPACTION
 from support.runs import LITHIFY

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from chart.accounts import PATIENCE
 from chart.conftest import NARROW, TABLES, WIDE, Installed, account_of
-from cluster.kubectl import Kubectl
+from infrastructure.chart.accounts import PATIENCE
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.launching.pod import DRIVER_ROLE, EXECUTOR_ROLE, LABEL_MANAGER, LABEL_ROLE, MANAGER
 
 PODS = "tests-of-labels"

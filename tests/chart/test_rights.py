@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from chart.accounts import OperatorProcess, kubeconfig_of, operator_as
 from chart.conftest import NARROW, TABLES, WIDE, Installed
-from cluster.kubectl import Kubectl
-from end_to_end.objects import QUIET, catalog, compaction, policy, secret
+from infrastructure.chart.accounts import OperatorProcess, kubeconfig_of, operator_as
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.contract.outcome import Outcome, write_outcome
 from lithify.resources.compaction import Reason
 from lithify.resources.names import FINALIZER_DRIVER, LABEL_LOCK
+from support.operators.objects import QUIET, catalog, compaction, policy, secret
 from support.small_tables import SmallTable
 
 ENDED = {"startedAt": "2026-05-04T11:00:00Z", "finishedAt": "2026-05-04T11:01:00Z"}

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from cluster.fixtures import Cluster
+from infrastructure.cluster.fixtures import Cluster
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chart.accounts import kubeconfig_of
-from cluster.fixtures import Cluster
-from cluster.kubectl import Kubectl
+from infrastructure.chart.accounts import kubeconfig_of
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
 from lithify.errors import (
     ClusterConflict,

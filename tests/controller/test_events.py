@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from cluster.fixtures import Cluster
-from cluster.kubectl import Kubectl
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.api import Object
 from lithify.controller.cluster.client import ClusterClient, load_configuration
 from lithify.controller.cluster.events import watch

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from differential.bloom_filters import Filters, filters_of
-from differential.rows import ORC_VALUES, VALUES, create, draw_keys, draw_row, values_of
-from differential.shapes import Shape
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
+from support.comparing.bloom_filters import Filters, filters_of
+from support.comparing.rows import ORC_VALUES, VALUES, create, draw_keys, draw_row, values_of
+from support.comparing.shapes import Shape
 from support.runs import run_inline
 from support.tables import copy_of
 

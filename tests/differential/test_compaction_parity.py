@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from differential.rounds import Round, assert_rounds_agree
-from differential.shapes import SHAPES, Shape
-from oracle.client import Oracle
+from infrastructure.oracle.client import Oracle
+from support.comparing.rounds import Round, assert_rounds_agree
+from support.comparing.shapes import SHAPES, Shape
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
 

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from oracle.client import Oracle, Table
-from oracle.model import Row
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
 

@@ -23,12 +23,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from differential.filter_columns import BEFORE_SURROGATES, COLUMNS, INEQUALITIES, LONG_KEYS
+from infrastructure.oracle.arguments import Filter
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Digest, Row
 from lithify.job.planner import Sizing
 from lithify.rewriting.budget import Budget
-from oracle.arguments import Filter
-from oracle.client import Oracle, Table
-from oracle.model import Digest, Row
+from support.comparing.filter_columns import BEFORE_SURROGATES, COLUMNS, INEQUALITIES, LONG_KEYS
 from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle

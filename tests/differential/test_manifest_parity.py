@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from infrastructure.oracle.client import Table
 from lithify.tables.paimon.metadata.binary_row import decode_row
 from lithify.tables.paimon.metadata.entries import ADD, Entry
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.options.table_options import ManifestOptions
-from oracle.client import Table
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files, upserts
 from unit.tables.manifest_lists import Folder, random_history, random_options
@@ -28,7 +28,7 @@ from unit.tables.manifests import entry
 if TYPE_CHECKING:
     from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
-    from oracle.client import Oracle
+    from infrastructure.oracle.client import Oracle
 
 pytestmark = pytest.mark.oracle
 

@@ -16,6 +16,9 @@ from typing import Any
 import fastavro
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import DataFile
+from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
 from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.tables.observation import Observation
@@ -23,9 +26,6 @@ from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
 from lithify.tables.paimon.table import Selection
-from oracle.client import Oracle, Table
-from oracle.model import DataFile
-from paimon_versions.archive import VERSIONS, names_in, unpack
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
 

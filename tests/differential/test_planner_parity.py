@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from infrastructure.oracle.process import OracleError
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
@@ -25,7 +26,6 @@ from lithify.planning.merge_tree.sections import partition_sections
 from lithify.planning.merge_tree.triggers import Trigger
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import DataFile
-from oracle.process import OracleError
 from unit.planning.trees import (
     HOUR_MILLIS,
     MIDNIGHT,
@@ -42,7 +42,7 @@ from unit.planning.trees import (
 )
 
 if TYPE_CHECKING:
-    from oracle.client import Oracle
+    from infrastructure.oracle.client import Oracle
 
 pytestmark = pytest.mark.oracle
 

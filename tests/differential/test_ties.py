@@ -29,10 +29,10 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import DataFile, KeyValue, Row
 from lithify.job.planner import Sizing
 from lithify.rewriting.budget import Budget
-from oracle.client import Oracle, Table
-from oracle.model import DataFile, KeyValue, Row
 from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.errors import UnsupportedTable
-from oracle.client import Oracle, Table
-from oracle.model import Row
 from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from differential.rounds import metadata
+from infrastructure.oracle.client import Oracle, OracleError, Table
 from lithify.errors import CorruptTable
 from lithify.tables.files.casting import cast_between
 from lithify.tables.files.types import ColumnType, parse_type
-from oracle.client import Oracle, OracleError, Table
+from support.comparing.rounds import metadata
 from support.runs import run_inline
 from support.tables import copy_of
 

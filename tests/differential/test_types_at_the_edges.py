@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from differential.rounds import metadata
-from differential.shapes import SHAPES, Shape
+from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import UnsupportedTable
-from oracle.client import Oracle, Table
+from support.comparing.rounds import metadata
+from support.comparing.shapes import SHAPES, Shape
 from support.runs import run_inline
 from support.tables import copy_of
 

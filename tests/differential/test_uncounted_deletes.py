@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pypaimon import CatalogFactory
 
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.tables.files.parquet.physical import leaves_of_rows
-from oracle.client import Oracle, Table
 from support.runs import run_inline
 from support.tables import copy_of
 

@@ -9,9 +9,9 @@ from typing import Any
 import fastavro
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.process import OracleError
 from lithify.errors import CorruptTable, UnsupportedTable
-from oracle.client import Oracle, Table
-from oracle.process import OracleError
 from support.runs import run_inline
 from support.tables import copy_of
 

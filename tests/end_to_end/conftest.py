@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.fixtures import alone, mark, plain, port, shared, stage
+from support.operators.fixtures import alone, mark, plain, port, shared, stage
 
 __all__ = ["alone", "plain", "port", "shared", "stage"]
 

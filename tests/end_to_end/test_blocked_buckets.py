@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.scene import Care, compactions_of, message, proves, status_of
-from end_to_end.server import COMPACTIONS, TABLES, Object, condition
-from end_to_end.stage import Stage
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.resources.compaction import Reason
 from lithify.resources.names import ANNOTATION_REQUESTED
-from oracle.client import Oracle, Table
-from oracle.model import Row
+from support.operators.scene import Care, compactions_of, message, proves, status_of
+from support.operators.server import COMPACTIONS, TABLES, Object, condition
+from support.operators.stage import Stage
 
 DUE = {"triggers": {"primaryKey": {"sortedRuns": 2}}}
 SEVERAL_LOOKS = 5.0

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from end_to_end.scene import compactions_of, proves, status_of
-from end_to_end.server import COMPACTIONS, TABLES, Object
-from end_to_end.stage import Stage
+from infrastructure.oracle.client import Oracle, Table
 from lithify.cli.serving import LEASE_LOST
 from lithify.resources.compaction import Reason
-from oracle.client import Oracle, Table
+from support.operators.scene import compactions_of, proves, status_of
+from support.operators.server import COMPACTIONS, TABLES, Object
+from support.operators.stage import Stage
 
 STAGES = {
     "planned": Reason.PLANNING,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.objects import QUIET, catalog, lake_table, policy
-from end_to_end.scene import message
-from end_to_end.server import CATALOGS, COMPACTIONS, TABLES, Object, condition
-from end_to_end.stage import Stage
 from lithify.resources.names import LABEL_CATALOG
+from support.operators.objects import QUIET, catalog, lake_table, policy
+from support.operators.scene import message
+from support.operators.server import CATALOGS, COMPACTIONS, TABLES, Object, condition
+from support.operators.stage import Stage
 from support.small_tables import SmallTable
 
 COUNT = 300

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from cluster.kubectl import KubectlFailed
-from end_to_end.holds import Hold
-from end_to_end.objects import NO_RETRIES, QUIET, lake_table, policy, secret
-from end_to_end.scene import Care, compactions_of, message, proves, status_of
-from end_to_end.server import CATALOGS, COMPACTIONS, TABLES, condition
-from end_to_end.stage import Stage
+from infrastructure.cluster.kubectl import KubectlFailed
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Reason
-from oracle.client import Oracle, Table
+from support.operators.holds import Hold
+from support.operators.objects import NO_RETRIES, QUIET, lake_table, policy, secret
+from support.operators.scene import Care, compactions_of, message, proves, status_of
+from support.operators.server import CATALOGS, COMPACTIONS, TABLES, condition
+from support.operators.stage import Stage
 from support.rest_server import FAILURE, TOKEN, WAREHOUSE, RestServer
 from support.tables import PLAIN, append, upserts
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from end_to_end.objects import QUIET
-from end_to_end.scene import compactions_of, proves
-from end_to_end.server import CATALOGS, COMPACTIONS, EVENTS, OWN, TABLES, condition
-from end_to_end.stage import Stage
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Reason
-from oracle.client import Oracle, Table
+from support.operators.objects import QUIET
+from support.operators.scene import compactions_of, proves
+from support.operators.server import CATALOGS, COMPACTIONS, EVENTS, OWN, TABLES, condition
+from support.operators.stage import Stage
 from support.tables import append, stray_files
 
 DUE = {"triggers": {"primaryKey": {"sortedRuns": 2}}}

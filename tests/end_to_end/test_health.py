@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from end_to_end.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy, secret
-from end_to_end.scene import message
-from end_to_end.server import CATALOGS, EVENTS, TABLES, Object, condition
-from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
+from support.operators.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy, secret
+from support.operators.scene import message
+from support.operators.server import CATALOGS, EVENTS, TABLES, Object, condition
+from support.operators.stage import Stage
 from support.small_tables import SmallTable
 
 STAYS = {**NO_RETRIES, "backoffSeconds": 3600, "maxBackoffSeconds": 3600}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from end_to_end.objects import QUIET
-from end_to_end.scene import compactions_of, message, proves, status_of
-from end_to_end.server import COMPACTIONS, condition
-from end_to_end.stage import Stage
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import CompactionStatus, Reason
-from oracle.client import Oracle, Table
+from support.operators.objects import QUIET
+from support.operators.scene import compactions_of, message, proves, status_of
+from support.operators.server import COMPACTIONS, condition
+from support.operators.stage import Stage
 
 PROMPTLY = timedelta(seconds=20)
 """Who waits for its turn or for a lock is told when it comes, and does not only look again after a minute."""

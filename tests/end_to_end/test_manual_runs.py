@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.objects import HASTY, QUIET
-from end_to_end.scene import compactions_of, proves, status_of
-from end_to_end.server import COMPACTIONS, TABLES
-from end_to_end.stage import Stage
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import FailureCounts, Reason
-from oracle.client import Oracle, Table
+from support.operators.objects import HASTY, QUIET
+from support.operators.scene import compactions_of, proves, status_of
+from support.operators.server import COMPACTIONS, TABLES
+from support.operators.stage import Stage
 from support.tables import journals, stray_files
 
 REQUESTED = "lithify.dev/requested-at"

@@ -8,12 +8,12 @@ from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from cluster.processes import free_ports
-from end_to_end.objects import QUIET
-from end_to_end.server import COMPACTIONS, PATIENCE
-from end_to_end.stage import Stage
+from infrastructure.cluster.processes import free_ports
+from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
-from oracle.client import Table
+from support.operators.objects import QUIET
+from support.operators.server import COMPACTIONS, PATIENCE
+from support.operators.stage import Stage
 
 Shown = dict[tuple[str, tuple[str, ...]], float]
 """Values by the name of a series and its labels' values, in the order of the labels' names."""

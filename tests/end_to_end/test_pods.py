@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster.fixtures import Cluster
-from end_to_end.kubelet import Kubelet, node
-from end_to_end.objects import NO_RETRIES, QUIET
-from end_to_end.scene import message, proves
-from end_to_end.server import COMPACTIONS, PATIENCE, PODS, Object, Refused, Story, condition
-from end_to_end.stage import Stage, stage_in
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.oracle.client import Table
 from lithify.contract.outcome import Stage as DriverStage
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.names import FINALIZER_DRIVER
-from oracle.client import Table
+from support.operators.kubelet import Kubelet, node
+from support.operators.objects import NO_RETRIES, QUIET
+from support.operators.scene import message, proves
+from support.operators.server import COMPACTIONS, PATIENCE, PODS, Object, Refused, Story, condition
+from support.operators.stage import Stage, stage_in
 
 DEADLINES = {"schedulingSeconds": 10, "lostSeconds": 10}
 ONCE = {"triggers": QUIET, "retries": NO_RETRIES, "deadlines": DEADLINES}

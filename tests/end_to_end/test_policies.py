@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from end_to_end.objects import QUIET, policy
-from end_to_end.scene import message, proves
-from end_to_end.server import COMPACTIONS, POLICIES, TABLES, Object, condition
-from end_to_end.stage import Stage
+from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
-from oracle.client import Table
+from support.operators.objects import QUIET, policy
+from support.operators.scene import message, proves
+from support.operators.server import COMPACTIONS, POLICIES, TABLES, Object, condition
+from support.operators.stage import Stage
 
 SELDOM = {"checkIntervalSeconds": 3600}
 """No change may wait for the next look."""

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster.kubectl import KubectlFailed
-from end_to_end.objects import NO_RETRIES, QUIET
-from end_to_end.stage import Stage
+from infrastructure.cluster.kubectl import KubectlFailed
+from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
-from oracle.client import Table
+from support.operators.objects import NO_RETRIES, QUIET
+from support.operators.stage import Stage
 
 PAGE = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 RUN, TABLE = "orders-7-k2x9q", "orders"

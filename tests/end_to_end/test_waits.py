@@ -7,14 +7,14 @@ import signal
 from pathlib import Path
 from time import monotonic, sleep
 
-from end_to_end.scene import proves
-from end_to_end.server import COMPACTIONS, LEASES, TABLES, Object
-from end_to_end.stage import Stage
+from infrastructure.oracle.client import Table
 from lithify.controller.cluster.table_lock import lock_name
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import Reason
 from lithify.resources.names import LABEL_LOCK
-from oracle.client import Table
+from support.operators.scene import proves
+from support.operators.server import COMPACTIONS, LEASES, TABLES, Object
+from support.operators.stage import Stage
 
 DUE = {"triggers": {"primaryKey": {"sortedRuns": 2}}}
 REQUESTED = "lithify.dev/requested-at"

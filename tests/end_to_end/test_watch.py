@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from oracle.client import Oracle
+from infrastructure.oracle.client import Oracle
 from support.tables import make_plain
 
 OBJECTS = """

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from differential.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 from fuzz.changes import Columns
 from fuzz.history import History
 from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
 from fuzz.steps import Steps
 from fuzz.types import Atom
+from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from differential.rows import Value, create, draw_keys, draw_row, positive, values_of
 from fuzz.history import (
     OUTSIDE,
     Alter,
@@ -24,8 +23,9 @@ from fuzz.history import (
 )
 from fuzz.memory import Memory
 from fuzz.moving import bucket_of, with_moves
-from oracle.client import Oracle, Table
-from oracle.model import Row
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
+from support.comparing.rows import Value, create, draw_keys, draw_row, positive, values_of
 from support.tables import expire, stray_files
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oracle.client import Oracle, Table
-from oracle.model import Digest
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Digest
 
 
 class Memory:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from oracle.arguments import Filter
-from oracle.client import Oracle, Table
-from oracle.model import Row
+from infrastructure.oracle.arguments import Filter
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 
 _SNAPSHOT = ("schemaId", "commitKind", "totalRecordCount", "watermark", "statistics")
 _MANIFEST = (

@@ -11,7 +11,7 @@ from random import Random
 from zlib import crc32
 
 from fuzz.history import History
-from oracle.model import Row
+from infrastructure.oracle.model import Row
 
 _BUCKETS = 2
 

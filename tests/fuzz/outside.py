@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 
 
 class Outside:

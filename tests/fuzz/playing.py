@@ -14,18 +14,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from differential.rounds import TARGET, Round, assert_rounds_agree
 from fuzz.history import Branch, Compact, FastForward, History, Step, Tag
 from fuzz.java import Java
 from fuzz.memory import Memory
 from fuzz.metadata import asks, misled, standing
 from fuzz.outside import Outside
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.job.planner import Sizing
 from lithify.job.steps import Commits
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.options.option_reader import parse_size
-from oracle.client import Oracle, Table
-from oracle.model import Row
+from support.comparing.rounds import TARGET, Round, assert_rounds_agree
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files

@@ -12,7 +12,7 @@ from fuzz.drawing import draw
 from fuzz.history import History
 from fuzz.playing import play
 from fuzz.shrinking import smallest
-from oracle.client import Oracle
+from infrastructure.oracle.client import Oracle
 
 pytestmark = pytest.mark.oracle
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from cluster.fixtures import Cluster
-from end_to_end.fixtures import alone, mark, plain, port, shared, stage
+from infrastructure.cluster.fixtures import Cluster
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
+from support.operators.fixtures import alone, mark, plain, port, shared, stage
 
 __all__ = ["alone", "plain", "port", "shared", "stage"]
 

@@ -14,8 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from infrastructure.oracle.client import Table
 from lithify.job.report import Report
-from oracle.client import Table
 from support.runs import run_inline
 from support.small_tables import SmallTable
 

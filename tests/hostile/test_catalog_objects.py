@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from end_to_end.objects import secret
-from end_to_end.scene import message
-from end_to_end.server import CATALOGS, condition
-from end_to_end.stage import Stage
 from hostile.catalogs import listening
+from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
-from oracle.client import Table
 from support.cases import case
+from support.operators.objects import secret
+from support.operators.scene import message
+from support.operators.server import CATALOGS, condition
+from support.operators.stage import Stage
 
 REST = {"metastore": "Rest", "warehouse": "w", "uri": "https://catalog.example.org"}
 

@@ -14,6 +14,8 @@ import pytest
 import pytest_asyncio
 
 from hostile.catalogs import SECRET, Listener, answering, endless, listening, redirecting, saying
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.tables import small_table
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
@@ -27,10 +29,9 @@ from lithify.errors import (
 )
 from lithify.tables.io.addresses import read_policy
 from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
+from lithify.tables.paimon.catalog import rest_client
 from lithify.tables.paimon.catalog.connecting import list_tables
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table, rest_client
-from objectstore.fixtures import Bucket
-from objectstore.tables import small_table
+from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from support.cases import case
 from support.rest_server import TOKEN, WAREHOUSE, RestServer
 from support.small_tables import SmallTable

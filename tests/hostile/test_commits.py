@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hostile.metadata import HOSTILE, newest_manifest
+from infrastructure.oracle.client import Table
 from lithify.errors import CorruptTable, LithifyError, UnsupportedTable
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
-from oracle.client import Table
 from support.races import step_at
 from support.runs import run_inline
 from support.small_tables import SmallTable

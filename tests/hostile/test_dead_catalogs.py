@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
-from end_to_end.objects import QUIET, catalog, lake_table, policy
-from end_to_end.server import CATALOGS, TABLES, Object, condition
-from end_to_end.stage import Stage
+from support.operators.objects import QUIET, catalog, lake_table, policy
+from support.operators.server import CATALOGS, TABLES, Object, condition
+from support.operators.stage import Stage
 from support.small_tables import SmallTable
 
 DEAD = 40

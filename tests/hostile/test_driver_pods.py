@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from cluster.fixtures import Cluster
-from end_to_end.kubelet import Kubelet, node
-from end_to_end.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy
-from end_to_end.scene import message
-from end_to_end.server import COMPACTIONS, PODS, Object, Refused, Story
-from end_to_end.stage import Stage, stage_in
-from launching.orders import order
+from infrastructure.cluster.fixtures import Cluster
 from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.resources.compaction import Reason
 from lithify.resources.names import ANNOTATION_PROGRESS, ObjectKey
+from support.launching.orders import order
+from support.operators.kubelet import Kubelet, node
+from support.operators.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy
+from support.operators.scene import message
+from support.operators.server import COMPACTIONS, PODS, Object, Refused, Story
+from support.operators.stage import Stage, stage_in
 from support.small_tables import SmallTable
 
 IMAGE = "lithify:test"

@@ -13,12 +13,12 @@ from uuid import uuid4
 import pytest
 
 from hostile.neighbours import Neighbours, journal, text_of, tree, unit
+from infrastructure.objectstore.fixtures import Bucket
 from lithify.errors import CorruptTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.paimon.catalog.opening import TableAddress
-from objectstore.fixtures import Bucket
 from support.runs import ShiftedClock
 
 LATER = (0, 2, 4)

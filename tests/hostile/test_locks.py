@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster.fixtures import Cluster
-from end_to_end.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy, secret
-from end_to_end.scene import message
-from end_to_end.server import COMPACTIONS, EVENTS, LEASES, PODS, Object, Server, Story
-from end_to_end.stage import Stage, stage_in
+from infrastructure.cluster.fixtures import Cluster
 from lithify.controller.cluster.client import ClusterClient
 from lithify.controller.cluster.table_lock import Holder, TableLocks, lock_name
 from lithify.errors import ClusterRefused
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import Reason
 from lithify.resources.names import LABEL_LOCK, LEASE, ObjectKey
+from support.operators.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy, secret
+from support.operators.scene import message
+from support.operators.server import COMPACTIONS, EVENTS, LEASES, PODS, Object, Server, Story
+from support.operators.stage import Stage, stage_in
 
 WAREHOUSE = "s3://lake/warehouse"
 TABLE = "shop.orders"

@@ -16,7 +16,7 @@ import pytest_asyncio
 from hostile.metadata import HOSTILE, burn_processor
 from lithify.controller.observing.pool import ObserverPool
 from lithify.errors import CorruptTable, Failure, InvalidOption, LithifyError, ProcessLost, UnsupportedTable
-from observing.watching import PATIENCE, pool_in, request_for, resident_mebibytes, target_of
+from support.observing.watching import PATIENCE, pool_in, request_for, resident_mebibytes, target_of
 from support.small_tables import SmallTable
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from hostile.neighbours import Neighbours, journal, text_of
+from infrastructure.oracle.client import Table
 from lithify.errors import CorruptTable, InvalidOption, LithifyError, UnsupportedTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.metadata.entries import Entry
-from oracle.client import Table
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock, run_inline
 

@@ -10,11 +10,11 @@ import pytest
 from kubernetes.client import ApiClient, ApiException, CoreV1Api
 from kubernetes.config import new_client_from_config
 
-from cluster.fixtures import Cluster
-from cluster.kubectl import Kubectl, KubectlFailed
-from end_to_end.objects import policy
-from end_to_end.server import POLICIES, condition
-from end_to_end.stage import Stage
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.cluster.kubectl import Kubectl, KubectlFailed
+from support.operators.objects import policy
+from support.operators.server import POLICIES, condition
+from support.operators.stage import Stage
 from support.pod_security import BASELINE, Template
 
 pytestmark = pytest.mark.cluster

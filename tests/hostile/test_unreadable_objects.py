@@ -17,10 +17,8 @@ from typing import Any
 
 import pytest
 
-from cluster.fixtures import Cluster
-from cluster.kubectl import Kubectl
-from end_to_end.objects import catalog, compaction, lake_table, policy
-from end_to_end.operating import RunningOperator, ended_after
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.cluster.client import ClusterClient
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.queue import Queue
@@ -37,6 +35,8 @@ from lithify.resources.names import (
     Kind,
     ObjectKey,
 )
+from support.operators.objects import catalog, compaction, lake_table, policy
+from support.operators.operating import RunningOperator, ended_after
 
 pytestmark = pytest.mark.cluster
 DEPTHS = (400, 900, 1_200, 9_000)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from end_to_end.objects import catalog, compaction, lake_table, policy, secret
-from end_to_end.scene import is_over, message
-from end_to_end.server import CATALOGS, COMPACTIONS, EVENTS, PATIENCE, SECRETS, TABLES, condition
-from end_to_end.stage import Stage
+from support.operators.objects import catalog, compaction, lake_table, policy, secret
+from support.operators.scene import is_over, message
+from support.operators.server import CATALOGS, COMPACTIONS, EVENTS, PATIENCE, SECRETS, TABLES, condition
+from support.operators.stage import Stage
 from support.rest_server import WAREHOUSE, RestServer
 
 CAP = 25

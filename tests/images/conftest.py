@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster.requirements import node_problem
-from images.build import REPOSITORY, Image, build
-from images.root import Root
+from infrastructure.cluster.requirements import node_problem
+from infrastructure.images.build import REPOSITORY, Image, build
+from infrastructure.images.root import Root
 
 Run = Callable[..., str]
 """Runs words in an image and returns what they print. Files given by name are seen there as /tmp/NAME.py."""

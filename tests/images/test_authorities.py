@@ -12,8 +12,8 @@ from threading import Thread
 
 import trustme
 
-from images.build import Image
 from images.conftest import running
+from infrastructure.images.build import Image
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 ASK = """

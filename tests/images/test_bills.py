@@ -12,8 +12,8 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from images.bills import bill_of, write_bill
-from images.build import IMAGES, Image, build, build_archives
+from infrastructure.images.bills import bill_of, write_bill
+from infrastructure.images.build import IMAGES, Image, build, build_archives
 from lithify import __version__
 
 pytestmark = pytest.mark.timeout(1200)

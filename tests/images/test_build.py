@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from images import cache
-from images.build import BuildFailed, build_stage
-from images.dockerfile import read_file, read_stages
 from images.test_dockerfile import FILES
+from infrastructure.images import cache
+from infrastructure.images.build import BuildFailed, build_stage
+from infrastructure.images.dockerfile import read_file, read_stages
 
 pytestmark = pytest.mark.timeout(1200)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from images.build import REPOSITORY
+from infrastructure.images.build import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "spark-images"))
 from contents import read_archive

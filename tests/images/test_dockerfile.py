@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from images.build import IMAGES, REPOSITORY
-from images.dockerfile import NotUnderstood, configuration, read_file, read_stages
+from infrastructure.images.build import IMAGES, REPOSITORY
+from infrastructure.images.dockerfile import NotUnderstood, configuration, read_file, read_stages
 
 FILES = {name: REPOSITORY / "spark-images" / name / "Dockerfile" for name in IMAGES}
 SHARED = ("base", "build", "code")

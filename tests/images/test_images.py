@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from images.build import REPOSITORY, Image
 from images.conftest import Run
+from infrastructure.images.build import REPOSITORY, Image
 from lithify import __version__
 
 pytestmark = pytest.mark.timeout(1200)

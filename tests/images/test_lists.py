@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from images.build import REPOSITORY
+from infrastructure.images.build import REPOSITORY
 
 FOLDER = REPOSITORY / "spark-images"
 INSTALLED = {

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pypaimon import CatalogFactory
 
-from images.build import REPOSITORY, Image
 from images.conftest import Run, running
-from objectstore.fixtures import Bucket
+from infrastructure.images.build import REPOSITORY, Image
+from infrastructure.objectstore.fixtures import Bucket
 from support.rest_server import WAREHOUSE, RestServer
 from support.small_tables import SmallTable
 

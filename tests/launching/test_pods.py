@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from cluster.fixtures import Cluster
-from cluster.kubectl import Kubectl
-from launching.orders import order
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.clock import SystemClock
 from lithify.contract.outcome import Outcome, Progress, Stage, write_outcome, write_progress
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
@@ -27,6 +26,7 @@ from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.names import COMPACTION, POD, ObjectKey
 from lithify.resources.policy import DriverPod, SparkTemplate
+from support.launching.orders import order
 
 DEADLINE = 60.0
 NAME = "orders-1"

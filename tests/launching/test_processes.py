@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from launching.orders import KEY, order
 from lithify.clock import SystemClock
 from lithify.contract.outcome import Stage
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
@@ -30,6 +29,7 @@ from lithify.resources.compaction import Reason
 from lithify.resources.policy import SparkTemplate
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from support.launching.orders import KEY, order
 from support.runs import LITHIFY, TESTS, Held, ShiftedClock
 from unit.job.orders import copy_of, make_orders, rows
 
@@ -266,7 +266,7 @@ class Operator:
 
     def __init__(self, state: Path, warehouse: str, faults: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "launching.operator", str(state), warehouse, faults],
+            [sys.executable, "-m", "support.launching.operator", str(state), warehouse, faults],
             env={**os.environ, "PYTHONPATH": str(TESTS)},
             stdout=subprocess.PIPE,
             text=True,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from oracle.client import FOR_LARGE_TABLES, Oracle
+from infrastructure.oracle.client import FOR_LARGE_TABLES, Oracle
 
 
 @pytest.fixture(scope="session")

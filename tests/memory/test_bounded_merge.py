@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from support.runs import start
 
 pytestmark = pytest.mark.oracle

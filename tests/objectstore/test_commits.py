@@ -10,10 +10,8 @@ from time import monotonic
 
 import pytest
 
-from lithify.errors import CommitConflict, CommitUnknown, StorageError
-from lithify.tables.io.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
-from objectstore.fixtures import Bucket
-from objectstore.proxy import (
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.proxy import (
     Answered,
     Asked,
     Forward,
@@ -27,9 +25,11 @@ from objectstore.proxy import (
     lose_request,
     send_twice,
 )
-from objectstore.tables import IMPATIENT, java_table, run
-from oracle.client import Oracle, Table
-from oracle.model import Row
+from infrastructure.objectstore.tables import IMPATIENT, java_table, run
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
+from lithify.errors import CommitConflict, CommitUnknown, StorageError
+from lithify.tables.io.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
 from support.cases import case
 from support.crashes import SETTLED
 from support.tables import append, expire, journals, stray_files

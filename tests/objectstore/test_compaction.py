@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import pytest
 
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.server import SECRET_KEY
+from infrastructure.objectstore.tables import address, java_table, run
+from infrastructure.oracle.client import Oracle, Table
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.paimon.catalog.opening import open_table
-from objectstore.fixtures import Bucket
-from objectstore.server import SECRET_KEY
-from objectstore.tables import address, java_table, run
-from oracle.client import Oracle, Table
 from support.crashes import SETTLED
 from support.runs import LITHIFY, Outcome, ShiftedClock, start
 from support.tables import journals, make_plain, stray_files

@@ -13,11 +13,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import trustme
 
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.proxy import S3Proxy
+from infrastructure.objectstore.server import ACCESS_KEY, SECRET_KEY
+from infrastructure.objectstore.tables import IMPATIENT, run, small_table
 from lithify.errors import NotAllowed, StorageUnavailable
-from objectstore.fixtures import Bucket
-from objectstore.proxy import S3Proxy
-from objectstore.server import ACCESS_KEY, SECRET_KEY
-from objectstore.tables import IMPATIENT, run, small_table
 
 ROLE = "arn:aws:iam::123456789012:role/lithify"
 

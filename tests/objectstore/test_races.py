@@ -10,12 +10,12 @@ from contextlib import suppress
 
 import pytest
 
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.racing import CONTEXT, DEADLINE, Outcomes, commit_on, mark, race, started
+from infrastructure.objectstore.tables import IMPATIENT, address, java_table, run, small_table
+from infrastructure.oracle.client import Oracle
 from lithify.errors import LithifyError
 from lithify.tables.paimon.commit.journal import SAFE_AGE
-from objectstore.fixtures import Bucket
-from objectstore.racing import CONTEXT, DEADLINE, Outcomes, commit_on, mark, race, started
-from objectstore.tables import IMPATIENT, address, java_table, run, small_table
-from oracle.client import Oracle
 from support.crashes import SETTLED
 from support.small_tables import SmallTable
 from support.tables import append, journals, stray_files

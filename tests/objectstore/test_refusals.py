@@ -11,12 +11,12 @@ import pytest
 from obstore.store import S3Store
 from pypaimon import CatalogFactory
 
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.proxy import Answered, Asked, Forward, S3Proxy
+from infrastructure.objectstore.server import ACCESS_KEY, REGION, SECRET_KEY
+from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.errors import InvalidOption, NotAllowed, StorageUnavailable, UnsupportedTable
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from objectstore.fixtures import Bucket
-from objectstore.proxy import Answered, Asked, Forward, S3Proxy
-from objectstore.server import ACCESS_KEY, REGION, SECRET_KEY
-from objectstore.tables import IMPATIENT, address, run, small_table
 from support.cases import case
 
 

@@ -13,6 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.proxy import S3Proxy, fail_before
+from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.clock import SystemClock
 from lithify.errors import StorageUnavailable
 from lithify.tables.files.parquet.footers import MOST_FETCHED, Footers
@@ -24,9 +27,6 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
-from objectstore.fixtures import Bucket
-from objectstore.proxy import S3Proxy, fail_before
-from objectstore.tables import IMPATIENT, address, run, small_table
 
 MIB = 1 << 20
 

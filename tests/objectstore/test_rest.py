@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import pytest
 
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.server import ACCESS_KEY, SECRET_KEY
+from infrastructure.objectstore.tables import java_table
+from infrastructure.oracle.client import Oracle
 from lithify.clock import Clock
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.paimon.catalog.opening import TableAddress
-from objectstore.fixtures import Bucket
-from objectstore.server import ACCESS_KEY, SECRET_KEY
-from objectstore.tables import java_table
-from oracle.client import Oracle
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock
 from support.tables import journals, stray_files

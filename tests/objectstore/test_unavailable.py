@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.objectstore.server import SECRET_KEY
+from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.errors import Failure, NotAllowed, NotFound, StorageUnavailable
 from lithify.tables.paimon.catalog.connecting import list_tables
 from lithify.tables.paimon.catalog.opening import open_table
-from objectstore.fixtures import Bucket
-from objectstore.server import SECRET_KEY
-from objectstore.tables import IMPATIENT, address, run, small_table
 
 BOUND_SECONDS = 15.0
 """Well above the second of patience that is asked for, also on a busy machine."""

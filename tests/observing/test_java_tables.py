@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import TableAddress
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
-from oracle.client import Oracle, Table
 from support.tables import PLAIN, append, expire, make_plain, upserts
 
 pytestmark = pytest.mark.oracle

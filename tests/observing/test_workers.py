@@ -15,7 +15,7 @@ import pytest
 
 from lithify.controller.observing.share import LEAST
 from lithify.errors import CatalogUnavailable, Failure, LithifyError, NotFound, ProcessLost, TimedOut
-from observing.watching import (
+from support.observing.watching import (
     PATIENCE,
     is_alive,
     is_worker,
@@ -35,7 +35,7 @@ ORPHANED = """
 import asyncio, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
-from observing.watching import pool_in, request_for, silent_catalog, until
+from support.observing.watching import pool_in, request_for, silent_catalog, until
 
 async def main():
     with silent_catalog() as target:

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster.fixtures import Cluster
-from cluster.node import Node
-from end_to_end.holds import Holds
-from end_to_end.server import OWN, PODS, Object, Server, Story, proxied
-from images.build import build_archives
-from objectstore.server import S3Server
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.cluster.node import Node
+from infrastructure.images.build import build_archives
+from infrastructure.objectstore.server import S3Server
+from infrastructure.oracle.client import Oracle, Table
 from on_a_node.installation import HOME, Installation
 from on_a_node.lake import Lake
 from on_a_node.pods import holds_volume
 from on_a_node.site import Site
-from oracle.client import Oracle, Table
+from support.operators.holds import Holds
+from support.operators.server import OWN, PODS, Object, Server, Story, proxied
 from support.tables import make_plain
 
 LAKE, DOOMED = "lake", "doomed"

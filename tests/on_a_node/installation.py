@@ -11,10 +11,10 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from chart.programs import helm
-from cluster.kubectl import Kubectl, KubectlFailed
-from end_to_end.server import PATIENCE, Object
+from infrastructure.chart.programs import helm
+from infrastructure.cluster.kubectl import Kubectl, KubectlFailed
 from lithify.resources.names import LABEL_LOCK
+from support.operators.server import PATIENCE, Object
 
 CHART = Path(__file__).resolve().parents[2] / "charts" / "lithify"
 HOME = "lithify"

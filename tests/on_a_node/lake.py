@@ -8,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from end_to_end.objects import Object, secret
+from infrastructure.objectstore.server import S3Server
+from infrastructure.oracle.client import Table
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.commit.orphans import reconcile
-from objectstore.server import S3Server
-from oracle.client import Table
+from support.operators.objects import Object, secret
 from support.runs import ShiftedClock
 from support.tables import copy_of
 

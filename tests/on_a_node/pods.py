@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from end_to_end.holds import Holds
-from end_to_end.objects import Object
+from support.operators.holds import Holds
+from support.operators.objects import Object
 
 _VOLUME = "holds"
 

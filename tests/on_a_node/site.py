@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.node import Node
-from end_to_end.objects import QUIET
-from end_to_end.scene import Care, Scene, is_over
-from end_to_end.server import COMPACTIONS, OWN, PATIENCE, PODS, Object
+from infrastructure.cluster.node import Node
+from infrastructure.oracle.client import Table
 from on_a_node.installation import Installation
 from on_a_node.lake import Lake
 from on_a_node.pods import spark
-from oracle.client import Table
+from support.operators.objects import QUIET
+from support.operators.scene import Care, Scene, is_over
+from support.operators.server import COMPACTIONS, OWN, PATIENCE, PODS, Object
 
 _DRIVER = "-lithify"
 EXECUTOR = ("app.kubernetes.io/component", "executor")

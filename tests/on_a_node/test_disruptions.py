@@ -6,12 +6,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from end_to_end.objects import HASTY, QUIET
-from end_to_end.scene import compactions_of, is_over, status_of
-from end_to_end.server import COMPACTIONS, PODS, Object
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import CompactionStatus, Reason
 from on_a_node.site import Site
-from oracle.client import Oracle, Table
+from support.operators.objects import HASTY, QUIET
+from support.operators.scene import compactions_of, is_over, status_of
+from support.operators.server import COMPACTIONS, PODS, Object
 from support.tables import stray_files
 
 STAGES = ("planned", "file-written", "manifests-written", "snapshot-written")

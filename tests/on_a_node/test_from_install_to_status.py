@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from end_to_end.objects import QUIET
-from end_to_end.scene import compactions_of, status_of
-from end_to_end.server import COMPACTIONS, EVENTS, PODS, Object
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Reason
 from on_a_node.site import Site
-from oracle.client import Oracle, Table
+from support.operators.objects import QUIET
+from support.operators.scene import compactions_of, status_of
+from support.operators.server import COMPACTIONS, EVENTS, PODS, Object
 from support.tables import stray_files
 
 DUE = {"triggers": {"primaryKey": {"sortedRuns": 2}}}

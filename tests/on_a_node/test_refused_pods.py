@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from end_to_end.objects import NO_RETRIES, QUIET
-from end_to_end.scene import message
-from end_to_end.server import COMPACTIONS, PODS
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Reason
 from on_a_node.site import Site
-from oracle.client import Oracle, Table
+from support.operators.objects import NO_RETRIES, QUIET
+from support.operators.scene import message
+from support.operators.server import COMPACTIONS, PODS
 from support.tables import stray_files
 
 

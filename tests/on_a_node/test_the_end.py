@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from end_to_end.scene import compactions_of
-from end_to_end.server import PODS
+from infrastructure.oracle.client import Oracle, Table
 from on_a_node.installation import HOME
 from on_a_node.site import Site
-from oracle.client import Oracle, Table
+from support.operators.scene import compactions_of
+from support.operators.server import PODS
 
 
 def test_a_namespace_is_deleted_during_a_run(oracle: Oracle, wide: Table, doomed: Site) -> None:

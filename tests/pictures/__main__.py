@@ -11,8 +11,8 @@ import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 
-from building import spark_classes
-from chart.judging import Span
+from infrastructure.building import spark_classes
+from infrastructure.chart.judging import Span
 from pictures import dashboard, terminal
 from pictures.scene import Scene, prepared
 from pictures.scraping import TARGET, Scraper

@@ -1,6 +1,6 @@
 """Draws the chart's dashboard with what its own queries come to over metrics that were scraped.
 
-The queries are answered by Prometheus's engine (`chart.judging.evaluate`); only the drawing is ours, and the
+The queries are answered by Prometheus's engine (`judging.evaluate`); only the drawing is ours, and the
 picture says so. Variables of the dashboard get the values that the scrape had.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from chart.judging import Span, Values, evaluate
+from infrastructure.chart.judging import Span, Values, evaluate
 from pictures.drawing import FAINT, INK, PAPER, Box, box, picture, text
 from pictures.panels import Panel, Results, stat, table, timeseries
 

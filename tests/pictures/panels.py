@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from math import ceil, log, log10
 from typing import Any
 
-from chart.judging import Span, Values
+from infrastructure.chart.judging import Span, Values
 from pictures.drawing import COLOURS, FAINT, INK, LINE, Box, line, text
 from pictures.units import shown
 

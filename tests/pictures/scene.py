@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
-from cluster import supervisor
-from cluster.binaries import built
-from cluster.fixtures import CRDS
-from cluster.kubectl import Kubectl
-from cluster.processes import free_ports
-from end_to_end.objects import catalog, lake_table, policy
-from end_to_end.operating import RunningOperator, ended_after
-from oracle.client import Oracle, Table
+from infrastructure.cluster import supervisor
+from infrastructure.cluster.binaries import built
+from infrastructure.cluster.fixtures import CRDS
+from infrastructure.cluster.kubectl import Kubectl
+from infrastructure.cluster.processes import free_ports
+from infrastructure.oracle.client import Oracle, Table
+from support.operators.objects import catalog, lake_table, policy
+from support.operators.operating import RunningOperator, ended_after
 from support.tables import PLAIN
 
 NAMESPACE = "lake"

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from chart.judging import Values
+from infrastructure.chart.judging import Values
 
 TARGET = {"namespace": "lithify", "job": "lithify-operator", "pod": "lithify-operator-0"}
 """What a scrape of the chart's Service adds."""

@@ -11,8 +11,8 @@ import pytest
 from kubernetes.client import ApiClient, ApiException, CustomObjectsApi
 from kubernetes.config import new_client_from_config
 
-from cluster.fixtures import Cluster
-from cluster.kubectl import Kubectl
+from infrastructure.cluster.fixtures import Cluster
+from infrastructure.cluster.kubectl import Kubectl
 from lithify.resources.crd import DEFINITIONS, Definition
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind

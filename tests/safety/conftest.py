@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from support.tables import copy_of, make_plain
 
 

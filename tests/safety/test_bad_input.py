@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import (
     CorruptTable,
     InvalidOption,
@@ -18,7 +19,6 @@ from lithify.errors import (
     UnsupportedTable,
 )
 from lithify.tables.paimon.table import Selection
-from oracle.client import Oracle, Table
 from support.cases import case
 from support.runs import LITHIFY, run_inline, start
 from support.tables import PLAIN, journals, make_plain, stray_files

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.errors import CommitConflict, CorruptTable, MissingFile, StorageError, UnsupportedTable
 from lithify.job.report import Report
 from lithify.job.steps import Commits
 from lithify.tables.model import BlockedBucket, fingerprint_of
 from lithify.tables.paimon.table import Selection
-from oracle.client import Oracle, Table
-from oracle.model import Row
 from support.cases import case
 from support.races import Meanwhile
 from support.runs import LITHIFY, run_inline

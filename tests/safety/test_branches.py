@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.errors import AttemptFenced, InvalidOption, LithifyError, NotFound
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.commit.references import unreferenced
-from oracle.client import Oracle, Table
-from oracle.model import Row
 from support.races import Meanwhile, step_at, step_before
 from support.runs import clean_up, run_inline, start
 from support.tables import append, copy_of, data_files, expire, make_plain, stray_files, upserts

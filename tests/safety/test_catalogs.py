@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pypaimon import CatalogFactory
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotFound
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from oracle.client import Oracle, Table
 from support.cases import case
 from support.runs import ShiftedClock
 from support.tables import data_files, journals, make_plain, stray_files

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, OracleError, Table
+from infrastructure.oracle.model import Row
 from lithify.clock import Clock
 from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFailed
 from lithify.job.runner import InlineRunner, Progress
@@ -20,8 +22,6 @@ from lithify.job.task import MergeTask, TaskResult, run_task
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.commit.orphans import reconcile
-from oracle.client import Oracle, OracleError, Table
-from oracle.model import Row
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before
 from support.runs import TESTS, Held, ShiftedClock, clean_up, run_inline, start
 from support.tables import (

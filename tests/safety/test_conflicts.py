@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import CommitConflict
-from oracle.client import Oracle, Table
 from support.races import step_at
 from support.runs import Held, Outcome, clean_up, run_inline, start
 from support.tables import copy_of, expire, make_plain, put_over, stray_files, upserts

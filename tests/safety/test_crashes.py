@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from support.crashes import SETTLED, assert_a_kill_is_harmless
 from support.runs import clean_up, run_inline, start
 from support.tables import journals, make_plain, stray_files

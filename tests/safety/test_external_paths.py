@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.errors import AttemptFenced
-from oracle.client import Oracle, Table
-from oracle.model import Row
 from support.races import Meanwhile
 from support.runs import clean_up, run_inline, start
 from support.tables import copy_of, expire, journals, make_plain, upserts

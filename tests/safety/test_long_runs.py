@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import Clock
 from lithify.errors import AttemptFenced
 from lithify.job.driver import compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.task import MergeTask, TaskResult
-from oracle.client import Oracle, Table
 from support.runs import ShiftedClock, clean_up, request
 from support.tables import journals, kept_journals, stray_files
 

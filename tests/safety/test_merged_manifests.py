@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.found_runs import find_run
-from oracle.client import Oracle, Table
 from support.crashes import assert_a_kill_is_harmless
 from support.runs import Held, request, run_inline, start
 from support.tables import append, copy_of, expire, journals, make_plain, stray_files

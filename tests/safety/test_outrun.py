@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.job.report import Report
 from lithify.tables.paimon.options.table_options import ManifestOptions
 from lithify.tables.paimon.table import Selection
-from oracle.client import Oracle, Table
 from support.asked import Asked, recorded
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import create, invent, orders

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from oracle.client import Oracle
+from infrastructure.oracle.client import Oracle
 from support.races import step_before
 from support.runs import run_inline
 from support.tables import make_plain

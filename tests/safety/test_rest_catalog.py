@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.cli.main import main
 from lithify.clock import Clock
 from lithify.errors import (
@@ -33,7 +34,6 @@ from lithify.job.runner import InlineRunner, Progress
 from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from oracle.client import Oracle, Table
 from support.cases import case
 from support.crashes import SETTLED
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, StorageError, UnsupportedTable
 from lithify.tables.files.parquet.footers import Footers
 from lithify.tables.io.storage import Storage
@@ -20,7 +21,6 @@ from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.table import PaimonTable
-from oracle.client import Oracle, Table
 from support.races import Meanwhile, step_after, step_at, step_before
 from support.runs import clean_up, run_inline
 from support.tables import (

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from infrastructure.oracle.client import Oracle, Table
 from lithify.cli.output import SOME_BLOCKED
 from lithify.clock import SystemClock
 from lithify.job.driver import compact
 from lithify.job.runner import Progress
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.task import MergeTask, TaskResult
-from oracle.client import Oracle, Table
 from support.runs import LITHIFY, request
 from support.tables import make_plain, stray_files
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from datetime import timedelta
 
-from oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from support.runs import run_inline, start
 from support.tables import journals, kept_journals, stray_files
 

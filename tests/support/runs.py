@@ -18,6 +18,7 @@ from pathlib import Path
 from resource import RLIMIT_AS, setrlimit
 from typing import Any
 
+from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
 from lithify.job.driver import Request, compact
@@ -29,7 +30,6 @@ from lithify.planning.merge_tree.policy import Rule, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
-from oracle.client import Table
 
 TESTS = Path(__file__).resolve().parents[1]
 DEADLINE = 120

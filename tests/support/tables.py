@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from oracle.client import Oracle, Table
-from oracle.model import Row
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 
 FAR_FUTURE = 4_000_000_000_000
 

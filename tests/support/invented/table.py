@@ -21,11 +21,11 @@ from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.tables.files.types import parse_type
 from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter
 from lithify.tables.paimon.options.table_options import ManifestOptions
-from oracle.client import Oracle, Table
-from oracle.model import Row
 from support.invented.entries import COLUMNS, Entries
 from support.invented.shape import Batch, Shape
 

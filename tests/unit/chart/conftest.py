@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from chart.cases import CASES
-from chart.rendering import Rendered, render
+from infrastructure.chart.cases import CASES
+from infrastructure.chart.rendering import Rendered, render
 
 
 @cache

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chart.judging import Span, Values, evaluate
-from chart.rendering import NAMESPACE, render
+from infrastructure.chart.judging import Span, Values, evaluate
+from infrastructure.chart.rendering import NAMESPACE, render
 
 BEGIN = 1_800_000_000.0
 MINUTE, HOUR = 60.0, 3600.0

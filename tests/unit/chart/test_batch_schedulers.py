@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.rendering import CHART
-from launching.orders import order
+from infrastructure.chart.rendering import CHART
 from lithify.contract.order import read_instructions
 from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.controller.launching.spark_conf import conf_problem
@@ -18,6 +17,7 @@ from lithify.resources.names import API_VERSION, POLICY
 from lithify.resources.policy import CompactionPolicy, SparkTemplate
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.validating import validated
+from support.launching.orders import order
 
 FOLDER = CHART.parents[1] / "examples" / "batch-schedulers"
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.yaml"))

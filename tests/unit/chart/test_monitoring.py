@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from chart.judging import ask
-from chart.rendering import CHART, NAMESPACE, Rendered, render
+from infrastructure.chart.judging import ask
+from infrastructure.chart.rendering import CHART, NAMESPACE, Rendered, render
 from lithify.controller.deciding.problems import TableReason
 from lithify.controller.telemetry.series import SECTIONS, TABLE_LABELS, TABLE_SERIES, Shape
 from lithify.resources.compaction import Reason

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chart.judging import Span, Values
+from infrastructure.chart.judging import Span, Values
 from lithify.resources.crd import DEFINITIONS
 from pictures import dashboard, terminal
 from pictures.scraping import TARGET

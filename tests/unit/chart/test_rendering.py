@@ -9,10 +9,20 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.cases import CASES, SNAPSHOTS, snapshot
-from chart.judging import ask
-from chart.rendering import CHART, NAMESPACE, RELEASE, Object, Refused, Rendered, lint, notes, render
-from chart.schemas import problems
+from infrastructure.chart.cases import CASES, SNAPSHOTS, snapshot
+from infrastructure.chart.judging import ask
+from infrastructure.chart.rendering import (
+    CHART,
+    NAMESPACE,
+    RELEASE,
+    Object,
+    Refused,
+    Rendered,
+    lint,
+    notes,
+    render,
+)
+from infrastructure.chart.schemas import problems
 from lithify.cli.operator import operator
 from lithify.cli.release import release
 from lithify.controller.launching.pod import DRIVER_ROLE, EXECUTOR_ROLE, LABEL_MANAGER, LABEL_ROLE, MANAGER

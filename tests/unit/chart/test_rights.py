@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.cases import CASES
-from chart.rendering import NAMESPACE, Object, Rendered, render
+from infrastructure.chart.cases import CASES
+from infrastructure.chart.rendering import NAMESPACE, Object, Rendered, render
 from lithify.resources.names import DEPLOYMENT, GROUP, LEASE, NETWORK_POLICY, OWN_KINDS, SECRET
 
 Render = Callable[[str], Rendered]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.rendering import CHART
+from infrastructure.chart.rendering import CHART
 
 REPOSITORY = CHART.parents[1]
 EXAMPLES = REPOSITORY / "examples" / "signed-images"

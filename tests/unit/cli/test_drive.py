@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from launching.orders import order
 from lithify.cli.drive import STOPPED, Attempt, Log, _spark_settings, request_of
 from lithify.clock import SystemClock
 from lithify.contract.order import (
@@ -35,6 +34,7 @@ from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import PlanSummary, Reason, Strategy
 from lithify.tables.paimon.catalog.opening import TableAddress, open_table
 from lithify.tables.paimon.table import Selection
+from support.launching.orders import order
 from support.races import Meanwhile
 from unit.cli.conftest import Lithify
 from unit.job.orders import copy_of, run

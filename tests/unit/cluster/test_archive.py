@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cluster.archive import MODIFIED, write_archive
+from infrastructure.cluster.archive import MODIFIED, write_archive
 
 NAME = "localhost/lithify/probe:test"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from cluster.slots import SLOTS, Slot
+from infrastructure.cluster.slots import SLOTS, Slot
 
 ALL = [Slot(number) for number in range(SLOTS)]
 

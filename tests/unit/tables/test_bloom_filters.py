@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from differential.bloom_filters import filters_of
 from lithify.tables.files.parquet.xx_hash import xx_hashes
+from support.comparing.bloom_filters import filters_of
 from support.properties import examples
 from unit.tables.files import input_file, read, write
 from unit.tables.manifests import schema

@@ -25,6 +25,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
+from infrastructure.oracle.client import Table
+from infrastructure.paimon_versions.archive import VERSIONS, unpack
+from infrastructure.paimon_versions.reading_damage import real_files
 from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
@@ -44,9 +47,6 @@ from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
 from lithify.tables.paimon.table import Selection
-from oracle.client import Table
-from paimon_versions.archive import VERSIONS, unpack
-from paimon_versions.reading_damage import real_files
 from support.damage import damaged_avro, damaged_hint, damaged_json
 from support.properties import examples
 
@@ -62,7 +62,7 @@ MANIFEST = next(content for kind, content in reversed(real_files()) if kind == "
 def read_in_a_process(
     seed: int, count: int, module: str = "reading_damage", mebibytes: int = MEBIBYTES
 ) -> dict[str, object]:
-    command = [sys.executable, "-m", f"paimon_versions.{module}"]
+    command = [sys.executable, "-m", f"infrastructure.paimon_versions.{module}"]
     done = subprocess.run(
         [*command, str(seed), str(count), str(mebibytes)],
         env={**os.environ, "PYTHONPATH": str(TESTS), "POLARS_MAX_THREADS": "2"},

@@ -14,9 +14,9 @@ from pypaimon.common.options import config, core_options
 from pypaimon.common.options.config_option import ConfigOption
 from pypaimon.schema.data_types import Keyword
 
+from infrastructure.oracle.client import Oracle
 from lithify.tables.paimon.support.checks import check_options
 from lithify.tables.paimon.support.loading import load
-from oracle.client import Oracle
 
 
 def unclassified(names: set[str]) -> list[str]:

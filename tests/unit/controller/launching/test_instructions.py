@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from launching.orders import ORDER, order
 from lithify.cli.drive import request_of
 from lithify.contract.order import (
     instructions_of,
@@ -18,6 +17,7 @@ from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
 from lithify.tables.io.reach import DRIVER, Reach
+from support.launching.orders import ORDER, order
 
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "secret", "token": "token"})
 CATALOG = CatalogSpec(

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from launching.orders import order
 from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.network_policy import belongs_together, network_policy, policy_name
 from lithify.controller.launching.pod import PodSettings, driver_pod, executor_template
 from lithify.controller.launching.sizing import sizing_of
 from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT, cluster_conf
 from lithify.resources.policy import DriverPod, SparkTemplate
+from support.launching.orders import order
 
 SETTINGS = PodSettings(image="lithify:1")
 DNS = {"ports": [{"port": 53, "protocol": "UDP"}]}

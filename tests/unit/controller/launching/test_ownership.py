@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from launching.orders import KEY, ORDER, order
 from lithify.controller.launching.ownership import compaction_of, is_owned_by, owner_of
 from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.resources.names import LABEL_COMPACTION
 from support.cases import case
+from support.launching.orders import KEY, ORDER, order
 
 
 def pod(**changes: Any) -> dict[str, Any]:

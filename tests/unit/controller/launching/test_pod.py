@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launching.orders import KEY, ORDER, order
 from lithify.contract.order import read_instructions
 from lithify.controller.deciding.names import label_value
 from lithify.controller.driver import DriverOrder
@@ -33,6 +32,7 @@ from lithify.resources.policy import (
     SparkTemplate,
 )
 from support.cases import case
+from support.launching.orders import KEY, ORDER, order
 
 SETTINGS = PodSettings(image="lithify:1")
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", fullmatch=True)

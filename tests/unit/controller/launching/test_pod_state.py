@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launching.orders import ORDER, order
 from lithify.contract.outcome import (
     MOST_BYTES,
     Outcome,
@@ -31,6 +30,7 @@ from lithify.resources.modelling import plain
 from lithify.resources.names import ANNOTATION_PROGRESS
 from lithify.resources.table import BucketBlock
 from support.cases import case
+from support.launching.orders import ORDER, order
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 STARTED = "2026-05-04T11:00:00Z"

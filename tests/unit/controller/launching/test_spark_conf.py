@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launching.orders import KEY, order
 from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.sizing import EXECUTOR_HEAP, sizing_of, worker_memory
 from lithify.controller.launching.spark_conf import (
@@ -34,6 +33,7 @@ from lithify.resources.policy import (
 )
 from lithify.resources.quantities import quantity_bytes
 from support.cases import case
+from support.launching.orders import KEY, order
 
 IMAGE = "registry/spark:1"
 

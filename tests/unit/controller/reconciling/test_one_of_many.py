@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from launching.orders import KEY, order
 from lithify.controller.api import Object
 from lithify.controller.deciding.limits import Limits
 from lithify.controller.launching.kubernetes import KubernetesLauncher
@@ -26,6 +25,7 @@ from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import POD, Kind, ObjectKey
 from lithify.resources.objects import Condition, Metadata
 from lithify.resources.policy import CompactionPolicySpec
+from support.launching.orders import KEY, order
 from unit.controller.running.runs import NOON, run_of
 
 SETTINGS = PodSettings(image="lithify:1")

@@ -1,8 +1,0 @@
-"""`python -m building`: makes what speeds the tests up, once per machine."""
-
-from __future__ import annotations
-
-from building import spark_classes
-
-if __name__ == "__main__":
-    spark_classes.build()

@@ -1,0 +1,58 @@
+"""Tables on the S3 server, made where its files are and compacted through its protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from infrastructure.objectstore.fixtures import Bucket
+from infrastructure.oracle.client import Oracle, Table
+from lithify.job.driver import Request, compact
+from lithify.job.report import Report
+from lithify.job.runner import InlineRunner, TaskRunner
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.io.s3.settings import PATIENCE
+from lithify.tables.paimon.catalog.opening import TableAddress
+from support.runs import ShiftedClock
+from support.small_tables import SmallTable
+from support.tables import make_plain
+
+NAME = "db.t"
+IMPATIENT = {PATIENCE: "1"}
+"""For tests of what happens when a store does not answer."""
+
+
+def java_table(oracle: Oracle, s3: Bucket, **how: Any) -> Table:
+    """A table that Java has made."""
+    return make_plain(oracle, s3.folder / "lake", **how)
+
+
+def small_table(s3: Bucket, **how: Any) -> SmallTable:
+    """A table that pypaimon has made, with some commits."""
+    table = SmallTable(s3.folder / "lake", **how).create()
+    for _ in range(2):
+        table.append()
+    return table
+
+
+def address(s3: Bucket, endpoint: str | None = None, **options: str) -> TableAddress:
+    """The table through S3."""
+    return TableAddress(f"{s3.url}/lake", NAME, {**s3.options(endpoint), **options})
+
+
+def run(
+    s3: Bucket,
+    endpoint: str | None = None,
+    *,
+    shift: timedelta = timedelta(),
+    runner: TaskRunner | None = None,
+    options: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] | None = None,
+    **request: Any,
+) -> Report:
+    """Compacts the table fully."""
+    where = replace(address(s3, endpoint, **(options or {})), overrides=overrides or {})
+    given = {"strategy": Strategy.FULL, **request}
+    return compact(Request(where, **given), runner or InlineRunner(), ShiftedClock(shift))

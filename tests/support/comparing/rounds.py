@@ -1,0 +1,183 @@
+"""A round of ours beside one of Java's real compaction manager: what must be the same of both."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise, zip_longest
+
+import pyarrow.parquet as pq
+
+from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import DataFile, KeyValue, Stats
+
+TARGET = 128 << 20
+SMALL = 0.7
+FLOATS = {text: float(text) for text in ("-Infinity", "Infinity", "-0.0")}
+"""Numbers that JSON has as texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A table before and after a round.
+
+    Attributes:
+        target: the size that files should have.
+        key: the types of the key columns, where keys are not ordered as their JSON is.
+    """
+
+    table: Table
+    before: list[DataFile]
+    after: list[DataFile]
+    target: int = TARGET
+    key: Sequence[str] = ()
+
+    @property
+    def removed(self) -> set[str]:
+        """Files that were rewritten."""
+        return names(self.before) - names(self.after)
+
+    @property
+    def upgraded(self) -> set[tuple[str, int]]:
+        """Files that changed level, and to which."""
+        levels = {file.name: file.level for file in self.before}
+        return {(f.name, f.level) for f in self.after if levels.get(f.name, f.level) != f.level}
+
+    @property
+    def added(self) -> list[DataFile]:
+        """New files, by bucket and key."""
+        return [file for file in in_order(self) if file.name not in names(self.before)]
+
+
+def names(files: list[DataFile]) -> set[str]:
+    return {file.name for file in files}
+
+
+def in_order(round_: Round) -> list[DataFile]:
+    """The files after a round, by bucket and key."""
+
+    def place_and_key(file: DataFile) -> tuple[object, ...]:
+        key = [ordered(*each) for each in zip_longest(file.min_key, round_.key, fillvalue="")]
+        return str(file.partition), file.bucket, file.level, key
+
+    return sorted(round_.after, key=place_and_key)
+
+
+def ordered(part: object, kind: str) -> object:
+    """A part of a key as something that is ordered like it."""
+    if not isinstance(part, str):
+        return part
+    if kind.startswith("DECIMAL"):
+        return Decimal(part)
+    return b64decode(part) if kind.startswith(("B", "VARB")) else FLOATS.get(part, part)
+
+
+def assert_rounds_agree(oracle: Oracle, ours: Round, java: Round) -> None:
+    """The same files are rewritten, moved and made, with the same rows in them and the same metadata.
+
+    Java looks at the size of a file after every 1,000 rows only, so ours end elsewhere where files are
+    to be as small as that.
+    """
+    is_plain = ours.target >= TARGET
+    assert ours.removed == java.removed
+    assert ours.upgraded == java.upgraded
+    assert contents(oracle, ours) == contents(oracle, java)
+    for of_ours, of_java in zip(groups(ours), groups(java), strict=True):
+        assert outline(of_ours) == outline(of_java)
+        assert not is_plain or abs(len(of_ours) - len(of_java)) <= 1
+        assert not any(is_small(a, ours.target) and is_small(b, ours.target) for a, b in pairwise(of_ours))
+    if is_plain or len(ours.added) == len(java.added):
+        for mine, theirs in zip(ours.added, java.added, strict=True):
+            assert metadata(mine) == metadata(theirs, like=mine)
+    assert stored_columns(ours) == stored_columns(java)
+
+
+def contents(oracle: Oracle, round_: Round) -> list[KeyValue]:
+    """Every key-value of the new files with sequence and kind, in the order of the files."""
+    return [
+        row
+        for file in round_.added
+        for row in oracle.kv_rows(round_.table, file.name, file.partition, file.bucket)
+    ]
+
+
+def stored_columns(round_: Round) -> set[str]:
+    """How new Parquet files store their columns: names, types, nesting and field ids.
+
+    Java marks the entries of a map with an old annotation that readers need not know, and PyArrow does not.
+    """
+    paths = (file.path.removeprefix("file:") for file in round_.added if file.name.endswith(".parquet"))
+    schemas = (str(pq.read_metadata(path).schema) for path in paths)
+    return {schema.partition("schema {")[2].replace("key_value (Map) {", "key_value {") for schema in schemas}
+
+
+def groups(round_: Round) -> Iterator[list[DataFile]]:
+    """New files that are neighbours: of one bucket and level, with no older file between them."""
+    fresh = names(round_.added)
+    group: list[DataFile] = []
+    for file in in_order(round_):
+        belongs = group and place(file) == place(group[-1])
+        if group and not (belongs and file.name in fresh):
+            yield group
+            group = []
+        if file.name in fresh:
+            group.append(file)
+    if group:
+        yield group
+
+
+def place(file: DataFile) -> tuple[str, int, int]:
+    return str(file.partition), file.bucket, file.level
+
+
+def outline(group: list[DataFile]) -> tuple[object, ...]:
+    """What a group of rewritten files must have in common with Java's."""
+    return (
+        place(group[0]),
+        group[0].min_key,
+        group[-1].max_key,
+        sum(file.rows for file in group),
+        sum(file.delete_rows or 0 for file in group),
+        min(file.min_sequence for file in group),
+        max(file.max_sequence for file in group),
+    )
+
+
+def is_small(file: DataFile, target: int) -> bool:
+    return file.size < target * SMALL
+
+
+def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
+    """All metadata but for what has to differ: name, place, size and time, and bounds of floats.
+
+    Where there are NaNs Lithify states no bounds, for the reason that `FloatStats` tells. Java takes NaN for
+    the largest value in Parquet and Avro. In ORC it passes over it, mostly: there bounds of numbers are left
+    out where the file that this one should be `like` has none.
+    """
+    has_none = [low is None for low in like.value_stats.min] if like and like.name.endswith(".orc") else ()
+    return replace(
+        file,
+        name="",
+        path="",
+        size=0,
+        creation_time=0,
+        external_path=None if file.external_path is None else "",
+        key_stats=bounds(file.key_stats),
+        value_stats=bounds(file.value_stats, has_none),
+    )
+
+
+def bounds(stats: Stats, has_none: Sequence[bool] = ()) -> Stats:
+    """Statistics without those of NaNs; a zero that bounds numbers is the one beyond the other zero."""
+    pairs = [
+        (None, None) if "NaN" in (low, high) or (none and is_float(low)) else (low, high)
+        for low, high, none in zip_longest(stats.min, stats.max, has_none, fillvalue=False)
+    ]
+    lows = ["-0.0" if isinstance(low, float) and low == 0 else low for low, _ in pairs]
+    return replace(stats, min=lows, max=[0.0 if high == "-0.0" else high for _, high in pairs])
+
+
+def is_float(value: object) -> bool:
+    return isinstance(value, float) or value in FLOATS
