@@ -26,8 +26,8 @@ import pytest
 from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Digest, Row
-from lithify.job.planner import Sizing
 from lithify.rewriting.budget import Budget
+from lithify.tables.format import Sizing
 from support.comparing.filter_columns import BEFORE_SURROGATES, COLUMNS, INEQUALITIES, LONG_KEYS
 from support.runs import run_inline
 

@@ -13,10 +13,10 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from lithify.clock import SystemClock
-from lithify.job.planner import plan_run
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from lithify.tables.paimon.table import Selection
+from lithify.tables.format import Selection, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.primary_key.planning import plan_run
 from support.invented.shape import REAL_DAY, TOP_LEVEL, TRIGGER, Shape
 from support.invented.table import create, invent, make_invented, orders
 from support.tables import expire, stray_files

@@ -21,11 +21,11 @@ from infrastructure.oracle.model import DataFile
 from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
 from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
+from lithify.tables.format import Selection, TableAddress
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
-from lithify.tables.paimon.table import Selection
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
 

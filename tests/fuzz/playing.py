@@ -21,9 +21,9 @@ from fuzz.metadata import asks, misled, standing
 from fuzz.outside import Outside
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
-from lithify.job.planner import Sizing
 from lithify.job.steps import Commits
 from lithify.rewriting.budget import Budget
+from lithify.tables.format import Sizing
 from lithify.tables.paimon.options.option_reader import parse_size
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
 from support.races import Meanwhile

@@ -27,11 +27,12 @@ from lithify.errors import (
     OutOfReach,
     StorageError,
 )
+from lithify.tables.format import TableAddress
 from lithify.tables.io.addresses import read_policy
 from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
 from lithify.tables.paimon.catalog import rest_client
 from lithify.tables.paimon.catalog.connecting import list_tables
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import open_table
 from support.cases import case
 from support.rest_server import TOKEN, WAREHOUSE, RestServer
 from support.small_tables import SmallTable

@@ -18,7 +18,8 @@ from lithify.errors import CorruptTable, InvalidOption, LithifyError, Unsupporte
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entries import Entry
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock, run_inline

@@ -27,8 +27,9 @@ from lithify.errors import ClusterRefused, Failure, NotFound
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import SparkTemplate
+from lithify.tables.format import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import KEY, order
 from support.runs import LITHIFY, TESTS, Held, ShiftedClock
 from unit.job.orders import copy_of, make_orders, rows

@@ -15,9 +15,9 @@ from infrastructure.oracle.client import Oracle
 from lithify.clock import Clock
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner, Progress
-from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.format import TableAddress, TaskResult
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock
 from support.tables import journals, stray_files

@@ -14,8 +14,8 @@ from pypaimon import CatalogFactory
 
 from lithify.clock import SystemClock
 from lithify.errors import NotAllowed, NotFound
+from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog.opening import TableAddress
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
 from support.rest_server import WAREHOUSE, Reply, RestServer

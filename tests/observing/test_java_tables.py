@@ -11,8 +11,8 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
+from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog.opening import TableAddress
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
 from support.tables import PLAIN, append, expire, make_plain, upserts

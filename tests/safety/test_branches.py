@@ -11,8 +11,9 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import AttemptFenced, InvalidOption, LithifyError, NotFound
+from lithify.tables.format import TableAddress
 from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.references import unreferenced
 from support.races import Meanwhile, step_at, step_before
 from support.runs import clean_up, run_inline, start

@@ -18,10 +18,11 @@ from lithify.clock import Clock
 from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFailed
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.job.task import MergeTask, TaskResult, run_task
+from lithify.tables.format import TableAddress, TaskResult
 from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before
 from support.runs import TESTS, Held, ShiftedClock, clean_up, run_inline, start
 from support.tables import (

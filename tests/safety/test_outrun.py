@@ -15,8 +15,8 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.job.report import Report
+from lithify.tables.format import Selection
 from lithify.tables.paimon.options.table_options import ManifestOptions
-from lithify.tables.paimon.table import Selection
 from support.asked import Asked, recorded
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import create, invent, orders

@@ -31,9 +31,10 @@ from lithify.errors import (
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
-from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import TableAddress, TaskResult
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from support.cases import case
 from support.crashes import SETTLED
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step

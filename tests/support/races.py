@@ -14,8 +14,9 @@ import pytest
 from lithify import faults
 from lithify.clock import Clock
 from lithify.job.runner import InlineRunner, Progress
-from lithify.job.task import MergeTask, TaskResult
+from lithify.tables.format import TaskResult
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 
 Step = Callable[[], object]
 Method = tuple[type, str]

@@ -22,14 +22,13 @@ from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
 from lithify.job.driver import Request, compact
-from lithify.job.planner import Sizing
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.job.steps import Commits
 from lithify.planning.merge_tree.policy import Rule, Strategy
 from lithify.rewriting.budget import Budget
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from lithify.tables.paimon.table import Selection
+from lithify.tables.format import Selection, Sizing, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 
 TESTS = Path(__file__).resolve().parents[1]
 DEADLINE = 120

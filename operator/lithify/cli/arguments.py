@@ -17,9 +17,8 @@ import click
 from lithify.clock import SystemClock, find_zone
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import Rule, Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.options.option_reader import parse_size
-from lithify.tables.paimon.table import Selection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

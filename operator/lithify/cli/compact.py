@@ -20,13 +20,12 @@ from lithify.cli.output import SOME_BLOCKED, amount, emit, err, number
 from lithify.cli.render_report import report_view
 from lithify.job.driver import Request
 from lithify.job.driver import compact as run_compaction
-from lithify.job.planner import RunPlan, Sizing, total_bytes
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
-from lithify.job.task import MergeTask
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.rewriting.budget import Budget
+from lithify.tables.format import Plan, Sizing, Task
 
 
 @click.command()
@@ -102,9 +101,10 @@ class ProgressBar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+    def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
         """Starts the bar of a round."""
-        what = f"merging {amount(total_bytes(plan.units))} in {number(len(plan.units), 'bucket')}"
+        size = sum(unit.read_bytes for unit in plan.units)
+        what = f"merging {amount(size)} in {number(len(plan.units), 'bucket')}"
         self._what = what
         self._progress.update(self._bar, description=what, total=len(tasks), completed=0)
 

@@ -22,9 +22,9 @@ from lithify.errors import CorruptTable, InvalidOption
 from lithify.job.driver import Request, compact
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import Selection, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.sample import Mess, make_table, read_table
-from lithify.tables.paimon.table import Selection
 
 _TABLE = "shop.orders"
 _CLOCK = SystemClock()

@@ -56,9 +56,8 @@ from lithify.job.attempt.progress import (
     Throttled,
     to_file,
 )
-from lithify.job.blocking import error_of
+from lithify.job.blocks import error_of
 from lithify.job.driver import Request, compact, open_requested
-from lithify.job.planner import Sizing, plan_run, tasks_of
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
@@ -67,10 +66,8 @@ from lithify.planning.merge_tree.policy import Strategy
 from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 from lithify.resources.compaction import PlanSummary
 from lithify.rewriting.budget import Budget
+from lithify.tables.format import Selection, Sizing, TableAddress
 from lithify.tables.io.reach import Reach
-from lithify.tables.paimon.catalog.opening import TableAddress
-from lithify.tables.paimon.commit.found_runs import find_run
-from lithify.tables.paimon.table import Selection
 
 STOPPED = 128 + signal.SIGTERM
 DEFAULT_OUTCOME = "/dev/termination-log"
@@ -214,7 +211,7 @@ class Attempt:
         if report.status == "AlreadyCommitted":
             # Whatever fails here, the run has succeeded; the operator can look for itself.
             with suppress(LithifyError):
-                found = find_run(open_requested(request), report.run)
+                found = open_requested(request).find_run(report.run)
                 if found is not None:
                     return with_blocked(outcome_of_found(report.run, attempt, found), report)
         return outcome_of_report(report, attempt, self._observer.plan)
@@ -249,20 +246,19 @@ class Attempt:
         told = self._instructions
         table = open_requested(request)
         table.check_supported()
-        view = table.view(request.selection)
+        view = table.look(request.selection)
         if view is None:
             nothing = Report(table.name, told.run, "NothingToDo", request.strategy.value)
             return outcome_of_report(nothing, told.attempt, None)
-        plan = plan_run(table, view, request.strategy, clock_of(told), request.held)
+        plan = table.plan(view, request.strategy, clock_of(told), request.held)
         held = tuple(bucket.path for bucket in plan.held)
-        report = Report(
-            table.name, told.run, "Planned", request.strategy.value, blocked=plan.blocked, held=held
-        )
+        blocked = tuple(block.told for block in plan.blocks)
+        report = Report(table.name, told.run, "Planned", request.strategy.value, blocked=blocked, held=held)
         if plan.blocks:
             self._observer.blocked(report)
             if not plan.units:
                 raise error_of(table.name, plan.blocks)
-        tasks = [task for _, task in tasks_of(table, plan, request.sizing)]
+        tasks = [task for of_unit in table.tasks_of(plan, request.sizing).values() for task in of_unit]
         outcome = outcome_of_plan(told.run, told.attempt, plan_summary(plan, tasks), view.snapshot_id)
         return with_blocked(outcome, report)
 

@@ -10,15 +10,16 @@ from datetime import datetime
 from typing import Any
 
 from lithify.clock import Clock
-from lithify.job.blocking import Blocks
 from lithify.planning.merge_tree.levels import Levels, build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
 from lithify.planning.merge_tree.triggers import Verdict
 from lithify.planning.merge_tree.universal import explain
+from lithify.tables.format import Selection
 from lithify.tables.model import BlockedBucket, Bucket, DataFile
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.primary_key.blocking import Blocks
+from lithify.tables.paimon.table import PaimonTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import click
 from lithify.cli.arguments import json_option, strategy_option, table_arguments, table_options
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_plan import plan_dict, plan_view
-from lithify.job.planner import plan_run
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.primary_key.planning import plan_run
 
 
 @click.command()

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lithify.cli.output import amount, blocked_lines, number
-from lithify.job.planner import RunPlan, total_bytes
 from lithify.planning.merge_tree.plan import Unit
+from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.table import PaimonTable
 
 
@@ -23,7 +23,7 @@ def plan_view(table: PaimonTable, plan: RunPlan | None) -> RenderableType:
     headline = Text.assemble(
         (table.name, "bold"),
         f"  snapshot {plan.view.snapshot_id}: {number(len(plan.units), 'bucket')} to compact, "
-        f"{amount(total_bytes(plan.units))} to read",
+        f"{amount(sum(unit.read_bytes for unit in plan.units))} to read",
     )
     grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("bucket", "trigger", "to level", "rewrite", "bytes", "upgrade", "reason"):
@@ -55,7 +55,7 @@ def _cells(unit: Unit) -> list[RenderableType]:
         unit.verdict.trigger.value,
         str(unit.output_level),
         number(rewritten, "file"),
-        amount(unit.rewritten_size),
+        amount(unit.read_bytes),
         number(len(unit.work.upgrades), "file"),
         Text(unit.verdict.detail),
     ]
@@ -67,7 +67,7 @@ def _unit_dict(unit: Unit) -> dict[str, Any]:
         **{key: value for key, value in asdict(unit.verdict).items() if key != "fired"},
         "output_level": unit.output_level,
         "drops_deletes": unit.drop_deletes,
-        "bytes": unit.rewritten_size,
+        "bytes": unit.read_bytes,
         "rewrites": [[file.name for file in rewrite.files] for rewrite in unit.work.rewrites],
         "upgrades": [file.name for file in unit.work.upgrades],
     }

@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lithify.cli.output import amount, blocked_lines, number
-from lithify.job.report import BucketReport, Report
+from lithify.job.report import Report
+from lithify.tables.format import BucketReport
 
 _SHOWN = 20
 

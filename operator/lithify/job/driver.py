@@ -10,45 +10,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import uuid4
 
 from lithify.clock import Clock
-from lithify.errors import (
-    CommitConflict,
-    CommitUnknown,
-    CorruptTable,
-    LithifyError,
-    NotFound,
-    StorageError,
-)
+from lithify.errors import CommitConflict, CommitUnknown, NotFound
 from lithify.faults import reach
-from lithify.job.blocking import Block, error_of
-from lithify.job.joining import Work, joins_of, without_joined
-from lithify.job.outputs import Outputs
-from lithify.job.planner import RunPlan, Sizing, numbered, plan_run, tasks_of, total_bytes
-from lithify.job.report import Report, bucket_report, resting
+from lithify.job.blocks import error_of
+from lithify.job.report import Report
 from lithify.job.runner import Progress, TaskRunner
 from lithify.job.steps import Commits, Pace
-from lithify.job.task import MergeTask, TaskResult
-from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.model import BucketId, SnapshotId
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
-from lithify.tables.paimon.commit.found_runs import buckets_of
-from lithify.tables.paimon.commit.heartbeat import Heartbeat
-from lithify.tables.paimon.commit.journal import check_run_id
-from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
-from lithify.tables.paimon.commit.orphans import reconcile
-from lithify.tables.paimon.commit.sweeping import sweep
-from lithify.tables.paimon.metadata.snapshots import is_last_step
-from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.schema.evolution import schema_conflict
-from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.format import (
+    Block,
+    OpenTable,
+    Plan,
+    Selection,
+    Sizing,
+    Step,
+    StepOutcome,
+    TableAddress,
+    Task,
+    TaskResult,
+    check_run_id,
+)
+from lithify.tables.model import GroupId
+from lithify.tables.registry import open_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +72,7 @@ class Request:
 class Observer(Protocol):
     """Is told how a run gets on; for progress bars and logs. It may end the run by raising."""
 
-    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+    def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
         """A round is planned and its tasks are about to run."""
         ...
 
@@ -108,9 +98,9 @@ class Observer(Protocol):
 
 
 class Silent:
-    """An observer that looks away."""
+    """An observer that ignores everything."""
 
-    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+    def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
         """Does nothing."""
 
     def progressed(self, done: int) -> None:
@@ -146,7 +136,7 @@ def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observ
     return _Run(request, open_requested(request), runner, clock, observer or Silent()).execute()
 
 
-def open_requested(request: Request) -> PaimonTable:
+def open_requested(request: Request) -> OpenTable:
     """Opens the table of a request, and makes sure that it is the one that is meant.
 
     Raises:
@@ -165,7 +155,7 @@ class _Run:
     """The state of one run: what has been committed so far, and the numbers for the report."""
 
     def __init__(
-        self, request: Request, table: PaimonTable, runner: TaskRunner, clock: Clock, observer: Observer
+        self, request: Request, table: OpenTable, runner: TaskRunner, clock: Clock, observer: Observer
     ) -> None:
         self._request = request
         self._table = table
@@ -175,64 +165,62 @@ class _Run:
         self._report = Report(table.name, request.run or _new_run(), "NothingToDo", request.strategy.value)
         self._seconds: dict[str, float] = {}
         self._pace = Pace(request.commits)
-        self._done: frozenset[BucketId] = frozenset()
-        self._blocks: dict[BucketId, Block] = {}
-        self._attempts = 0
-        self._has_stragglers = False
-        self._heartbeat: Heartbeat | None = None
+        self._done: frozenset[GroupId] = frozenset()
+        self._blocks: dict[GroupId, Block] = {}
+        self._steps_begun = 0
         self._tasks_done = 0
 
     def execute(self) -> Report:
         self._table.check_supported()
         self._table.check_writable()
         with self._stage("reconcile"):
-            cleaned = reconcile(self._table, self._clock)
-            self._note(orphans_deleted=cleaned.deleted, uncleaned=cleaned.problems)
+            recovered = self._table.recover(self._clock)
+            self._note(orphans_deleted=recovered.deleted, uncleaned=recovered.problems)
         if self._request.run is not None:
-            committed = self._table.snapshots.committed_by_run(self._request.run)
+            committed = self._table.committed_by(self._request.run)
             if committed is not None:
-                self._note(status="AlreadyCommitted", snapshot_after=committed.id)
-                if is_last_step(committed):
+                self._note(status="AlreadyCommitted", snapshot_after=committed.snapshot)
+                if committed.is_complete:
                     return self._report
-                self._done = buckets_of(self._table, self._request.run)
+                self._done = frozenset(self._table.groups_of(self._request.run))
         with self._stage("plan"):
-            view = self._table.view(self._request.selection)
+            view = self._table.look(self._request.selection)
         self._note(snapshot_before=view.snapshot_id if view else None)
-        conflicts: Mapping[BucketId, str] = {}
+        conflicts: Mapping[GroupId, str] = {}
         while view is not None and self._report.rounds < self._request.max_rounds:
             conflicts = self._round(view)
-            view = self._view_again(conflicts.keys()) if conflicts else None
-        self._note(skipped={str(bucket): reason for bucket, reason in conflicts.items()})
+            view = self._look_again(conflicts.keys()) if conflicts else None
+        self._note(skipped={group.path: reason for group, reason in conflicts.items()})
         if self._report.snapshot_after is None:
             self._check_done(conflicts)
         return replace(self._report, seconds=self._seconds)
 
-    def _check_done(self, conflicts: Mapping[BucketId, str]) -> None:
+    def _check_done(self, conflicts: Mapping[GroupId, str]) -> None:
         """Raises what kept a run from committing anything; conflicts go first: another run may end better."""
         if conflicts:
             raise CommitConflict(self._table.name, tuple(self._report.skipped), self._report.rounds)
         if self._blocks:
             raise error_of(self._table.name, list(self._blocks.values()))
 
-    def _view_again(self, buckets: Collection[BucketId]) -> View | None:
-        """Looks anew at buckets in conflict; the table's schema may be what changed."""
+    def _look_again(self, groups: Collection[GroupId]) -> Any | None:
+        """Looks anew at groups in conflict; the table's schema may be what changed."""
         self._table = open_requested(self._request)
-        self._table.check_supported()
-        return self._table.view_of(buckets)
+        return self._table.look_again(groups)
 
-    def _round(self, view: View) -> Mapping[BucketId, str]:
-        """Plans and compacts the buckets of a view; returns those in conflict, with the reason."""
+    def _round(self, view: Any) -> Mapping[GroupId, str]:
+        """Plans and compacts the groups of a view; returns those in conflict, with the reason."""
         self._note(rounds=self._report.rounds + 1)
         request = self._request
         with self._stage("plan"):
-            plan = plan_run(self._table, view, request.strategy, self._clock, request.held)
-        plan = self._not_done(plan)
-        rests = Counter(self._report.resting) + Counter(resting(plan.rests))
-        held = (*self._report.held, *(bucket.path for bucket in plan.held))
+            plan = self._table.plan(view, request.strategy, self._clock, request.held)
+        rests = Counter(self._report.resting) + Counter(plan.resting)
+        held = (*self._report.held, *(group.path for group in plan.held))
         self._note(resting=dict(rests), held=held)
         self._note_blocks(plan.blocks)
         reach("planned")
-        return {**plan.conflicts, **(self._steps(plan) if plan.units else {})}
+        units = [unit for unit in plan.units if unit.group not in self._done]
+        self._done = frozenset()  # what an earlier start has compacted only concerns the first round
+        return {**plan.conflicts, **(self._steps(self._table.part_of(plan, units)) if units else {})}
 
     def _note_blocks(self, blocks: Sequence[Block]) -> None:
         if blocks:
@@ -240,153 +228,79 @@ class _Run:
             self._note(blocked=tuple(block.told for block in self._blocks.values()))
             self._observer.blocked(self._report)
 
-    def _not_done(self, plan: RunPlan) -> RunPlan:
-        """The plan without what an earlier start of this run has compacted; only its first round is asked."""
-        units = tuple(unit for unit in plan.units if unit.bucket not in self._done)
-        self._done = frozenset()
-        return replace(plan, units=units)
-
-    def _steps(self, plan: RunPlan) -> Mapping[BucketId, str]:
-        """Compacts the buckets of a plan, step by step; returns those in conflict, with the reason."""
-        tasks: dict[BucketId, list[MergeTask]] = {unit.bucket: [] for unit in plan.units}
-        for unit, task in tasks_of(self._table, plan, self._request.sizing):
-            tasks[unit.bucket].append(task)
+    def _steps(self, plan: Plan) -> Mapping[GroupId, str]:
+        """Compacts the groups of a plan, step by step; returns those in conflict, with the reason."""
+        tasks = self._table.tasks_of(plan, self._request.sizing)
         self._observer.planned(plan, [task for of_unit in tasks.values() for task in of_unit])
-        conflicts: dict[BucketId, str] = {}
+        conflicts: dict[GroupId, str] = {}
         units = plan.units
         self._tasks_done = 0
         while units:
             size = self._pace.step(units)
-            step, units = replace(plan, units=units[:size]), units[size:]
-            work = [(unit, task) for unit in step.units for task in tasks[unit.bucket]]
-            conflicts |= self._step(step, work, len(units))
+            step, units = self._table.part_of(plan, units[:size]), units[size:]
+            conflicts |= self._step(step, tasks, len(units))
             if units:
                 reach("step-done")
-                units, changed = self._unchanged(units)
-                conflicts |= changed
+                gone = self._table.check_again(units)
+                units = [unit for unit in units if unit.group not in gone]
+                conflicts |= gone
                 self._observer.continued()
         return conflicts
 
-    def _unchanged(self, units: Sequence[Unit]) -> tuple[tuple[Unit, ...], dict[BucketId, str]]:
-        """The units that could still be committed, and the buckets of those whose work would be in vain."""
-        changed = schema_conflict(self._table.schema, self._table.newest_schema())
-        if changed is not None:
-            return (), {unit.bucket: changed for unit in units}
-        view = self._table.view_of([unit.bucket for unit in units])
-        gone = {
-            unit.bucket: "others have compacted it since it was planned"
-            for unit in units
-            if view is None
-            or not {(file.name, file.level) for file in unit.inputs} <= view.names(unit.bucket)
-        }
-        return tuple(unit for unit in units if unit.bucket not in gone), gone
-
-    def _step(self, plan: RunPlan, work: Sequence[Work], to_come: int) -> Mapping[BucketId, str]:
-        """Compacts the buckets of one step; returns those in conflict, with the reason."""
+    def _step(
+        self, plan: Plan, tasks: Mapping[GroupId, Sequence[Task]], to_come: int
+    ) -> Mapping[GroupId, str]:
+        """Compacts the groups of one step; returns those in conflict, with the reason."""
         started = monotonic()
-        attempt = self._begin(plan)
+        step = self._table.begin(plan, tasks, self._report.run, self._steps_begun, self._clock)
+        self._steps_begun = step.number
         reach("journal-written")
         try:
-            conflicts = self._attempt(plan, numbered(work, attempt.prefix), attempt, to_come)
+            outcome = self._carry_out(step, to_come)
         except CommitUnknown:
             raise
         except BaseException:
-            self._give_up(attempt)
+            step.give_up()
             raise
-        self._pace.took(total_bytes(plan.units), monotonic() - started)
-        return conflicts
+        self._pace.took(sum(unit.read_bytes for unit in plan.units), monotonic() - started)
+        return outcome.conflicts
 
-    def _begin(self, plan: RunPlan) -> Attempt:
-        units = [
-            JournalUnit(
-                partition=unit.bucket.partition.hex(),
-                bucket=unit.bucket.bucket,
-                folder=self._table.places.relative_folder(unit.bucket),
-                inputs=tuple(file.name for file in unit.inputs),
-            )
-            for unit in plan.units
-        ]
-        newest = self._table.snapshots.latest()
-        base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_id, plan.view.commit_millis)
-        now = self._clock.now()
-        attempt = self._table.journal.begin(
-            self._report.run, base, units, now, after=self._attempts, outside=self._table.outside
-        )
-        self._attempts = attempt.number
-        self._heartbeat = Heartbeat(self._table.journal, attempt, self._clock)
-        self._has_stragglers = False
-        return attempt
-
-    def _give_up(self, attempt: Attempt) -> None:
-        """Ends an attempt that cannot be committed any more.
-
-        An error in here would only hide the one that ended it; later runs find what is left by the journal.
-        """
-        with suppress(LithifyError):
-            self._table.journal.condemn(attempt, self._clock.now())
-        with suppress(LithifyError):
-            sweep(self._table, attempt)
-            self._close(attempt)
-
-    def _close(self, attempt: Attempt, snapshot: SnapshotId | None = None) -> None:
-        """Forgets an attempt, unless its tasks may still be writing: a later run looks again then.
-
-        So it does if the attempt has committed a snapshot where others may yet rename theirs over it.
-        """
-        if self._has_stragglers:
-            return
-        if snapshot is None or self._table.snapshots.has_server:
-            self._table.journal.close(attempt)
-        else:
-            self._table.journal.keep(attempt, snapshot, self._clock.now())
-
-    def _attempt(
-        self, plan: RunPlan, work: Sequence[Work], attempt: Attempt, to_come: int
-    ) -> Mapping[BucketId, str]:
+    def _carry_out(self, step: Step, to_come: int) -> StepOutcome:
         with self._stage("rewrite"):
-            done = self._rewrite(work)
-        reach("tasks-done")
-        outputs = Outputs(self._table, plan, done)
-        self._note_blocks(outputs.blocks)
+            blocks = self._rewrite(step)
+        self._note_blocks(blocks)
         self._observer.committing()
         with self._stage("commit"):
-            outcome = Committer(self._table, attempt, self._clock).commit(outputs.changes, to_come)
-        self._record(plan, outputs, outcome, to_come)
+            outcome = step.commit(to_come)
+        self._record(outcome, to_come)
         if outcome.snapshot is not None:
             self._observer.committed(self._report)
-        self._clean(attempt, outputs, outcome)
-        return {**outputs.lost, **outcome.conflicts}
+        self._note(uncleaned=(*self._report.uncleaned, *step.clean()))
+        return outcome
 
-    def _rewrite(self, work: Sequence[Work]) -> list[tuple[Unit, TaskResult]]:
-        """Runs all tasks, then what joins the small files between them; returns the result of each."""
+    def _rewrite(self, step: Step) -> Sequence[Block]:
+        """Runs all tasks, then what has to follow them; returns the groups that turned out to be blocked."""
         before = self._tasks_done
-        results = self._run([task for _, task in work], lambda done: self._progressed(before + done))
-        self._progressed(before + len(work))
-        failed = _failed_buckets(work, results)
-        joins = [join for join in joins_of(work, results) if join.unit.bucket not in failed]
-        joined = self._run([join.task for join in joins], lambda _: None)
-        for join in joins:
-            for file in join.files:
-                self._table.storage.delete(file.path(join.task.target.folder))
-        units = {task.index: unit for unit, task in [*work, *((join.unit, join.task) for join in joins)]}
-        return [(units[result.index], result) for result in (*without_joined(results, joins), *joined)]
+        results = self._run(step, step.tasks, lambda done: self._progressed(before + done))
+        self._progressed(before + len(step.tasks))
+        followed = self._run(step, step.followers(results), lambda _: None)
+        return step.finish(results, followed)
 
     def _progressed(self, done: int) -> None:
         if done != self._tasks_done:
             self._tasks_done = done
             self._observer.progressed(done)
 
-    def _run(self, tasks: Sequence[MergeTask], progress: Progress) -> list[TaskResult]:
-        had_stragglers, self._has_stragglers = self._has_stragglers, True
+    def _run(self, step: Step, tasks: Sequence[Task], progress: Progress) -> list[TaskResult]:
+        had_stragglers, step.has_stragglers = step.has_stragglers, True
 
         def heard(done: int) -> None:
-            if self._heartbeat is not None:
-                self._heartbeat.beat()
+            step.beat()
             progress(done)
 
         results = self._runner.run(tasks, self._clock, heard) if tasks else []
         # The first try of a task that was tried again may still be running somewhere.
-        self._has_stragglers = had_stragglers or any(result.attempt for result in results)
+        step.has_stragglers = had_stragglers or any(result.attempt for result in results)
         self._count(results)
         return sorted(results, key=lambda result: result.index)
 
@@ -400,9 +314,7 @@ class _Run:
             peak_task_bytes=max([report.peak_task_bytes, *(result.peak_bytes for result in results)]),
         )
 
-    def _record(self, plan: RunPlan, outputs: Outputs, outcome: CommitOutcome, to_come: int) -> None:
-        done = [unit for unit in plan.units if unit.bucket in outcome.committed]
-        buckets = [bucket_report(unit, outputs.added(unit.bucket)) for unit in done]
+    def _record(self, outcome: StepOutcome, to_come: int) -> None:
         self._note(commit_tries=self._report.commit_tries + outcome.tries)
         if outcome.snapshot is not None:
             self._note(
@@ -410,33 +322,8 @@ class _Run:
                 snapshot_after=outcome.snapshot,
                 commits=self._report.commits + 1,
                 to_come=to_come,
-                buckets=(*self._report.buckets, *buckets),
+                buckets=(*self._report.buckets, *outcome.reports),
             )
-
-    def _clean(self, attempt: Attempt, outputs: Outputs, outcome: CommitOutcome) -> None:
-        """Deletes what the commit left out, then forgets the attempt.
-
-        What was committed stays so, whatever becomes of the rest: a later run finds it by the journal.
-        """
-        try:
-            if self._has_stragglers or outputs.has_leftovers or outcome.overwritten:
-                self._table.journal.condemn(attempt, self._clock.now())
-                if outcome.overwritten and not self._table.snapshots.has_server:
-                    return  # others may have read it and be about to build on it: a later run cleans up
-                sweep(self._table, attempt)
-            else:
-                self._delete_unseen(outputs, outcome)
-            reach("leftovers-deleted")
-            self._close(attempt, outcome.snapshot)
-        except (CorruptTable, StorageError) as error:
-            self._note(uncleaned=(*self._report.uncleaned, str(error)))
-
-    def _delete_unseen(self, outputs: Outputs, outcome: CommitOutcome) -> None:
-        """Deletes new files of buckets in conflict; nobody has seen them, so nothing is looked up."""
-        for change in outputs.changes:
-            if change.bucket not in outcome.committed:
-                for file in change.added:
-                    self._table.storage.delete(file.path(self._table.folder(change.bucket)))
 
     def _note(self, **values: object) -> None:
         self._report = replace(self._report, **values)  # type: ignore[arg-type]  # names are the report's
@@ -448,12 +335,6 @@ class _Run:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + monotonic() - started
-
-
-def _failed_buckets(work: Sequence[Work], results: Sequence[TaskResult]) -> frozenset[BucketId]:
-    """The buckets of which a task has failed: nothing of them is committed."""
-    failed = {result.index for result in results if result.failure is not None}
-    return frozenset(unit.bucket for unit, task in work if task.index in failed)
 
 
 def _new_run() -> str:

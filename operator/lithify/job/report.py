@@ -5,52 +5,11 @@ Filled by `driver`; everything in it is plain data.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lithify.planning.merge_tree.plan import Rest, Unit
-from lithify.tables.model import BlockedBucket, DataFile
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Files, bytes and rows."""
-
-    files: int = 0
-    bytes: int = 0
-    rows: int = 0
-
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class BucketReport:
-    """One bucket that was compacted.
-
-    Attributes:
-        bucket: its path.
-        trigger: the trigger that fired, for example `SortedRuns`.
-        reason: the numbers behind it.
-        output_level: where output went.
-        upgraded: files that only changed level.
-        before: the files that were rewritten.
-        after: what they became.
-        levels_before: live files a level, before.
-        levels_after: live files a level, after.
-    """
-
-    bucket: str
-    trigger: str
-    reason: str
-    output_level: int
-    upgraded: int
-    before: Totals
-    after: Totals
-    levels_before: dict[int, int]
-    levels_after: dict[int, int]
+from lithify.tables.format import BucketReport, Totals
+from lithify.tables.model import BlockedBucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,32 +85,3 @@ class Report:
         """Everything as plain data, for JSON."""
         totals = {"before": asdict(self.before), "after": asdict(self.after), "upgraded": self.upgraded}
         return {**asdict(self), **totals}
-
-
-def bucket_report(unit: Unit, added: Sequence[Any]) -> BucketReport:
-    """What became of one unit; `added` are the new files' metadata."""
-    rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
-    before = Counter(file.level for run in unit.levels.runs for file in run.files)
-    after = before - Counter(file.level for file in unit.inputs)
-    after[unit.output_level] += len(unit.work.upgrades) + len(added)
-    return BucketReport(
-        bucket=str(unit.bucket),
-        trigger=unit.verdict.trigger.value,
-        reason=unit.verdict.detail,
-        output_level=unit.output_level,
-        upgraded=len(unit.work.upgrades),
-        before=totals(rewritten),
-        after=totals(added),
-        levels_before=dict(sorted(before.items())),
-        levels_after={level: files for level, files in sorted(after.items()) if files},
-    )
-
-
-def totals(files: Iterable[DataFile | Any]) -> Totals:
-    """Files, bytes and rows of some files."""
-    return sum((Totals(1, file.size, file.rows) for file in files), Totals())
-
-
-def resting(rests: Iterable[Rest]) -> dict[str, int]:
-    """How many buckets rest, by reason."""
-    return dict(Counter(rest.reason for rest in rests))

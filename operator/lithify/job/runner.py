@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from lithify.clock import Clock
-from lithify.job.task import MergeTask, TaskResult, run_task
+from lithify.tables.format import Task, TaskResult
 
 Progress = Callable[[int], None]
 """Told how many tasks are done."""
@@ -19,7 +19,7 @@ Progress = Callable[[int], None]
 class TaskRunner(Protocol):
     """Runs tasks, each at least once, and returns one result each in any order."""
 
-    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
         """Runs all tasks to their end.
 
         Raises:
@@ -31,10 +31,10 @@ class TaskRunner(Protocol):
 class InlineRunner:
     """Runs the tasks one by one in this process, without retries."""
 
-    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
         """Runs all tasks to their end."""
         results = []
         for number, task in enumerate(tasks, start=1):
-            results.append(run_task(task, clock, attempt_id=number))
+            results.append(task.run(clock, attempt_id=number))
             progress(number)
         return results

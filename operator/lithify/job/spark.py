@@ -26,7 +26,7 @@ from typing import Any, Self
 from lithify.clock import Clock, SystemClock
 from lithify.errors import InvalidOption, LithifyError, NoExecutors, OutOfMemory, ProcessLost, TaskFailed
 from lithify.job.runner import Progress
-from lithify.job.task import MergeTask, TaskResult, run_task
+from lithify.tables.format import Task, TaskResult
 
 _POLL_SECONDS = 0.2
 _COUNT_SECONDS = 2.0
@@ -86,7 +86,7 @@ class SparkRunner:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
         """Runs all tasks to their end, the largest first.
 
         Raises:
@@ -95,7 +95,7 @@ class SparkRunner:
             NoExecutors: there is no room for any executor.
             ProcessLost: Spark itself ended.
         """
-        largest_first = sorted(tasks, key=lambda task: -sum(file.size for file in task.inputs))
+        largest_first = sorted(tasks, key=lambda task: -sum(task.input_sizes.values()))
         context = self._start(tasks)
         work = context.parallelize(largest_first, len(largest_first)).map(_Execute(self._settings.zone))
         with ThreadPoolExecutor(1) as waiting:
@@ -109,9 +109,10 @@ class SparkRunner:
                     raise lost from error
                 raise
 
-    def _start(self, tasks: Sequence[MergeTask]) -> Any:
+    def _start(self, tasks: Sequence[Task]) -> Any:
         if self._context is None:
-            size = sum({file.path: file.size for task in tasks for file in task.inputs}.values())
+            sizes = {path: size for task in tasks for path, size in task.input_sizes.items()}
+            size = sum(sizes.values())
             conf = {**self._settings.conf, **self._settings.sized(size, len(tasks))}
             self._context = _start_context(replace(self._settings, conf=conf), self._open)
         return self._context
@@ -123,13 +124,13 @@ class _Execute:
     def __init__(self, zone: tzinfo | None) -> None:
         self._zone = zone
 
-    def __call__(self, task: MergeTask) -> TaskResult:
+    def __call__(self, task: Task) -> TaskResult:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         if context is None:
             raise TaskFailed("a merge task was started outside Spark")
-        return run_task(task, SystemClock(self._zone), context.attemptNumber(), context.taskAttemptId())
+        return task.run(SystemClock(self._zone), context.attemptNumber(), context.taskAttemptId())
 
 
 class _Patience:

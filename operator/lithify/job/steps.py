@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.planning.merge_tree.plan import Unit
+from lithify.tables.format import Unit
 
 FIRST_BYTES = 8 << 30
 """What a step reads while the speed is unknown: eight minutes of one slow core."""
@@ -53,7 +53,7 @@ class Pace:
         """How many of the units, from the first on, make the next step: at least one."""
         total = 0
         for number, unit in enumerate(units):
-            total += unit.rewritten_size
+            total += unit.read_bytes
             if number and total > self.bytes:
                 return number
         return len(units)

@@ -10,13 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NewType
+from typing import NewType, Protocol
 
 SnapshotId = NewType("SnapshotId", int)
 """Snapshots are numbered from 1 without gaps until old ones are expired."""
 
+RUN_ID = "[A-Za-z0-9-]{1,63}"
+"""Pattern of the id of a run, of which names of files are made."""
+
 OrderKey = NewType("OrderKey", bytes)
 """A primary key as bytes whose lexicographic order is the key's order."""
+
+
+class GroupId(Protocol):
+    """Which group of files: what one decision is about. Hashable; its text is its path."""
+
+    @property
+    def path(self) -> str:
+        """How people and the file system write it, for example `dt=2026-01-01/bucket-3`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.format import TableAddress
 from lithify.tables.io.s3.settings import PATIENCE
-from lithify.tables.paimon.catalog.opening import TableAddress
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
 from support.tables import make_plain

@@ -28,10 +28,10 @@ from lithify.controller.observing.limits import limit_process
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, Question, WorkerSettings
 from lithify.errors import Failure, LithifyError
-from lithify.job.planner import plan_run
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from lithify.tables.paimon.table import Selection
+from lithify.tables.format import Selection, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.primary_key.planning import plan_run
 from support.damage import damaged_avro, damaged_bytes, damaged_hint, damaged_json, damaged_options
 
 _KEPT_BYTES = 64 << 20

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lithify.cli.main import main
-from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.format import TableAddress
 from unit.job.orders import make_orders
 
 

@@ -12,8 +12,7 @@ import pytest
 from lithify.cli.arguments import TableArguments, pairs, size, table_arguments, table_options
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import Rule
-from lithify.tables.paimon.catalog.opening import TableAddress
-from lithify.tables.paimon.table import Selection
+from lithify.tables.format import Selection, TableAddress
 from support.cases import case
 
 

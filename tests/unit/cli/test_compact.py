@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lithify.cli.render_report import report_view
-from lithify.job.report import BucketReport, Report, Totals
-from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.job.report import Report
+from lithify.tables.format import BucketReport, TableAddress, Totals
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 from unit.job.orders import ALL_THERE, NAME, copy_of, run, without_snapshots

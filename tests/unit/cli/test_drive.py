@@ -32,8 +32,8 @@ from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import PlanSummary, Reason, Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from lithify.tables.paimon.table import Selection
+from lithify.tables.format import Selection, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
 from support.races import Meanwhile
 from unit.cli.conftest import Lithify

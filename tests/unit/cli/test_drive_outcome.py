@@ -20,8 +20,9 @@ from lithify.job.attempt.outcome import (
     reason_of,
     save_outcome,
 )
-from lithify.job.report import BucketReport, Report, Totals
+from lithify.job.report import Report
 from lithify.resources.compaction import PlanSummary, Reason
+from lithify.tables.format import BucketReport, Totals
 from support.cases import case
 
 REASONS = {

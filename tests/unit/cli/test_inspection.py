@@ -13,8 +13,8 @@ import pytest
 from lithify.cli.inspection import BucketInspection, Inspection, LevelSummary, inspect_bucket
 from lithify.cli.render_inspection import bucket_view, inspection_view, levels_picture
 from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull
+from lithify.tables.format import TableAddress
 from lithify.tables.model import DataFile
-from lithify.tables.paimon.catalog.opening import TableAddress
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 from unit.job.orders import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots

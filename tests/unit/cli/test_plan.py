@@ -10,12 +10,13 @@ import pytest
 
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.clock import SystemClock
-from lithify.job.planner import RunPlan, plan_run
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.planning.merge_tree.rewrites import Work
+from lithify.tables.format import Selection, TableAddress
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
+from lithify.tables.paimon.table import PaimonTable
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import text_of
 from unit.job.orders import BUCKETS, NAME, make_orders, without_snapshots

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import Selection, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.sample import Mess, make_table
-from lithify.tables.paimon.table import Selection
 from unit.job.orders import BUCKETS, NAME, rows
 
 MESS = Mess(orders=120, orders_per_change=40)

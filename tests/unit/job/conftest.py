@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.format import TableAddress
 from unit.job.orders import copy_of, make_orders
 
 

@@ -14,9 +14,8 @@ from lithify.job.driver import Observer, Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.sample import Mess, make_table, read_table
-from lithify.tables.paimon.table import Selection
 
 NAME = "shop.orders"
 DAYS = ("2026-01-01", "2026-01-02")

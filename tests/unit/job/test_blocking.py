@@ -10,14 +10,15 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.job.blocking import error_of
-from lithify.job.planner import plan_run
+from lithify.job.blocks import error_of
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import Selection, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.entry_columns import NARROW
 from lithify.tables.paimon.metadata.view import View, by_bucket
-from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.primary_key.planning import plan_run
+from lithify.tables.paimon.table import PaimonTable
 from support.cases import case
 from unit.job.orders import BUCKETS
 

@@ -14,11 +14,11 @@ import pytest
 
 from lithify.errors import CommitConflict, InvalidOption, NotFound
 from lithify.job.driver import Silent
-from lithify.job.planner import RunPlan, Sizing
-from lithify.job.task import MergeTask
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
-from lithify.tables.paimon.table import Selection
+from lithify.tables.format import Selection, Sizing, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.paimon.primary_key.planning import RunPlan
 from unit.job.orders import ALL_THERE, BUCKETS, rows, run, without_snapshots
 
 

@@ -16,14 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.job.joining import Join, Work, joins_of, without_joined
-from lithify.job.task import MergeTask, TaskFailure, TaskResult
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
+from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.model import Bucket, BucketId
+from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from unit.planning.trees import MIDNIGHT, repeatable, stack
 from unit.tables.files import local_storage, target
 from unit.tables.manifests import file_meta, schema
@@ -67,7 +68,7 @@ def task_of(index: int, *, is_last: bool) -> MergeTask:
     )
 
 
-def work_of(rewrites: Rewrites) -> list[Work]:
+def work_of(rewrites: Rewrites) -> list[UnitTask]:
     """A task for each list of files; rewrites belong to one unit or the other in turn."""
     shapes = [
         (UNITS[number % 2], is_last)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
-from lithify.job.report import BucketReport, Report, Totals, bucket_report, resting, totals
+from lithify.job.report import Report
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.tables.format import BucketReport, Totals
 from lithify.tables.model import BlockedBucket, BucketId, DataFile
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.planning import RunPlan
+from lithify.tables.paimon.primary_key.step import bucket_report, totals
 from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 from unit.tables.manifests import file_meta
 
@@ -87,8 +91,9 @@ def test_totals_of_files_of_either_kind() -> None:
 def test_resting_counts_by_reason() -> None:
     reasons = ["no trigger fired", "the bucket is empty", "no trigger fired"]
     rests = [Rest(BucketId(b"", n, f"bucket-{n}"), why) for n, why in enumerate(reasons)]
-    assert resting(rests) == {"no trigger fired": 2, "the bucket is empty": 1}
-    assert resting([]) == {}
+    view: Any = None
+    assert RunPlan(view, (), tuple(rests)).resting == {"no trigger fired": 2, "the bucket is empty": 1}
+    assert RunPlan(view, (), ()).resting == {}
 
 
 def bucket(name: str, *, upgraded: int = 0, before: int = 3, after: int = 1) -> BucketReport:

@@ -17,14 +17,14 @@ from pypaimon.schema.schema_change import SchemaChange
 from lithify.clock import Clock, SystemClock
 from lithify.errors import CommitConflict, StorageError
 from lithify.job.driver import Request, Silent, compact
-from lithify.job.planner import Sizing
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import FIRST_BYTES, Commits, Pace
-from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import Sizing, TableAddress, TaskResult
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.found_runs import find_run
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from unit.job.orders import BUCKETS, NAME, rows, run
 from unit.planning.trees import repeatable
 
@@ -34,7 +34,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Sized:
-    rewritten_size: int
+    read_bytes: int
 
 
 def units(*sizes: int) -> list[Unit]:

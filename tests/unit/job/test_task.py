@@ -22,12 +22,13 @@ from lithify.errors import (
     StorageError,
 )
 from lithify.job.runner import InlineRunner
-from lithify.job.task import MergeTask, TaskFailure, TaskResult, run_task
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
+from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
 from unit.tables.files import input_file, local_storage, read, target, write
 from unit.tables.manifests import schema
 

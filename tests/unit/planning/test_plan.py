@@ -91,7 +91,7 @@ class TestUnits:
         assert names(unit.files) == ["new", "next", "apart"]
         assert unit.run_numbers == {"new": 0, "next": 1, "apart": 2}
         assert names(unit.inputs) == ["new", "next", "apart"]
-        assert (names(unit.work.upgrades), unit.rewritten_size) == (["apart"], 200)
+        assert (names(unit.work.upgrades), unit.read_bytes) == (["apart"], 200)
 
     def test_minor_plans_force_level_0_only_where_the_table_asks(self) -> None:
         files = stack((0, 1), (5, 100))
@@ -150,7 +150,7 @@ def test_every_picked_file_is_rewritten_moved_or_left_in_place(
     assert leaving <= picked
     assert unit.run_numbers.items() <= unit.levels.run_numbers().items()
     assert set(unit.run_numbers) == set(names(unit.files))
-    assert unit.rewritten_size + sum(file.size for file in unit.work.upgrades) == sum(
+    assert unit.read_bytes + sum(file.size for file in unit.work.upgrades) == sum(
         file.size for file in unit.inputs
     )
     for stays in picked - leaving:

@@ -13,13 +13,14 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
+from lithify.tables.format import Selection
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.journal_files import Attempt
 from lithify.tables.paimon.metadata.entries import Entry
-from lithify.tables.paimon.table import PaimonTable, Selection
+from lithify.tables.paimon.table import PaimonTable
 from support.races import step_after
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable

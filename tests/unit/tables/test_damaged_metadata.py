@@ -31,7 +31,6 @@ from infrastructure.paimon_versions.reading_damage import real_files
 from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
-from lithify.job.planner import plan_run
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.files.avro.container import (
     MAGIC,
@@ -42,11 +41,12 @@ from lithify.tables.files.avro.container import (
     new_header,
     read_header,
 )
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import Selection, TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
-from lithify.tables.paimon.table import Selection
+from lithify.tables.paimon.primary_key.planning import plan_run
 from support.damage import damaged_avro, damaged_hint, damaged_json
 from support.properties import examples
 

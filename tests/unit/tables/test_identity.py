@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import MissingFile
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.format import TableAddress
+from lithify.tables.paimon.catalog.opening import open_table
 from unit.job.orders import copy_of, make_orders, run
 
 

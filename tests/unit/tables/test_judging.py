@@ -101,7 +101,7 @@ def planned(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> dict[str
     is_waiting = not isinstance(minor, Unit) and interval is not None and last is not None
     return {
         "trigger": minor.verdict.trigger.value if isinstance(minor, Unit) and is_due else None,
-        "full_bytes": full.rewritten_size if isinstance(full, Unit) and full.inputs else None,
+        "full_bytes": full.read_bytes if isinstance(full, Unit) and full.inputs else None,
         "next_trigger": (last or 0) + (interval or 0) + 1 if is_waiting and len(levels.runs) > 1 else None,
         "sorted_runs": len(levels.runs),
         "bytes": bucket.size,

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lithify.clock import SystemClock
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.format import Selection
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
@@ -25,7 +26,6 @@ from lithify.tables.paimon.observing import live_files as live
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
 from lithify.tables.paimon.observing.table_statistics import Filter
-from lithify.tables.paimon.table import Selection
 from support.asked import recorded
 from support.cases import case
 from support.properties import examples

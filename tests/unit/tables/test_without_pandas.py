@@ -16,7 +16,12 @@ pytestmark = pytest.mark.thorough
 
 
 @pytest.mark.parametrize(
-    "module", ["lithify.job.task", "lithify.cli.drive", "lithify.tables.paimon.observing.looking"]
+    "module",
+    [
+        "lithify.tables.paimon.primary_key.merge_task",
+        "lithify.cli.drive",
+        "lithify.tables.paimon.observing.looking",
+    ],
 )
 def test_pandas_is_left_out(module: str) -> None:
     asked = f"import {module}, sys; {_DATA}; print('pandas.core' in sys.modules)"
@@ -25,7 +30,7 @@ def test_pandas_is_left_out(module: str) -> None:
 
 def test_what_needs_pandas_says_so() -> None:
     asked = (
-        "import lithify.job.task, pyarrow as pa\n"
+        "import lithify.tables.paimon.primary_key.merge_task, pyarrow as pa\n"
         "try:\n    pa.array([1]).to_pandas()\n"
         "except ImportError as error:\n    print('pandas' in str(error))"
     )
@@ -33,7 +38,10 @@ def test_what_needs_pandas_says_so() -> None:
 
 
 def test_pandas_that_is_loaded_already_stays() -> None:
-    asked = "import pandas, lithify.job.task, pyarrow as pa; print(pa.array([1]).to_pandas().sum())"
+    asked = (
+        "import pandas, lithify.tables.paimon.primary_key.merge_task, pyarrow as pa; "
+        "print(pa.array([1]).to_pandas().sum())"
+    )
     assert _answer(asked) == "1"
 
 

@@ -17,7 +17,7 @@ from lithify.controller.observing.request import NO_TABLES, ObservationRequest, 
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import InvalidOption, LithifyError
-from lithify.tables.paimon.catalog.opening import TableAddress
+from lithify.tables.format import TableAddress
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
 from lithify.tables.paimon.observing.table_statistics import Filter

@@ -28,11 +28,10 @@ from lithify.errors import (
     UnsupportedTable,
     UserError,
 )
-from lithify.job.planner import RunPlan, total_bytes
 from lithify.job.report import Report
-from lithify.job.task import MergeTask
 from lithify.resources.compaction import MOST_BLOCKED_OF_A_RUN, PlanSummary, Reason, ResultSummary
 from lithify.resources.table import BucketBlock
+from lithify.tables.format import Plan, Task
 from lithify.tables.observation import RunFound
 
 _SAMPLES = 5
@@ -76,14 +75,14 @@ def failure_of(error: BaseException) -> Failure:
     return error.failure if isinstance(error, LithifyError) else Failure.BUG
 
 
-def plan_summary(plan: RunPlan, tasks: Sequence[MergeTask]) -> PlanSummary:
+def plan_summary(plan: Plan, tasks: Sequence[Task]) -> PlanSummary:
     """What a round does."""
     return PlanSummary(
         buckets=len(plan.units),
         tasks=len(tasks),
-        files=sum(len(rewrite.files) for unit in plan.units for rewrite in unit.work.rewrites),
-        bytes=total_bytes(plan.units),
-        upgraded_files=sum(len(unit.work.upgrades) for unit in plan.units),
+        files=sum(unit.rewritten_files for unit in plan.units),
+        bytes=sum(unit.read_bytes for unit in plan.units),
+        upgraded_files=sum(unit.upgraded_files for unit in plan.units),
     )
 
 

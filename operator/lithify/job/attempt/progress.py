@@ -17,11 +17,10 @@ from threading import Condition, Event, Thread
 
 from lithify.contract.outcome import Progress, Stage, write_progress
 from lithify.job.attempt.outcome import plan_summary, replace_file
-from lithify.job.planner import RunPlan
 from lithify.job.report import Report
-from lithify.job.task import MergeTask
 from lithify.resources.compaction import PlanSummary
 from lithify.resources.names import ANNOTATION_PROGRESS
+from lithify.tables.format import Plan, Task
 
 Tell = Callable[[Progress], None]
 
@@ -82,7 +81,7 @@ class DriveObserver:
         self.blocked_so_far: Report | None = None
         tell(self._progress)
 
-    def planned(self, plan: RunPlan, tasks: Sequence[MergeTask]) -> None:
+    def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
         """A round begins."""
         self._stop.unshield()
         self.plan = self.plan or plan_summary(plan, tasks)

@@ -53,9 +53,24 @@ class Unit:
         return (*rewritten, *self.work.upgrades)
 
     @property
-    def rewritten_size(self) -> int:
-        """Bytes to read."""
+    def group(self) -> BucketId:
+        """What a run calls the bucket."""
+        return self.bucket
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the files that are rewritten."""
         return sum(rewrite.size for rewrite in self.work.rewrites)
+
+    @property
+    def rewritten_files(self) -> int:
+        """How many files are rewritten."""
+        return sum(len(rewrite.files) for rewrite in self.work.rewrites)
+
+    @property
+    def upgraded_files(self) -> int:
+        """How many files only change level."""
+        return len(self.work.upgrades)
 
 
 @dataclass(frozen=True, slots=True)

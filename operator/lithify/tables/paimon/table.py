@@ -6,7 +6,6 @@ Made by `catalog.open_table`; used by the job's driver, the command line and the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -16,6 +15,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.tables.files.names import format_of
+from lithify.tables.format import Selection
 from lithify.tables.io.storage import Storage
 from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.catalog.identity import home, table_uuid
@@ -46,19 +46,6 @@ Found = TypeVar("Found")
 _LOOKS = 10
 _CARRIED_INDEXES = frozenset({"HASH"})
 """Index files that stay right whatever is compacted: rows keep their bucket."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which partitions and buckets to look at; empty means all.
-
-    Attributes:
-        partitions: each a set of column values; a partition is meant if it has the values of one of them.
-        buckets: bucket numbers.
-    """
-
-    partitions: tuple[Mapping[str, str], ...] = ()
-    buckets: frozenset[int] = frozenset()
 
 
 class PaimonTable:

@@ -7,7 +7,6 @@ answered here, with one error that names everything that stands in the way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,8 +14,8 @@ from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.planning.merge_tree.policy import Rule
-from lithify.tables.io.reach import UNBOUNDED, Reach, local_path
+from lithify.tables.format import TableAddress
+from lithify.tables.io.reach import Reach, local_path
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.committing_server import has_server
 from lithify.tables.paimon.catalog.connecting import load_table
@@ -46,27 +45,6 @@ _TUNING = (
 
 _LOCK = "lock.enabled"
 """The catalog option by which Java takes a lock around commits: by default on S3 if its catalog has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableAddress:
-    """Which table, and how to get at it.
-
-    Attributes:
-        warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
-        name: `database.table` or `database.table$branch_name`.
-        catalog_options: those that `support.catalog_options` lists (`metastore`, `uri`, credentials...).
-        overrides: table options for this run only.
-        rule: whose picking rule.
-        reach: where the rights of this process may be used.
-    """
-
-    warehouse: str
-    name: str
-    catalog_options: Mapping[str, str] = field(default_factory=dict)
-    overrides: Mapping[str, str] = field(default_factory=dict)
-    rule: Rule = Rule.V1_4
-    reach: Reach = UNBOUNDED
 
 
 def open_table(address: TableAddress) -> PaimonTable:

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
+from lithify.errors import AttemptFenced, CorruptTable
+from lithify.tables.format import check_run_id
 from lithify.tables.io.local_files import TEMPORARY
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal_files import (
@@ -28,7 +29,6 @@ from lithify.tables.paimon.commit.journal_files import (
     OutsideRoots,
     is_like_a_journal,
     is_open_name,
-    is_run_id,
     parse_committed_name,
     parse_journal,
     to_json,
@@ -84,16 +84,6 @@ class Recorded:
     open: list[str]
     committed: list[CommittedJournal]
     refused: list[CorruptTable]
-
-
-def check_run_id(run: str) -> None:
-    """Makes sure that the names of files can be made of the id of a run.
-
-    Raises:
-        InvalidOption: they cannot.
-    """
-    if not is_run_id(run):
-        raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")
 
 
 def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:

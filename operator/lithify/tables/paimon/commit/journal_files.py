@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, TypeVar
 
-from lithify.tables.paimon.layout.file_names import PREFIX, RUN, is_file_name, is_prefix, shown
+from lithify.tables.model import RUN_ID
+from lithify.tables.paimon.layout.file_names import PREFIX, is_file_name, is_prefix, shown
 
 T = TypeVar("T")
 
@@ -30,11 +31,11 @@ _MOST_PARTITION_DIGITS = 128 << 10
 _MOST_ROOTS = 256
 _MOST_URI = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_RUN_ID = re.compile(RUN)
+_RUN_ID = re.compile(RUN_ID)
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
-_OPEN_NAME = re.compile(rf"(?P<run>{RUN})-(?P<number>[0-9]{{1,9}})\.json")
+_OPEN_NAME = re.compile(rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})\.json")
 _COMMITTED_NAME = re.compile(
-    rf"(?P<run>{RUN})-(?P<number>[0-9]{{1,9}})"
+    rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})"
     rf"\.committed-(?P<snapshot>[0-9]{{1,18}})-(?P<since>[0-9]{{1,11}})-(?P<prefix>{PREFIX})"
 )
 

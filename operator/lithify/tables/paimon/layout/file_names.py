@@ -10,6 +10,7 @@ import re
 
 from lithify.tables.files.names import FORMATS
 from lithify.tables.io.local_files import TEMPORARY
+from lithify.tables.model import RUN_ID
 
 MOST_BYTES = 255
 """Of a name: more no local file system takes."""
@@ -28,10 +29,8 @@ _UUID = rf"{PREFIX}{_HEX}{{12}}"
 _ANY_UUID = rf"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
 _DATA_FILE = re.compile(rf".*?(?P<uuid>{_UUID})-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})")
 _MANIFEST = re.compile(rf"manifest-(?:list-)?(?P<uuid>{_UUID})-[0-9]+")
-RUN = "[A-Za-z0-9-]{1,63}"
-"""Pattern of the id of a run."""
 _STEM = re.escape(TEMPORARY)
-_TEMPORARY = re.compile(rf"{_STEM}(?:alive-{RUN}-[0-9]{{1,9}}|probe-{_ANY_UUID}|.+\.{_ANY_UUID})")
+_TEMPORARY = re.compile(rf"{_STEM}(?:alive-{RUN_ID}-[0-9]{{1,9}}|probe-{_ANY_UUID}|.+\.{_ANY_UUID})")
 
 
 def is_file_name(name: object) -> bool:

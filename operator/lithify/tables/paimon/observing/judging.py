@@ -162,7 +162,7 @@ class Judge:
             trigger=None if due is None else due.verdict.trigger.value,
             detail=None if due is None else self._detail(due),
             is_picked=isinstance(minor, Unit),
-            full_bytes=full.rewritten_size if isinstance(full, Unit) and full.inputs else None,
+            full_bytes=full.read_bytes if isinstance(full, Unit) and full.inputs else None,
         )
 
     def _detail(self, unit: Unit) -> str:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
 from lithify.clock import Clock
+from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation, RunFound
 from lithify.tables.paimon.catalog import connecting
-from lithify.tables.paimon.catalog.opening import TableAddress, open_table
+from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit import found_runs
 from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.live_files import is_still_there, judge_again, mark_of, read, update

@@ -1,6 +1,6 @@
 """Makes one file of the small files that tasks of one rewrite leave side by side.
 
-Called by `driver` when all tasks are done. A task puts a small rest into the file before it, but where
+Called by `step` when all tasks are done. A task puts a small rest into the file before it, but where
 merging shrinks its rows to less than one file it has none. A compaction in one piece would have written those
 rows to the same file as their neighbours, so a second wave of tasks reads them back and does that; most runs
 need none.
@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lithify.job.task import MergeTask, TaskResult
 from lithify.planning.merge_tree.plan import Unit
 from lithify.rewriting.rolling import SMALL
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.files.model import InputFile
+from lithify.tables.format import TaskResult
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 
-Work = tuple[Unit, MergeTask]
+UnitTask = tuple[Unit, MergeTask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Made:
     file: FileMeta
 
 
-def joins_of(work: Sequence[Work], results: Sequence[TaskResult]) -> list[Join]:
+def joins_of(work: Sequence[UnitTask], results: Sequence[TaskResult]) -> list[Join]:
     """The joins that the results of all tasks call for; tasks of a rewrite follow each other in `work`."""
     by_index = {result.index: result for result in results}
     joins: list[Join] = []

@@ -1,38 +1,21 @@
 """Sets aside the buckets that cannot be compacted, so that the others can be.
 
-Used by `planner`, `outputs` and `driver`. An error about the files of one bucket blocks that bucket and
+Used by `planning` and `outputs`. An error about the files of one bucket blocks that bucket and
 nothing else. Every other error (the store, the catalog, memory, the whole table) is left alone: it ends the
 run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from lithify.errors import CorruptTable, MissingFile, with_message
-from lithify.tables.model import BlockedBucket, BucketId
+from lithify.errors import MissingFile
+from lithify.tables.format import Block
+from lithify.tables.model import BucketId
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
 from lithify.tables.paimon.table import PaimonTable
-
-_REMEDY = "restore its files or rewrite them with the engine that writes the table, then compact again"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A bucket that cannot be compacted while its files stay as they are.
-
-    Attributes:
-        bucket: which.
-        error: what was met.
-        told: the same for people, and for the decision about the next run.
-    """
-
-    bucket: BucketId
-    error: BucketError
-    told: BlockedBucket
 
 
 class Blocks:
@@ -83,15 +66,3 @@ class Blocks:
     def _has_moved_on(self, bucket: BucketId, error: MissingFile) -> bool:
         live = (self._table.live_now([bucket]) or {}).get(bucket, ())
         return all(not error.path.endswith(entry.file.name) for entry in live)
-
-
-def error_of(table: str, blocks: Sequence[Block]) -> BucketError:
-    """The error of a run in which blocked buckets are all that was left to do: that of the first of them.
-
-    A corrupt bucket goes before one that is merely not supported.
-    """
-    first = min(blocks, key=lambda block: (not block.told.is_corrupt, block.told.bucket))
-    others = f" ({len(blocks) - 1} more like it)" if len(blocks) > 1 else ""
-    said = f"{table}: {first.told.bucket} cannot be compacted: {first.error}{others}"
-    remedy = f"; {_REMEDY}" if isinstance(first.error, CorruptTable) else ""
-    return with_message(first.error, f"{said}; nothing was committed{remedy}")

@@ -1,6 +1,6 @@
 """One task: merges the key range of a rewrite that it was given and returns the metadata of its files.
 
-Made by `driver`, shipped to an executor by a runner, run there by `run_task`. The result holds no rows. What
+Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. What
 a retry cannot mend (a missing or corrupt file, a full disk) comes back as a `TaskFailure` instead of being
 raised, so that Spark does not try it again; anything else is raised and retried. Either way the files that
 the attempt has written are deleted.
@@ -15,16 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from lithify import errors
 from lithify.clock import Clock, wall_millis
 from lithify.errors import (
     CorruptTable,
     LithifyError,
-    MissingFile,
     NotAllowed,
     OutOfMemory,
     StorageError,
@@ -38,6 +35,7 @@ from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
+from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
@@ -78,49 +76,18 @@ class MergeTask:
     budget: Budget
 
     @property
+    def input_sizes(self) -> dict[str, int]:
+        """Bytes of the files to read, by path."""
+        return {file.path: file.size for file in self.inputs}
+
+    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
+        """Merges, writes, and cleans up after itself if that fails; see `run_task`."""
+        return run_task(self, clock, attempt, attempt_id)
+
+    @property
     def inputs(self) -> list[InputFile]:
         """All files to read."""
         return [file for section in self.sections for run in section for file in run]
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFailure:
-    """What went wrong for good, in a form that survives the way back to the driver."""
-
-    kind: str
-    path: str
-    problem: str
-
-    def as_error(self) -> LithifyError:
-        """The error that it stands for."""
-        kind: Any = getattr(errors, self.kind)
-        if kind is UnsupportedTable:
-            return UnsupportedTable(self.path, (self.problem,))
-        error: LithifyError = kind(self.path) if kind is MissingFile else kind(self.path, self.problem)
-        return error
-
-
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """What a task did.
-
-    Attributes:
-        index: number of the task.
-        files: the files it wrote, in key order.
-        seconds: processor time.
-        peak_bytes: largest resident size of the process so far.
-        attempt: which try of the task this was, from 0.
-        failure: why there are no files.
-        elapsed: wall time in seconds.
-    """
-
-    index: int
-    files: tuple[FileMeta, ...]
-    seconds: float
-    peak_bytes: int
-    attempt: int = 0
-    failure: TaskFailure | None = None
-    elapsed: float = 0.0
 
 
 def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:

@@ -1,19 +1,18 @@
 """The plan of a run: every selected bucket of one pinned snapshot, its units, and the tasks they make.
 
-Called by `driver` and by `lithify plan`. Decisions are `planning`'s; this module feeds them from the table
-and turns units into the tasks that executors get. It reads footers of a few files and writes nothing.
+Called by `compacting` and by `lithify plan`. `planning.merge_tree` decides; this module feeds it from the
+table and turns units into the tasks that executors get. It reads footers of a few files and writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from lithify.clock import Clock
-from lithify.job.blocking import Block, Blocks
-from lithify.job.task import MergeTask
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.planning.merge_tree.tasks import TaskPlan, split_rewrite
@@ -23,10 +22,13 @@ from lithify.rewriting.runs import Key, KeyRange
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
-from lithify.tables.model import BlockedBucket, Bucket, BucketId, DataFile, OrderKey
+from lithify.tables.format import Block, Sizing
+from lithify.tables.model import BlockedBucket, Bucket, BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Entry
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
@@ -56,24 +58,19 @@ class RunPlan:
     conflicts: Mapping[BucketId, str] = field(default_factory=dict)
 
     @property
+    def snapshot_id(self) -> SnapshotId:
+        """The snapshot that it was made for."""
+        return self.view.snapshot_id
+
+    @property
+    def resting(self) -> Mapping[str, int]:
+        """In how many buckets there is nothing to do, by reason."""
+        return Counter(rest.reason for rest in self.rests)
+
+    @property
     def blocked(self) -> tuple[BlockedBucket, ...]:
         """The buckets that cannot be compacted, as they are reported."""
         return tuple(block.told for block in self.blocks)
-
-
-@dataclass(frozen=True, slots=True)
-class Sizing:
-    """How work is cut.
-
-    Attributes:
-        task_bytes: about how much one task reads; None for four times the target file size.
-        budget: memory of one task.
-        share: the part of the usual size that one task reads, where `task_bytes` is None.
-    """
-
-    task_bytes: int | None = None
-    budget: Budget = field(default_factory=Budget)
-    share: float = 1.0
 
 
 def plan_run(
@@ -246,8 +243,3 @@ def _corrected(bucket: Bucket, doubted: frozenset[str]) -> Bucket:
 
 def _doubt(file: DataFile, doubted: frozenset[str]) -> DataFile:
     return replace(file, delete_rows=None) if file.name in doubted else file
-
-
-def total_bytes(units: Sequence[Unit]) -> int:
-    """Bytes that the units read."""
-    return sum(unit.rewritten_size for unit in units)

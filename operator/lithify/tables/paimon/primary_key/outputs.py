@@ -1,6 +1,6 @@
 """What the tasks of a round returned, as changes to commit.
 
-Made by `driver` between the tasks and the commit. A task that fails because others compacted and expired what
+Made by `step` between the tasks and the commit. A task that fails because others compacted and expired what
 it was reading makes its bucket a conflict; one that fails because of the bucket's files blocks the bucket;
 every other failure is raised.
 """
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lithify.job.blocking import Blocks
-from lithify.job.planner import RunPlan
-from lithify.job.task import TaskResult
 from lithify.planning.merge_tree.plan import Unit
+from lithify.tables.format import TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.blocking import Blocks
+from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.table import PaimonTable
 
 

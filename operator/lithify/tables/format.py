@@ -1,0 +1,443 @@
+"""The seam between runs and table formats: what a run needs of a table, whatever its format.
+
+`job` works with these Protocols only; `registry` finds the adapter that implements them. A group is what one
+decision is about and what one commit takes as a whole: in Paimon a bucket of a partition. Units and tasks are
+the adapter's own; a run counts them, ships tasks to executors, and hands results back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lithify import errors
+from lithify.clock import Clock
+from lithify.errors import InvalidOption, LithifyError, MissingFile, UnsupportedTable
+from lithify.planning.merge_tree.policy import Rule, Strategy
+from lithify.rewriting.budget import Budget
+from lithify.tables.io.reach import UNBOUNDED, Reach
+from lithify.tables.model import RUN_ID, BlockedBucket, GroupId, SnapshotId
+from lithify.tables.observation import RunFound
+
+
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """Which table, and how to get at it.
+
+    Attributes:
+        warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
+        name: `database.table` or `database.table$branch_name`.
+        catalog_options: those that the adapter accepts (`metastore`, `uri`, credentials...).
+        overrides: table options for this run only.
+        rule: whose picking rule.
+        reach: where the rights of this process may be used.
+        format: the format of the table, as `registry` knows it.
+    """
+
+    warehouse: str
+    name: str
+    catalog_options: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    rule: Rule = Rule.V1_4
+    reach: Reach = UNBOUNDED
+    format: str = "paimon"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions and buckets to look at; empty means all.
+
+    Attributes:
+        partitions: each a set of column values; a partition is meant if it has the values of one of them.
+        buckets: bucket numbers.
+    """
+
+    partitions: tuple[Mapping[str, str], ...] = ()
+    buckets: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """How work is cut.
+
+    Attributes:
+        task_bytes: about how much one task reads; None for four times the target file size.
+        budget: memory of one task.
+        share: the part of the usual size that one task reads, where `task_bytes` is None.
+    """
+
+    task_bytes: int | None = None
+    budget: Budget = field(default_factory=Budget)
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Files, bytes and rows."""
+
+    files: int = 0
+    bytes: int = 0
+    rows: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketReport:
+    """One group that was compacted.
+
+    Attributes:
+        bucket: its path.
+        trigger: the trigger that fired, for example `SortedRuns`.
+        reason: the numbers behind it.
+        output_level: where output went; None where files have no levels.
+        upgraded: files that only changed level.
+        before: the files that were rewritten.
+        after: what they became.
+        levels_before: live files a level, before.
+        levels_after: live files a level, after.
+    """
+
+    bucket: str
+    trigger: str
+    reason: str
+    output_level: int | None
+    upgraded: int
+    before: Totals
+    after: Totals
+    levels_before: dict[int, int] = field(default_factory=dict)
+    levels_after: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A group that cannot be compacted while its files stay as they are.
+
+    Attributes:
+        bucket: which.
+        error: what was met.
+        told: the same for people, and for the decision about the next run.
+    """
+
+    bucket: GroupId
+    error: LithifyError
+    told: BlockedBucket
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailure:
+    """What went wrong for good, in a form that survives the way back to the driver."""
+
+    kind: str
+    path: str
+    problem: str
+
+    def as_error(self) -> LithifyError:
+        """The error that it stands for."""
+        kind: Any = getattr(errors, self.kind)
+        if kind is UnsupportedTable:
+            return UnsupportedTable(self.path, (self.problem,))
+        error: LithifyError = kind(self.path) if kind is MissingFile else kind(self.path, self.problem)
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a task did.
+
+    Attributes:
+        index: number of the task.
+        files: the adapter's metadata of the files that it wrote, in their order.
+        seconds: processor time.
+        peak_bytes: largest resident size of the process so far.
+        attempt: which try of the task this was, from 0.
+        failure: why there are no files.
+        elapsed: wall time in seconds.
+    """
+
+    index: int
+    files: tuple[Any, ...]
+    seconds: float
+    peak_bytes: int
+    attempt: int = 0
+    failure: TaskFailure | None = None
+    elapsed: float = 0.0
+
+
+class Task(Protocol):
+    """One piece of work for one executor; picklable."""
+
+    @property
+    def index(self) -> int:
+        """Number of the task in its step."""
+        ...
+
+    @property
+    def input_sizes(self) -> Mapping[str, int]:
+        """Bytes of the files that it reads, by path."""
+        ...
+
+    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
+        """Does the work, on an executor.
+
+        Args:
+            clock: for creation times.
+            attempt: counts the tries of this task from 0.
+            attempt_id: unique among all tries of all tasks of the step; part of the file names.
+        """
+        ...
+
+
+class Unit(Protocol):
+    """What a run does in one group."""
+
+    @property
+    def group(self) -> GroupId:
+        """The group."""
+        ...
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the files that are rewritten."""
+        ...
+
+    @property
+    def rewritten_files(self) -> int:
+        """How many files are rewritten."""
+        ...
+
+    @property
+    def upgraded_files(self) -> int:
+        """How many files change in metadata only."""
+        ...
+
+
+class Plan(Protocol):
+    """What a run does, and where it does nothing."""
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """The snapshot that it was made for."""
+        ...
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """What is to be done."""
+        ...
+
+    @property
+    def resting(self) -> Mapping[str, int]:
+        """In how many groups there is nothing to do, by reason."""
+        ...
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """Groups that cannot be compacted."""
+        ...
+
+    @property
+    def held(self) -> Sequence[GroupId]:
+        """Groups that could not be compacted before, and whose files are the same as then: not tried."""
+        ...
+
+    @property
+    def conflicts(self) -> Mapping[Any, str]:
+        """Groups that others have compacted since the snapshot, with the reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was done about earlier attempts.
+
+    Attributes:
+        deleted: files that were deleted.
+        problems: why others were not; later runs try again.
+    """
+
+    deleted: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedRun:
+    """What a run has committed before it was started again.
+
+    Attributes:
+        snapshot: its last snapshot.
+        is_complete: whether all of it is done.
+    """
+
+    snapshot: SnapshotId
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What became of a step.
+
+    Attributes:
+        snapshot: what was committed; None if nothing was.
+        tries: how often the commit was built.
+        reports: the groups that were committed.
+        conflicts: groups that were not, with the reason.
+    """
+
+    snapshot: SnapshotId | None
+    tries: int
+    reports: tuple[BucketReport, ...]
+    conflicts: Mapping[Any, str]
+
+
+class Step(Protocol):
+    """The part of a run that is committed together; nothing of it can be lost track of once it has begun.
+
+    The order of calls: `tasks` are run, then `followers`, then `finish`, `commit` and `clean`; or `give_up`,
+    at any time before `commit` returns.
+    """
+
+    has_stragglers: bool
+    """Whether a task may still be running somewhere; set by the run."""
+
+    @property
+    def number(self) -> int:
+        """Which step of its run it is, those of earlier starts of the run included."""
+        ...
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Its tasks."""
+        ...
+
+    def beat(self) -> None:
+        """Leaves a sign of life."""
+        ...
+
+    def followers(self, results: Sequence[TaskResult]) -> Sequence[Task]:
+        """Tasks that have to follow once all tasks are done."""
+        ...
+
+    def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
+        """Takes the results in; returns the groups that turned out to be blocked.
+
+        Raises:
+            LithifyError: a task failed for a reason that does not concern its group alone.
+        """
+        ...
+
+    def commit(self, to_come: int) -> StepOutcome:
+        """Commits; `to_come` is how many groups of the run's plan have not been begun.
+
+        Raises:
+            CommitUnknown: nobody can tell whether it was committed.
+            CommitOutrun: others committed all the time.
+        """
+        ...
+
+    def clean(self) -> Sequence[str]:
+        """Deletes what the commit left out and forgets the step; returns why something could not be."""
+        ...
+
+    def give_up(self) -> None:
+        """Ends a step that cannot be committed any more."""
+        ...
+
+
+class OpenTable(Protocol):
+    """A table that was opened, as a run works with it."""
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        ...
+
+    @property
+    def uuid(self) -> str:
+        """Tells it from another one of the same name."""
+        ...
+
+    def check_supported(self) -> None:
+        """Makes sure that this release can compact it.
+
+        Raises:
+            UnsupportedTable: it cannot; every option and column in the way is named.
+        """
+        ...
+
+    def check_writable(self) -> None:
+        """Makes sure that commits to it can be made safely.
+
+        Raises:
+            UnsupportedTable: the store would let commits overwrite each other.
+            NotAllowed, StorageError: it does not let us write.
+        """
+        ...
+
+    def recover(self, clock: Clock) -> Recovered:
+        """Removes what dead attempts have left behind, where that is certain to be safe."""
+        ...
+
+    def committed_by(self, run: str) -> CommittedRun | None:
+        """What a run has committed, None if nothing."""
+        ...
+
+    def find_run(self, run: str) -> RunFound | None:
+        """What a run has committed, in numbers; None if no snapshot says that it committed anything."""
+        ...
+
+    def groups_of(self, run: str) -> Collection[GroupId]:
+        """The groups that a run has compacted."""
+        ...
+
+    def look(self, selection: Selection) -> Any | None:
+        """Pins the newest snapshot and lists the files of the selected groups; None if there is none.
+
+        The view is the adapter's own; `plan` takes it.
+
+        Raises:
+            InvalidOption, NotFound: the selection makes no sense.
+        """
+        ...
+
+    def look_again(self, groups: Collection[Any]) -> Any | None:
+        """The same for exactly these groups."""
+        ...
+
+    def plan(self, view: Any, strategy: Strategy, clock: Clock, held: Mapping[str, str]) -> Plan:
+        """Plans the groups of a view; `held` has fingerprints, by path, of groups to leave out.
+
+        Raises:
+            UnsupportedTable: something keeps all groups from being compacted.
+        """
+        ...
+
+    def tasks_of(self, plan: Any, sizing: Sizing) -> Mapping[Any, Sequence[Any]]:
+        """The tasks of each group's unit."""
+        ...
+
+    def part_of(self, plan: Any, units: Sequence[Any]) -> Any:
+        """The same plan with some of its units only."""
+        ...
+
+    def check_again(self, units: Sequence[Any]) -> Mapping[Any, str]:
+        """The groups of units that could not be committed any more, with the reason."""
+        ...
+
+    def begin(
+        self, plan: Any, tasks: Mapping[Any, Sequence[Any]], run: str, after: int, clock: Clock
+    ) -> Step:
+        """Begins a step with all units of a plan; `after` is the number of the run's last one."""
+        ...
+
+
+def check_run_id(run: str) -> None:
+    """Makes sure that the names of files can be made of the id of a run.
+
+    Raises:
+        InvalidOption: they cannot.
+    """
+    if re.fullmatch(RUN_ID, run) is None:
+        raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")

@@ -1,0 +1,12 @@
+"""Paimon's side of the seam (`tables.format`). Found by `tables.registry`."""
+
+from __future__ import annotations
+
+from lithify.tables.format import OpenTable, TableAddress
+from lithify.tables.paimon.catalog import opening
+from lithify.tables.paimon.primary_key.compacting import CompactedTable
+
+
+def open_table(address: TableAddress) -> OpenTable:
+    """Opens a table for a run; see `catalog.opening`."""
+    return CompactedTable(opening.open_table(address))

@@ -1,0 +1,115 @@
+"""A primary-key table as a run works with it: Paimon's `OpenTable`.
+
+Made by `adapter`. Looks at the table, plans, and begins steps; `step` carries them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from lithify.clock import Clock
+from lithify.planning.merge_tree.plan import Unit
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.format import CommittedRun, Recovered, Selection, Sizing
+from lithify.tables.model import BucketId, SnapshotId
+from lithify.tables.observation import RunFound
+from lithify.tables.paimon.commit.found_runs import buckets_of, find_run
+from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.tables.paimon.metadata.snapshots import is_last_step
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run, tasks_of
+from lithify.tables.paimon.primary_key.step import CompactionStep, begin_step
+from lithify.tables.paimon.schema.evolution import schema_conflict
+from lithify.tables.paimon.table import PaimonTable
+
+
+class CompactedTable:
+    """A table that a run compacts.
+
+    Args:
+        table: the table.
+    """
+
+    def __init__(self, table: PaimonTable) -> None:
+        self.table = table
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return self.table.name
+
+    @property
+    def uuid(self) -> str:
+        """Tells it from another one of the same name."""
+        return self.table.uuid
+
+    def check_supported(self) -> None:
+        """Makes sure that this release can compact it; see `PaimonTable.check_supported`."""
+        self.table.check_supported()
+
+    def check_writable(self) -> None:
+        """Makes sure that snapshots can be written; see `PaimonTable.check_writable`."""
+        self.table.check_writable()
+
+    def recover(self, clock: Clock) -> Recovered:
+        """Removes what dead attempts have left behind; see `orphans.reconcile`."""
+        cleaned = reconcile(self.table, clock)
+        return Recovered(cleaned.deleted, cleaned.problems)
+
+    def committed_by(self, run: str) -> CommittedRun | None:
+        """What a run has committed, None if nothing."""
+        found = self.table.snapshots.committed_by_run(run)
+        return None if found is None else CommittedRun(SnapshotId(found.id), is_last_step(found))
+
+    def find_run(self, run: str) -> RunFound | None:
+        """What a run has committed, in numbers; see `found_runs.find_run`."""
+        return find_run(self.table, run)
+
+    def groups_of(self, run: str) -> frozenset[BucketId]:
+        """The buckets that a run has compacted."""
+        return buckets_of(self.table, run)
+
+    def look(self, selection: Selection) -> View | None:
+        """Pins the newest snapshot; see `PaimonTable.view`."""
+        return self.table.view(selection)
+
+    def look_again(self, groups: Collection[BucketId]) -> View | None:
+        """Pins the newest snapshot, and looks at exactly these buckets."""
+        self.table.check_supported()
+        return self.table.view_of(groups)
+
+    def plan(self, view: View, strategy: Strategy, clock: Clock, held: Mapping[str, str]) -> RunPlan:
+        """Plans every bucket of a view; see `planning.plan_run`."""
+        return plan_run(self.table, view, strategy, clock, held)
+
+    def tasks_of(self, plan: RunPlan, sizing: Sizing) -> dict[BucketId, list[MergeTask]]:
+        """The tasks of each unit, by bucket."""
+        tasks: dict[BucketId, list[MergeTask]] = {unit.bucket: [] for unit in plan.units}
+        for unit, task in tasks_of(self.table, plan, sizing):
+            tasks[unit.bucket].append(task)
+        return tasks
+
+    def part_of(self, plan: RunPlan, units: Sequence[Unit]) -> RunPlan:
+        """The same plan with some of its units only."""
+        return replace(plan, units=tuple(units))
+
+    def check_again(self, units: Sequence[Unit]) -> dict[BucketId, str]:
+        """The buckets of units whose work would be in vain, with the reason."""
+        changed = schema_conflict(self.table.schema, self.table.newest_schema())
+        if changed is not None:
+            return {unit.bucket: changed for unit in units}
+        view = self.table.view_of([unit.bucket for unit in units])
+        return {
+            unit.bucket: "others have compacted it since it was planned"
+            for unit in units
+            if view is None
+            or not {(file.name, file.level) for file in unit.inputs} <= view.names(unit.bucket)
+        }
+
+    def begin(
+        self, plan: RunPlan, tasks: Mapping[BucketId, Sequence[MergeTask]], run: str, after: int, clock: Clock
+    ) -> CompactionStep:
+        """Begins a step with all units of a plan: writes its journal."""
+        return begin_step(self.table, plan, tasks, run, after, clock)

@@ -1,0 +1,217 @@
+"""One step of a run: what is compacted and committed together, with a journal from its first file to its end.
+
+Made by `compacting` when the journal is written. What becomes of files in every case (committed, in conflict,
+given up, unknown) is decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from lithify.clock import Clock
+from lithify.errors import CorruptTable, LithifyError, StorageError
+from lithify.faults import reach
+from lithify.planning.merge_tree.plan import Unit
+from lithify.tables.format import Block, BucketReport, StepOutcome, TaskResult, Totals
+from lithify.tables.model import BucketId, DataFile, SnapshotId
+from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.tables.paimon.commit.heartbeat import Heartbeat
+from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
+from lithify.tables.paimon.commit.sweeping import sweep
+from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.paimon.primary_key.outputs import Outputs
+from lithify.tables.paimon.primary_key.planning import RunPlan, numbered
+from lithify.tables.paimon.table import PaimonTable
+
+
+def begin_step(
+    table: PaimonTable,
+    plan: RunPlan,
+    tasks: Mapping[BucketId, Sequence[MergeTask]],
+    run: str,
+    after: int,
+    clock: Clock,
+) -> CompactionStep:
+    """Writes the journal of a step, before its first file.
+
+    Args:
+        table: the table.
+        plan: its units are those of the step.
+        tasks: the tasks of each unit.
+        run: id of the run.
+        after: number of the run's last attempt, 0 for none.
+        clock: for the journal, the sign of life and the commit.
+    """
+    units = [
+        JournalUnit(
+            partition=unit.bucket.partition.hex(),
+            bucket=unit.bucket.bucket,
+            folder=table.places.relative_folder(unit.bucket),
+            inputs=tuple(file.name for file in unit.inputs),
+        )
+        for unit in plan.units
+    ]
+    newest = table.snapshots.latest()
+    base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_id, plan.view.commit_millis)
+    attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.outside)
+    work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
+    return CompactionStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
+
+
+class CompactionStep:
+    """A step whose journal is written.
+
+    Attributes:
+        has_stragglers: whether a task may still be running somewhere: then files are not given up as its own.
+
+    Args:
+        table: the table.
+        plan: its units are those of the step.
+        work: their tasks, numbered.
+        attempt: the journal's entry.
+        clock: for the sign of life and the commit.
+    """
+
+    def __init__(
+        self, table: PaimonTable, plan: RunPlan, work: Sequence[UnitTask], attempt: Attempt, clock: Clock
+    ) -> None:
+        self._table = table
+        self._plan = plan
+        self._work = work
+        self._attempt = attempt
+        self._clock = clock
+        self._heartbeat = Heartbeat(table.journal, attempt, clock)
+        self._joins: list[Join] = []
+        self._outputs: Outputs | None = None
+        self._committed: CommitOutcome | None = None
+        self.has_stragglers = False
+
+    @property
+    def number(self) -> int:
+        """The number of the attempt."""
+        return self._attempt.number
+
+    @property
+    def tasks(self) -> list[MergeTask]:
+        """The tasks of all units."""
+        return [task for _, task in self._work]
+
+    def beat(self) -> None:
+        """Leaves a sign of life."""
+        self._heartbeat.beat()
+
+    def followers(self, results: Sequence[TaskResult]) -> list[MergeTask]:
+        """The tasks that join small files which tasks have left side by side."""
+        failed = {result.index for result in results if result.failure is not None}
+        # Nothing of a bucket is committed of which a task has failed.
+        lost = {unit.bucket for unit, task in self._work if task.index in failed}
+        self._joins = [join for join in joins_of(self._work, results) if join.unit.bucket not in lost]
+        return [join.task for join in self._joins]
+
+    def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
+        """Takes the results in; returns the buckets that turned out to be blocked.
+
+        Raises:
+            LithifyError: a task failed for a reason that does not concern its bucket alone.
+        """
+        for join in self._joins:
+            for file in join.files:
+                self._table.storage.delete(file.path(join.task.target.folder))
+        joined = ((join.unit, join.task) for join in self._joins)
+        units = {task.index: unit for unit, task in (*self._work, *joined)}
+        done = (*without_joined(results, self._joins), *followed)
+        reach("tasks-done")
+        self._outputs = Outputs(self._table, self._plan, [(units[each.index], each) for each in done])
+        return self._outputs.blocks
+
+    def commit(self, to_come: int) -> StepOutcome:
+        """Commits what `finish` took in; see `commit_loop`."""
+        outputs = self._finished()
+        outcome = Committer(self._table, self._attempt, self._clock).commit(outputs.changes, to_come)
+        self._committed = outcome
+        done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
+        reports = tuple(bucket_report(unit, outputs.added(unit.bucket)) for unit in done)
+        return StepOutcome(outcome.snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
+
+    def clean(self) -> Sequence[str]:
+        """Deletes what the commit left out, then forgets the attempt; returns why that did not work.
+
+        What was committed stays so, whatever becomes of the rest: a later run finds it by the journal.
+        """
+        outputs, outcome = self._finished(), self._committed
+        assert outcome is not None  # noqa: S101  # a step is cleaned after its commit
+        try:
+            if self.has_stragglers or outputs.has_leftovers or outcome.overwritten:
+                self._table.journal.condemn(self._attempt, self._clock.now())
+                if outcome.overwritten and not self._table.snapshots.has_server:
+                    return ()  # others may have read it and be about to build on it: a later run cleans up
+                sweep(self._table, self._attempt)
+            else:
+                self._delete_unseen(outputs, outcome)
+            reach("leftovers-deleted")
+            self._close(outcome.snapshot)
+        except (CorruptTable, StorageError) as error:
+            return (str(error),)
+        return ()
+
+    def give_up(self) -> None:
+        """Ends an attempt that cannot be committed any more.
+
+        An error in here would only hide the one that ended it; later runs find what is left by the journal.
+        """
+        with suppress(LithifyError):
+            self._table.journal.condemn(self._attempt, self._clock.now())
+        with suppress(LithifyError):
+            sweep(self._table, self._attempt)
+            self._close()
+
+    def _finished(self) -> Outputs:
+        assert self._outputs is not None  # noqa: S101  # a step is committed after its tasks
+        return self._outputs
+
+    def _close(self, snapshot: SnapshotId | None = None) -> None:
+        """Forgets the attempt, unless its tasks may still be writing: a later run looks again then.
+
+        So it does if the attempt has committed a snapshot where others may yet rename theirs over it.
+        """
+        if self.has_stragglers:
+            return
+        if snapshot is None or self._table.snapshots.has_server:
+            self._table.journal.close(self._attempt)
+        else:
+            self._table.journal.keep(self._attempt, snapshot, self._clock.now())
+
+    def _delete_unseen(self, outputs: Outputs, outcome: CommitOutcome) -> None:
+        """Deletes new files of buckets in conflict; nobody has seen them, so nothing is looked up."""
+        for change in outputs.changes:
+            if change.bucket not in outcome.committed:
+                for file in change.added:
+                    self._table.storage.delete(file.path(self._table.folder(change.bucket)))
+
+
+def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> BucketReport:
+    """What became of one unit; `added` are the new files' metadata."""
+    rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
+    before = Counter(file.level for run in unit.levels.runs for file in run.files)
+    after = before - Counter(file.level for file in unit.inputs)
+    after[unit.output_level] += len(unit.work.upgrades) + len(added)
+    return BucketReport(
+        bucket=str(unit.bucket),
+        trigger=unit.verdict.trigger.value,
+        reason=unit.verdict.detail,
+        output_level=unit.output_level,
+        upgraded=len(unit.work.upgrades),
+        before=totals(rewritten),
+        after=totals(added),
+        levels_before=dict(sorted(before.items())),
+        levels_after={level: files for level, files in sorted(after.items()) if files},
+    )
+
+
+def totals(files: Sequence[DataFile | FileMeta]) -> Totals:
+    """Files, bytes and rows of some files."""
+    return sum((Totals(1, file.size, file.rows) for file in files), Totals())
