@@ -45,7 +45,7 @@ class HeldStorage(Storage):
     """Waits in front of its first file, as `support.runs.Held` asks for, and tells when it is there."""
 
     def __init__(self, storage: Storage, action: str) -> None:
-        super().__init__(storage._file_io, storage.roots)
+        super().__init__(storage._access, storage.roots)
         self._action = action
 
     def create(self, path: str) -> pa.NativeFile:
