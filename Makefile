@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 # Tests with processes of their own wait for them half of the time.
 WAITING_WORKERS ?= 3
+# What `make test` says at its end of where the time went.
+SLOWEST ?= --durations 20 --durations-min 5
 N ?= 100
 SEED ?= $(shell date +%s)
 
@@ -71,8 +73,8 @@ test: $(READY) ## Everything: `check`, then the tests against Java Paimon, Spark
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
 	$(MAKE) check
 	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough or hypothesis" tests/unit
-	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) --ignore=tests/unit --ignore=tests/on_a_node tests
-	$(BIN)/pytest --quiet tests/on_a_node
+	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SLOWEST) --ignore=tests/unit --ignore=tests/on_a_node tests
+	$(BIN)/pytest --quiet $(SLOWEST) tests/on_a_node
 
 e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and executors in pods, failures (needs root)
 	$(MAKE) oracle cluster objectstore helm images
