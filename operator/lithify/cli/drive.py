@@ -54,7 +54,7 @@ from lithify.controller.launching.instructions import (
     read_instructions,
 )
 from lithify.controller.launching.sizing import executor_conf
-from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
+from lithify.errors import Failure, InvalidOption, LithifyError, NotFound, in_fields
 from lithify.job.blocking import error_of
 from lithify.job.driver import Request, compact, open_requested
 from lithify.job.planner import Sizing, plan_run, tasks_of
@@ -67,6 +67,7 @@ from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 from lithify.resources.compaction import PlanSummary
 from lithify.resources.outcome import Outcome, Progress, write_outcome
 from lithify.rewriting.budget import Budget
+from lithify.settings import TIME_ZONE
 from lithify.tables.paimon.catalog import TableAddress
 from lithify.tables.paimon.found_runs import find_run
 from lithify.tables.paimon.table import Selection
@@ -223,6 +224,8 @@ class Attempt:
         """What an attempt comes to that did not reach its end."""
         self._stop.shield()
         told, report = self._instructions, self._observer.committed_so_far
+        if isinstance(error, LithifyError):
+            error = in_fields(error)
         if not self._stop.requested:
             self._log.error(error)
         sentence = self._log.clean(" ".join(str(error).split()))
@@ -374,4 +377,4 @@ def _zone(told: Instructions) -> ZoneInfo:
     try:
         return find_zone(told.time_zone)
     except ValueError as error:
-        raise InvalidOption("timeZone", str(error)) from error
+        raise InvalidOption(TIME_ZONE, str(error)) from error

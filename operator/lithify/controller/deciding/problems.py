@@ -40,6 +40,7 @@ from lithify.errors import (
     TimedOut,
     UnsupportedTable,
     UserError,
+    in_fields,
 )
 from lithify.resources.table import LakeTable
 
@@ -201,12 +202,9 @@ def is_unsupported(reason: str) -> bool:
 def problem_of(error: LithifyError) -> TableProblem:
     """What an error means for the table that was looked at."""
     reason = next(REASONS[kind] for kind in type(error).__mro__ if kind in REASONS)
-    text = str(error)
     if isinstance(error, NotFound):
         reason = _MISSING.get(error.what, reason)
-    if isinstance(error, NotAllowed):
-        text = f"{error.catalog}: {error.problem}; look at the credentials that the Catalog's secretRef names"
-    return TableProblem(reason, _stable(text))
+    return TableProblem(reason, _stable(str(in_fields(error))))
 
 
 def _stable(text: str) -> str:

@@ -16,7 +16,8 @@ from lithify.controller.observing.listing import wanted_tables
 from lithify.controller.observing.request import NO_TABLES, ObservationRequest, TableTarget
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
-from lithify.errors import InvalidOption, LithifyError
+from lithify.errors import InvalidOption, LithifyError, in_fields
+from lithify.settings import TIME_ZONE
 from lithify.tables.paimon.catalog import TableAddress
 from lithify.tables.paimon.figures import Filter
 from lithify.tables.paimon.kept import KeptTables
@@ -38,7 +39,7 @@ class Answers:
         try:
             return Reply(value=self._answer(question))
         except LithifyError as error:
-            return Reply(error=without_secrets(error, question.target))
+            return Reply(error=without_secrets(in_fields(error), question.target))
         except MemoryError:
             raise
         except RuntimeError as error:
@@ -66,7 +67,7 @@ def _zone(name: str | None) -> ZoneInfo:
     try:
         return find_zone(name)
     except ValueError as error:
-        raise InvalidOption("timeZone", str(error)) from error
+        raise InvalidOption(TIME_ZONE, str(error)) from error
 
 
 def _address(target: TableTarget) -> TableAddress:

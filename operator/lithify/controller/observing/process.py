@@ -23,6 +23,7 @@ from lithify.controller.observing.wire import (
     framed,
 )
 from lithify.errors import ProcessLost, TimedOut
+from lithify.settings import LOOKS
 
 _WORKER = "lithify.controller.observing.worker"
 _LEAN = {
@@ -156,7 +157,8 @@ class WorkerProcess:
 
 _MEMORY = (
     "the worker needed more memory than the {0} MiB that it may take; raise the memory limit of the "
-    "operator's container, or have it look at fewer tables at a time (--looks)"
+    "operator's container, or have it look at fewer tables at a time ("
+    f"{LOOKS.field})"
 )
 _LIMITS = {
     TOO_MUCH_MEMORY: _MEMORY,

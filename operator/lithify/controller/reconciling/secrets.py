@@ -91,7 +91,11 @@ class Secrets:
         plain: Mapping[str, str] = secret.get("stringData") or {}
         missing = sorted(set(reference.options.values()) - encoded.keys() - plain.keys())
         if missing:
-            raise NotFound("key", f"{', '.join(missing)} in Secret {key}", "spec.secretRef.options names it")
+            raise NotFound(
+                "key",
+                f"{', '.join(missing)} in Secret {key}",
+                "spec.secretRef.options of the Catalog names it",
+            )
         found = {
             option: plain[name] if name in plain else b64decode(encoded[name]).decode(errors="replace")
             for option, name in reference.options.items()

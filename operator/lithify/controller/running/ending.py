@@ -48,7 +48,7 @@ from lithify.resources.policy import Approval
 from lithify.tables.observation import RunFound
 
 CANCELLED = "Cancelled as asked for by spec.cancel."
-OUT_OF_TIME = "The run took longer than its activeDeadlineSeconds allow."
+OUT_OF_TIME = "The run took longer than its spec.activeDeadlineSeconds allow."
 SUSPENDED = "Suspended by spec.suspend; set it to false to go on."
 _UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
 _REFUSED = frozenset({Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})

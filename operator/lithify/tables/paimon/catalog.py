@@ -16,6 +16,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.planning.policy import Rule
+from lithify.settings import table_option
 from lithify.tables.paimon.catalog_server import has_server
 from lithify.tables.paimon.connecting import load_table
 from lithify.tables.paimon.identity import is_main
@@ -127,7 +128,7 @@ def _check_overrides(overrides: Mapping[str, str]) -> None:
     for key in overrides:
         if not key.startswith(_TUNING):
             raise InvalidOption(
-                f"--option {key}",
+                table_option(key),
                 "it cannot be overridden for a run, only options that tune compaction and file writing can",
             )
 

@@ -50,6 +50,7 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
+from lithify.settings import CATALOG_SETTINGS, TABLE, WAREHOUSE
 from lithify.tables.paimon import rest_client as _bounded  # noqa: F401  # servers are asked through it
 from lithify.tables.paimon.file_names import is_file_name, shown
 from lithify.tables.paimon.identity import home, is_main
@@ -271,7 +272,7 @@ def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach)
         return _catalog_of(warehouse, options, reach)
     except (ValueError, ImportError) as error:
         problem = f"no catalog can be opened with these settings ({error})"
-        raise InvalidOption("--catalog-option", problem) from error
+        raise InvalidOption(CATALOG_SETTINGS, problem) from error
     except NoSuchResourceException as error:
         hint = f"{uri} does not have it, or is not the address of a Paimon REST catalog"
         raise NotFound("warehouse", warehouse, hint) from error
@@ -296,12 +297,12 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -
         return
     _check_location(warehouse, reach)
     if local_path(warehouse) is None and urlsplit(warehouse).scheme:
-        raise InvalidOption("--warehouse", f"{warehouse} is neither a local path nor on S3")
+        raise InvalidOption(WAREHOUSE, f"{warehouse} is neither a local path nor on S3")
     try:
         with reporting(warehouse):
             exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
     except (ValueError, ImportError) as error:
-        raise InvalidOption("--warehouse", f"{warehouse} cannot be opened ({error})") from error
+        raise InvalidOption(WAREHOUSE, f"{warehouse} cannot be opened ({error})") from error
     if not exists:
         raise NotFound("warehouse", warehouse, "the directory does not exist")
 
@@ -328,11 +329,11 @@ def parse_name(name: str) -> Identifier:
     match = _NAME.fullmatch(name)
     if match is None:
         problem = f"'{name}' is not of the form database.table or database.table$branch_name"
-        raise InvalidOption("--table", problem)
+        raise InvalidOption(TABLE, problem)
     for part in match.groupdict().values():
         if part is not None and not is_file_name(part):
-            raise InvalidOption("--table", f"{shown(name)} has characters that no folder has")
+            raise InvalidOption(TABLE, f"{shown(name)} has characters that no folder has")
     branch = match["branch"]
     if branch is not None and branch.lower() == DEFAULT_MAIN_BRANCH:
-        raise InvalidOption("--table", f"'{name}' is the table itself: leave out the name of the main branch")
+        raise InvalidOption(TABLE, f"'{name}' is the table itself: leave out the name of the main branch")
     return Identifier.create(match["database"], match["table"], branch=branch)

@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
+from lithify.settings import RUN
 from lithify.tables.paimon.file_names import PREFIX_LENGTH, TEMPORARY, is_temporary, shown
 from lithify.tables.paimon.journal_files import (
     Attempt,
@@ -92,7 +93,7 @@ def check_run_id(run: str) -> None:
         InvalidOption: they cannot.
     """
     if not is_run_id(run):
-        raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")
+        raise InvalidOption(RUN, f"'{run}' is not up to 63 letters, digits and dashes")
 
 
 def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:

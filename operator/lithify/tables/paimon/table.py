@@ -15,6 +15,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
+from lithify.settings import PARTITIONS
 from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.binary_row import order_key
 from lithify.tables.paimon.conditional_put import check_heeded
@@ -334,7 +335,7 @@ class PaimonTable:
             for column in wanted.keys() - set(self.schema.partition_keys):
                 known = ", ".join(self.schema.partition_keys) or "it is not partitioned"
                 problem = f"{column} is not a partition column of {self.name} ({known})"
-                raise InvalidOption("--partition", problem)
+                raise InvalidOption(PARTITIONS, problem)
 
     def _check_found(self, selection: Selection, live: Collection[BucketId]) -> None:
         specs = [self.places.spec(bucket.partition) for bucket in live]

@@ -20,6 +20,7 @@ from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 
 from lithify.errors import InvalidOption, LithifyError
+from lithify.settings import catalog_option
 from lithify.tables.paimon import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
 from lithify.tables.paimon.s3.bucket import Bucket, Listed
 from lithify.tables.paimon.s3.settings import SCHEMES, Keys, Settings, read_settings
@@ -47,7 +48,7 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
                 "an endpoint that the Catalog names gets no credentials of the environment: give "
                 "s3.access-key and s3.secret-key"
             )
-            raise InvalidOption("s3.endpoint", problem)
+            raise InvalidOption(catalog_option("s3.endpoint"), problem)
 
     @property
     def _is_ambient(self) -> bool:

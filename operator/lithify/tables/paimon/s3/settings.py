@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
+from lithify.settings import catalog_option
 from lithify.tables.reach import UNBOUNDED, Reach
 
 SCHEMES = frozenset({"s3", "s3a", "s3n"})
@@ -113,7 +114,8 @@ def _keys(options: Mapping[str, str]) -> Keys | None:
     access, secret = _first(options, _ACCESS_KEY), _first(options, _SECRET_KEY)
     if (access is None) != (secret is None):
         present, missing = ("secret", "access") if access is None else ("access", "secret")
-        raise InvalidOption(f"s3.{missing}-key", f"it is missing, but there is an s3.{present}-key")
+        problem = f"it is missing, but there is an s3.{present}-key"
+        raise InvalidOption(catalog_option(f"s3.{missing}-key"), problem)
     return None if access is None or secret is None else Keys(access, secret, _first(options, _TOKEN))
 
 
@@ -122,7 +124,7 @@ def _endpoint(text: str | None) -> str | None:
         return None
     url = text.rstrip("/") if "://" in text else f"https://{text.rstrip('/')}"
     if not _ENDPOINT.fullmatch(url) or not _has_port(url):
-        raise InvalidOption("s3.endpoint", "it is not of the form https://host:port")
+        raise InvalidOption(catalog_option("s3.endpoint"), "it is not of the form https://host:port")
     return url
 
 
@@ -136,7 +138,8 @@ def _has_port(url: str) -> bool:
 
 def _region(text: str | None) -> str | None:
     if text is not None and not _REGION.fullmatch(text):
-        raise InvalidOption("s3.region", "it is no name of a region: letters, digits and hyphens")
+        problem = "it is no name of a region: letters, digits and hyphens"
+        raise InvalidOption(catalog_option("s3.region"), problem)
     return text
 
 
@@ -155,7 +158,7 @@ def _has_no_subdomains(endpoint: str | None) -> bool:
 def _boolean(options: Mapping[str, str], names: tuple[str, ...]) -> bool:
     text = (_first(options, names) or "false").lower()
     if text not in ("true", "false"):
-        raise InvalidOption("s3.path.style.access", f"'{text}' is neither true nor false")
+        raise InvalidOption(catalog_option("s3.path.style.access"), f"'{text}' is neither true nor false")
     return text == "true"
 
 
@@ -168,5 +171,5 @@ def _patience(options: Mapping[str, str]) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= 600:
-        raise InvalidOption(PATIENCE, f"'{text}' is not a number of seconds from 0 to 600")
+        raise InvalidOption(catalog_option(PATIENCE), f"'{text}' is not a number of seconds from 0 to 600")
     return seconds
