@@ -15,6 +15,7 @@ from lithify.resources.modelling import (
     NAME_LENGTH,
     OWN_NAME_LENGTH,
     Rule,
+    matching,
     name_rule,
     part,
     rules,
@@ -24,8 +25,18 @@ from lithify.tables.model import BlockedBucket
 
 BUCKET_LENGTH = 1024
 IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"
-SnapshotText = Annotated[str, Field(max_length=20, pattern="^[0-9]+$")]
-TimeZone = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_+\-/]*$")]
+SnapshotText = Annotated[
+    str, matching("^[0-9]+$", "the id of a snapshot is a number in quotes, such as '42'", max_length=20)
+]
+TimeZone = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z][A-Za-z0-9_+\-/]*$",
+        "a time zone is a name of the IANA database, such as Europe/Berlin or UTC",
+        min_length=1,
+        max_length=64,
+    ),
+]
 
 
 FIXED = Rule("self == oldSelf", "a LakeTable stands for one table: create another one instead of changing it")
@@ -36,12 +47,14 @@ class LakeTableSpec:
     """Which table, and what to do about it."""
 
     catalog_ref: Reference = Field(description="The Catalog of the table.", json_schema_extra=rules(FIXED))
-    identifier: str = Field(
+    identifier: str = matching(
+        IDENTIFIER,
+        "a table is written database.table, and a branch of it database.table$branch_name, without blanks, "
+        "slashes or more dots before the branch",
+        FIXED,
         description="The table, as `database.table`; a branch of it, as `database.table$branch_name`.",
         min_length=3,
         max_length=512,
-        pattern=IDENTIFIER,
-        json_schema_extra=rules(FIXED),
     )
     policy_ref: Reference = Field(
         default=Reference(name="default"),
