@@ -9,7 +9,7 @@ from typing import Any
 
 from cluster.kubectl import Kubectl
 from end_to_end.holds import Holds
-from end_to_end.objects import QUIET, catalog, compaction, lake_table, policy
+from end_to_end.objects import QUIET, catalog, catalog_and_keys, compaction, lake_table, policy
 from end_to_end.server import COMPACTIONS, PATIENCE, TABLES, Object, Server, Story, condition
 from lithify.resources.compaction import Compaction, CompactionStatus, Reason
 from lithify.resources.modelling import read
@@ -69,7 +69,11 @@ class Scene:
         name = self.name(word)
         named = under if isinstance(under, str) else name
         care = Care(table, name, name, named)
-        objects = [catalog(name, **{"warehouse": str(table.warehouse), **(of or {})})]
+        objects = [
+            *catalog_and_keys(
+                catalog(name, **{"warehouse": str(table.warehouse), **(of or {})}),
+            )
+        ]
         if not isinstance(under, str):
             objects.append(policy(name, **({"triggers": QUIET} if under is None else under)))
         fields = {"identifier": table.name, **spec}

@@ -25,6 +25,7 @@ from lithify.errors import (
     OutOfReach,
     StorageError,
 )
+from lithify.settings import ALLOWED_ADDRESSES
 from lithify.tables.addresses import read_policy
 from lithify.tables.paimon import rest_client
 from lithify.tables.paimon.catalog import TableAddress, open_table
@@ -106,7 +107,7 @@ class TestAddresses:
             }[way]
             error = await refused(workers, warehouse, options, granted)
             assert isinstance(error, OutOfReach), host
-            assert "--allow-address" in error.problem
+            assert ALLOWED_ADDRESSES.field in str(error)
 
     async def test_nor_into_the_cluster(self, workers: ObserverPool) -> None:
         """Whether anything is there is not told: nothing is asked."""

@@ -232,13 +232,12 @@ class Compactions:
         if catalog is None:
             missing = f"there is no Catalog {table.spec.catalog_ref.name} in namespace {namespace}"
             return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
-        if catalog.spec.secret_ref is not None:
-            try:
-                await self.world.secrets.of_catalog(catalog)
-            except UserError as error:
-                return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
-            except ClusterRefused as error:
-                return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
+        try:
+            await self.world.secrets.of_catalog(catalog)
+        except UserError as error:
+            return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
+        except ClusterRefused as error:
+            return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
         return None
 
     async def _account(self, memory: _Memory, *, is_waiting: bool) -> Problem | None:
