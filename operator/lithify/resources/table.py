@@ -169,6 +169,9 @@ class RunSummary:
     strategy: str = Field(description="Its strategy.", max_length=16)
     reason: str = Field(description="How it ended.", max_length=63)
     completion_time: datetime = Field(description="When.")
+    recorded_time: datetime | None = Field(
+        default=None, description="When the operator noticed: later, if it was not there when the run ended."
+    )
     message: str = Field(default="", description="The same for people.", max_length=MESSAGE_LENGTH)
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 

@@ -5,7 +5,6 @@ Used by `reconciling`, which meets the errors, and by `conditions`, which puts t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -42,6 +41,7 @@ from lithify.errors import (
     UserError,
     in_fields,
 )
+from lithify.plain_text import repeatable
 from lithify.resources.table import LakeTable
 
 
@@ -160,7 +160,6 @@ _MISSING = {
     "warehouse": TableReason.WAREHOUSE_NOT_FOUND,
     "SQLite database": TableReason.WAREHOUSE_NOT_FOUND,
 }
-_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +203,4 @@ def problem_of(error: LithifyError) -> TableProblem:
     reason = next(REASONS[kind] for kind in type(error).__mro__ if kind in REASONS)
     if isinstance(error, NotFound):
         reason = _MISSING.get(error.what, reason)
-    return TableProblem(reason, _stable(str(in_fields(error))))
-
-
-def _stable(text: str) -> str:
-    """On one line, and without addresses of objects, which differ from try to try."""
-    return " ".join(_ADDRESS.sub("", text).split())
+    return TableProblem(reason, repeatable(str(in_fields(error))))

@@ -71,6 +71,21 @@ class Case:
         return own if own is not None and own.attempt >= self.status.attempts else None
 
     @property
+    def driver_end(self) -> datetime | None:
+        """When the driver of the attempt that is under way ended, if that is known.
+
+        Nobody may have watched then. It is earlier than now, and how long the run took depends on it alone.
+        Kubelets leave fractions of seconds out: the next second is never before the driver's last commit.
+        """
+        driver, began = self.current, self.status.start_time
+        if driver is None or driver.finished is None or not self.reason.has_driver:
+            return None
+        if driver.phase is not DriverPhase.ENDED:
+            return None
+        ended = min(driver.finished.replace(microsecond=0) + timedelta(seconds=1), self.now)
+        return ended if began is None else max(ended, began)
+
+    @property
     def is_alive(self) -> bool:
         """Whether a driver that has the run's name may still do something."""
         pod = self.pod
