@@ -192,9 +192,10 @@ class CatalogSpec:
         default=None, description="Catalog options that are kept in a Secret."
     )
     timeout_seconds: int = Field(
-        default=30,
-        description="How long one look at a table may take before it is given up. The operator may give "
-        "less; then Ready says so.",
+        default=90,
+        description="How long one look at a table may take before it is given up. Below 90, a store that "
+        "does not answer may be told of only as a look that took too long. The operator may give less; "
+        "then Ready says so.",
         ge=1,
         le=600,
     )

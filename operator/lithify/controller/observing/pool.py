@@ -39,6 +39,7 @@ from lithify.errors import (
     CatalogUnavailable,
     LithifyError,
     ProcessLost,
+    StorageError,
     StorageUnavailable,
     TimedOut,
 )
@@ -184,7 +185,7 @@ class ObserverPool:
         """Notes how a question ended; those that wait for a catalog that is silent are refused."""
         ending = _ending_of(failure)
         if ending is Ending.SILENT:
-            self._silences[source] = str(failure)
+            self._silences[source] = _silence_text(failure)
         refused = self._turns.ended(source, table, ending)
         if refused:
             _refuse(refused, self._silence(source))
@@ -304,6 +305,13 @@ def _ending_of(failure: BaseException | None) -> Ending:
     if failure is None or isinstance(failure, LithifyError):
         return Ending.ANSWERED
     return Ending.WITHDRAWN
+
+
+def _silence_text(failure: BaseException | None) -> str:
+    """How a catalog was silent, without the table that it was asked about: the text stands in all of them."""
+    if isinstance(failure, TimedOut):
+        return f"no answer within {failure.seconds:g} s"
+    return failure.problem if isinstance(failure, StorageError) else str(failure)
 
 
 def _refuse(waiting: Iterable[_Waiting], error: LithifyError) -> None:
