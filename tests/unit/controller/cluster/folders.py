@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lithify.controller.cluster.folder import FolderApi
 from lithify.errors import InvalidOption
 from lithify.resources.names import COMPACTION, LAKE_TABLE, Kind, ObjectKey
@@ -50,7 +52,6 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.now = START
-        self._saves = 0
         self._api: FolderApi | None = None
 
     @property
@@ -94,9 +95,15 @@ class Folder:
         """Moves the clock."""
         self.now += time
 
-    def record(self, part: str, kind: Kind, key: ObjectKey) -> Path:
-        """Where the record of an object should be."""
-        return self.path / ".lithify" / part / kind.plural / f"{key.namespace}.{key.name}.yaml"
+    @property
+    def state(self) -> Path:
+        """The state file."""
+        return self.path / ".lithify" / "state.yaml"
+
+    def stored(self, kind: Kind) -> list[dict[str, Any]]:
+        """The objects of a kind in the state file."""
+        found = yaml.safe_load(self.state.read_text(encoding="utf-8"))["items"] or []
+        return [item for item in found if item["kind"] == kind.name]
 
     def messages(self) -> list[tuple[str, int]]:
         """File and document of each flaw."""
