@@ -117,15 +117,17 @@ class FolderApi:
     async def run(self, tell: Tell, stop: asyncio.Event) -> None:
         """Tells of all objects of our kinds, then of each change, until told to stop."""
         self._tell = tell
-        for entry in self._of(*OWN_KINDS):
-            tell(entry.kind, deepcopy(dict(entry.body)), False)
-        while not stop.is_set():
-            try:
-                async with asyncio.timeout(self._interval):
-                    await stop.wait()
-            except TimeoutError:
-                self._look_again()
-        self._tell = None
+        try:
+            for entry in self._of(*OWN_KINDS):
+                tell(entry.kind, deepcopy(dict(entry.body)), False)
+            while not stop.is_set():
+                try:
+                    async with asyncio.timeout(self._interval):
+                        await stop.wait()
+                except TimeoutError:
+                    self._look_again()
+        finally:
+            self._tell = None
 
     def _look_again(self) -> None:
         try:
