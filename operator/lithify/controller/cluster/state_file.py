@@ -84,14 +84,19 @@ class StateFile:
         try:
             lock.parent.mkdir(exist_ok=True)
             self._lock = lock.open("a+", encoding="utf-8")
-            _replace_file(self._path.with_name(".gitignore"), "*\n")
         except OSError as error:
             raise StorageError(str(lock), f"it cannot be written ({error})") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            self._lock.seek(0)
+            holder = self._lock.read(32).strip() or "unknown"
             self.close()
-            raise ClusterRefused(f"lock {lock}", "another process works on this folder; end it") from error
+            problem = f"process {holder} works on this folder already; end it first"
+            raise ClusterRefused(f"lock {lock}", problem) from error
+        self._lock.truncate(0)
+        self._lock.write(f"{os.getpid()}\n")
+        self._lock.flush()
 
     def close(self) -> None:
         """Lets other processes have the folder, as does the end of this one."""
@@ -101,17 +106,20 @@ class StateFile:
         """The stored objects; none if there is no file.
 
         Raises:
-            StorageError: the file cannot be read.
+            StorageError: the file cannot be read, or none can be made.
         """
         try:
+            _replace_file(self._path.with_name(".gitignore"), "*\n")
             found = yaml.load(self._path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
             entries = [_entry(item) for item in found["items"] or ()]
             return {(entry.kind, entry.key): entry for entry in entries if entry.version}
         except FileNotFoundError:
             return {}
+        except OSError as error:
+            raise StorageError(str(self._path), f"it cannot be read and replaced ({error})") from error
         except Exception as error:
             problem = "mend it, or remove it: then the Compactions in your files run again"
-            raise StorageError(str(self._path), f"it cannot be read ({error!r}); {problem}") from error
+            raise StorageError(str(self._path), f"it cannot be understood ({error!r}); {problem}") from error
 
     def write(self, before: Mapping[Place, Entry], after: Mapping[Place, Entry]) -> None:
         """Replaces the stored objects, if they differ.

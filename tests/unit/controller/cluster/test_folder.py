@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from lithify.controller.api import Object
 from lithify.controller.cluster.folder import FolderApi
-from lithify.errors import ClusterConflict, ClusterExists, ClusterRefused, NotFound
+from lithify.errors import ClusterConflict, ClusterExists, ClusterRefused, NotFound, StorageError
 from lithify.resources.names import (
     COMPACTION,
     EVENT,
@@ -324,9 +325,16 @@ async def test_secrets_are_read_one_by_one_and_never_stored(folder: Folder) -> N
 
 async def test_one_process_at_a_time(folder: Folder) -> None:
     assert folder.api.problems() == []
-    with pytest.raises(ClusterRefused):
+    with pytest.raises(ClusterRefused) as refused:
         FolderApi(folder.path, validate, lambda: START)
+    assert str(os.getpid()) in refused.value.problem
     folder.reopen()
+
+
+async def test_a_folder_in_which_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / ".lithify").write_text("a file where the folder should be")
+    with pytest.raises(StorageError):
+        FolderApi(tmp_path, validate, lambda: START)
 
 
 async def test_no_folder(tmp_path: Path) -> None:
