@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from lithify.controller.cluster.folder import FolderApi
+from lithify.controller.cluster.folder import FolderApi, Validate
 from lithify.errors import InvalidOption
 from lithify.resources.names import COMPACTION, LAKE_TABLE, Kind, ObjectKey
 
@@ -49,8 +49,9 @@ def run_of(owner: dict[str, Any], name: str) -> dict[str, Any]:
 class Folder:
     """A folder of the user's, and the Api over it; its clock stands still unless it is moved."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rules: Validate = validate) -> None:
         self.path = path
+        self.rules = rules
         self.now = START
         self._api: FolderApi | None = None
 
@@ -58,7 +59,7 @@ class Folder:
     def api(self) -> FolderApi:
         """The open Api."""
         if self._api is None:
-            self._api = FolderApi(self.path, validate, lambda: self.now, interval=0.01)
+            self._api = FolderApi(self.path, self.rules, lambda: self.now, interval=0.01)
         return self._api
 
     def close(self) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.cluster.state_file import Entry, Origin, StateFile
 from lithify.errors import ClusterUnavailable, StorageError
 from lithify.resources.names import COMPACTION, LABEL_CATALOG, LAKE_TABLE, ObjectKey
+from lithify.resources.validating import validated
 from support.cases import case
 from unit.controller.cluster.folders import ORDERS, Folder, make_run, table, the_table
 
@@ -238,19 +240,21 @@ async def test_a_discovered_table_is_taken_over_by_a_file(folder: Folder) -> Non
         folder.reopen().look()
 
 
-async def test_a_run_is_cancelled_by_a_file_of_its_name(folder: Folder) -> None:
-    folder.put("a.yaml", table())
+async def test_a_run_is_cancelled_by_a_copy_of_its_item(tmp_path: Path) -> None:
+    text = table().replace("spec:\n", "spec:\n  catalogRef: {name: lake}\n")
+    (tmp_path / "a.yaml").write_text(text)
+    folder = Folder(tmp_path, validated)
     made = await make_run(folder)
-    spec = "spec: {tableRef: {name: orders}, cancel: true}\n"
-    folder.put(
-        "b.yaml",
-        f"apiVersion: {COMPACTION.api_version}\nkind: Compaction\nmetadata: {{name: orders-1}}\n{spec}",
-    )
+    [item] = folder.stored(COMPACTION)
+    item["spec"]["cancel"] = True
+    folder.put("b.yaml", yaml.safe_dump(item))
     found = await folder.api.get(COMPACTION, RUN)
+    folder.close()
     assert found is not None
-    assert found["spec"]["cancel"] is True
-    assert found["metadata"]["uid"] == made["metadata"]["uid"]
-    assert found["metadata"]["ownerReferences"] == made["metadata"]["ownerReferences"]
+    assert found["spec"] == {**made["spec"], "cancel": True}
+    assert found["metadata"]["generation"] == 2
+    for name in ("uid", "labels", "ownerReferences"):
+        assert found["metadata"][name] == made["metadata"][name]
 
 
 async def test_two_looks_at_the_same_folder_write_once(folder: Folder) -> None:
