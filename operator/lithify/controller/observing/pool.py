@@ -165,14 +165,11 @@ class ObserverPool:
         try:
             reply = await self._reply(place, message, what, timeout)
             failure = reply.error
-        except LithifyError as error:
-            failure = error
-            raise
-        except Exception as error:
-            failure = error
-            raise LithifyError(f"{what} failed unexpectedly ({type(error).__name__}: {error})") from error
         except BaseException as error:
             failure = error
+            if isinstance(error, Exception) and not isinstance(error, LithifyError):
+                problem = f"{what} failed unexpectedly ({type(error).__name__}: {error})"
+                raise LithifyError(problem) from error
             raise
         finally:
             self._learn(source, question.target.identifier, failure)

@@ -17,6 +17,8 @@ from enum import Enum, auto
 from time import monotonic
 from typing import Generic, TypeVar
 
+from lithify.controller.running.backoff import doubled
+
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
 """Seconds between two questions to a catalog that is paused; each pause is twice as long as the last one."""
@@ -153,8 +155,8 @@ class Turns(Generic[Item]):
         return waiting
 
     def _pause(self, line: _Line[Item]) -> list[Item]:
-        line.paused_until = self.ticks() + min(LONGEST_PAUSE, FIRST_PAUSE * 2**line.pauses)
-        line.pauses = min(line.pauses + 1, 10)
+        line.pauses += 1
+        line.paused_until = self.ticks() + doubled(FIRST_PAUSE, LONGEST_PAUSE, line.pauses)
         refused = list(line.waiting)
         line.waiting.clear()
         return refused

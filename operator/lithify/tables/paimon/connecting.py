@@ -120,12 +120,16 @@ def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reac
     reaches = table.file_io = bounded_local(table.file_io)
     if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
         return
-    if isinstance(reaches, RESTTokenFileIO):
-        with answering(str(catalog_options.get("uri"))):
-            token = reaches.valid_token()
-        table.file_io = S3FileIO(read_settings({**catalog_options, **token.token}, reach), reaches)
-    else:
-        table.file_io = S3FileIO(read_settings(catalog_options, reach))
+    with answering(str(catalog_options.get("uri"))):
+        table.file_io = _on_s3(
+            catalog_options, reach, reaches if isinstance(reaches, RESTTokenFileIO) else None
+        )
+
+
+def _on_s3(options: Mapping[str, str], reach: Reach, tokens: RESTTokenFileIO | None = None) -> S3FileIO:
+    """Reaches files on S3 by a catalog's options, or by its tokens; nothing else reads the settings."""
+    given = options if tokens is None else {**options, **tokens.valid_token().token}
+    return S3FileIO(read_settings(given, reach), tokens)
 
 
 def _check_location(path: str, reach: Reach) -> None:
@@ -256,7 +260,7 @@ class _RestCatalog(RESTCatalog):  # type: ignore[misc]
         """What reaches files by the catalog's options."""
         _check_location(table_path, self._reach)
         if is_s3(table_path):
-            return S3FileIO(read_settings(self._given, self._reach))
+            return _on_s3(self._given, self._reach)
         return FileIO.get(table_path, self.context.options)
 
     def file_io_for_data(self, table_path: str, identifier: Identifier) -> FileIO:
@@ -283,7 +287,7 @@ def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach) -> Cat
     if metastore == "rest":
         return _RestCatalog(options, reach)
     if is_s3(warehouse):
-        file_io = S3FileIO(read_settings(options, reach))
+        file_io = _on_s3(options, reach)
         return (JdbcCatalogOnS3 if metastore == "jdbc" else _CatalogOfFiles)(warehouse, options, file_io)
     catalog = CatalogFactory.create(options)
     if type(catalog) is FileSystemCatalog:
@@ -293,7 +297,7 @@ def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach) -> Cat
 
 def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -> None:
     if is_s3(warehouse):
-        _check_prefix(warehouse, S3FileIO(read_settings(options, reach)))
+        _check_prefix(warehouse, _on_s3(options, reach))
         return
     _check_location(warehouse, reach)
     if local_path(warehouse) is None and urlsplit(warehouse).scheme:

@@ -27,8 +27,7 @@ from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_COL
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import ColumnType, Raw, raw_of_parts
-from lithify.tables.paimon.variants.encoding import Malformed
-from lithify.tables.paimon.variants.joining import is_shredded
+from lithify.tables.paimon.variants.columns import Malformed, is_shredded
 
 
 @dataclass(frozen=True, slots=True)

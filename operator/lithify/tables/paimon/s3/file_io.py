@@ -23,7 +23,7 @@ from lithify.errors import InvalidOption, LithifyError
 from lithify.settings import catalog_option
 from lithify.tables.paimon import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
 from lithify.tables.paimon.s3.bucket import Bucket, Listed
-from lithify.tables.paimon.s3.settings import SCHEMES, Keys, Settings, read_settings
+from lithify.tables.paimon.s3.settings import SCHEMES, Keys, Settings, read_keys
 from lithify.tables.paimon.s3.streams import BlockReader, SmallObject, Upload
 from lithify.tables.paimon.small_files import MOST_JSON, MOST_MANIFEST
 
@@ -87,7 +87,7 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
 
     def _fresh_keys(self) -> Keys:
         token = None if self._tokens is None else self._tokens.valid_token()
-        keys = None if token is None else read_settings(token.token).keys
+        keys = None if token is None else read_keys(token.token)
         if token is None or keys is None:
             raise ValueError("the catalog's token has no keys for S3")
         expires = datetime.fromtimestamp(token.expire_at_millis / 1000, UTC)

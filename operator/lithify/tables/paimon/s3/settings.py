@@ -1,7 +1,8 @@
 """How a catalog's options say to reach S3, under the names that pypaimon has for them.
 
-Read by `file_io`. Credentials that the options do not hold come from where the environment says: variables,
-a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE), the container's or the machine's agent.
+Read by `connecting`, and by `file_io` for tokens. Credentials that the options do not hold come from where
+the environment says: variables, a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE), the
+container's or the machine's agent.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> Setti
         endpoint=endpoint,
         region=_region(_first(options, ("region",))),
         path_style=_boolean(options, _PATH_STYLE) or _has_no_subdomains(endpoint),
-        keys=_keys(options),
+        keys=read_keys(options),
         patience=_patience(options),
         reach=reach,
     )
@@ -110,7 +111,12 @@ def _first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((str(options[key]).strip() for key in keys if options.get(key)), None)
 
 
-def _keys(options: Mapping[str, str]) -> Keys | None:
+def read_keys(options: Mapping[str, str]) -> Keys | None:
+    """The credentials among a catalog's options, or those in a token of it; None if there are none.
+
+    Raises:
+        InvalidOption: one half of them is missing.
+    """
     access, secret = _first(options, _ACCESS_KEY), _first(options, _SECRET_KEY)
     if (access is None) != (secret is None):
         present, missing = ("secret", "access") if access is None else ("access", "secret")

@@ -16,8 +16,7 @@ from lithify.rewriting.order import EPOCH_DAY, INSTANT, instants, timestamps_as_
 from lithify.tables.paimon.formats.model import FileColumn
 from lithify.tables.paimon.nesting import rebuilt
 from lithify.tables.paimon.types import arrow_type
-from lithify.tables.paimon.variants.columns import in_form
-from lithify.tables.paimon.variants.joining import is_shredded
+from lithify.tables.paimon.variants.columns import in_form, is_shredded
 
 _PER_SECOND = {"ms": 10**3, "us": 10**6}
 _DAY_SECONDS = 86_400
