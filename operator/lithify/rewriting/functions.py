@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -52,6 +53,17 @@ class Merged:
         )
 
 
+class LoneRecords(Enum):
+    """What becomes of the only record of a key."""
+
+    KEPT = "kept"
+    """It is the result as it is; the function never meets it."""
+    UNCHANGED = "unchanged"
+    """The function may meet it and would leave it as it is, so whole runs of them need not be merged."""
+    MERGED = "merged"
+    """It goes through the function."""
+
+
 class MergeFunction(Protocol):
     """Makes at most one record of all records of a key."""
 
@@ -61,15 +73,15 @@ class MergeFunction(Protocol):
         ...
 
     @property
-    def merges_lone_records(self) -> bool:
-        """Whether the only record of a key goes through `merge`; otherwise it is the result as it is."""
+    def lone_records(self) -> LoneRecords:
+        """What becomes of the only record of a key."""
         ...
 
     def merge(self, groups: Groups) -> Merged:
         """The records that the groups become.
 
-        Every group is complete, and never split, however many records it has. Groups of one record are only
-        among them if `merges_lone_records` holds.
+        Every group is complete, and never split, however many records it has. Groups of one record are not
+        among them if `lone_records` is KEPT.
 
         Raises:
             UnsupportedTable: there is a record that the function must not meet.
@@ -95,7 +107,7 @@ class Deduplicate:
 
     Attributes:
         ignore_retractions: records that retract never replace or remove another one. A key that has only
-            such records leaves nothing, but a lone one stays as it is.
+            such records leaves nothing, but a lone record stays as it is.
     """
 
     ignore_retractions: bool = False
@@ -106,15 +118,15 @@ class Deduplicate:
         return ()
 
     @property
-    def merges_lone_records(self) -> bool:
-        """No: a lone record is the newest one."""
-        return False
+    def lone_records(self) -> LoneRecords:
+        """A lone record is the newest one; if it retracts it stays, too."""
+        return LoneRecords.UNCHANGED
 
     def merge(self, groups: Groups) -> Merged:
         """The newest record of each group."""
         if not self.ignore_retractions:
             return Merged(groups.newest())
-        newest = groups.newest_of(~groups.retracts)
+        newest = np.where(groups.sizes == 1, groups.members, groups.newest_of(~groups.retracts))
         return Merged(newest, kept=newest >= 0)
 
     def reduce(self, groups: Groups) -> IntPart:
@@ -132,7 +144,7 @@ class Deduplicate:
 
 def merge_groups(function: MergeFunction, groups: Groups) -> Merged:
     """Merges groups of any sizes, lone records as the function wants it."""
-    if function.merges_lone_records:
+    if function.lone_records is not LoneRecords.KEPT:
         return function.merge(groups)
     several = groups.sizes > 1
     if not several.any():

@@ -60,7 +60,7 @@ class Groups:
     @property
     def ends(self) -> IntPart:
         """Positions in `order` at which groups end."""
-        return self.starts + self.sizes
+        return np.append(self.starts[1:], len(self._by_key))
 
     @cached_property
     def order(self) -> IntPart:

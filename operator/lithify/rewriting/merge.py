@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.functions import Merged, merge_groups
+from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction, merge_groups
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.offsets import concat, take
 from lithify.rewriting.order import IntPart, concat_parts, rank_rows
@@ -67,7 +67,7 @@ def _filled(cursors: Sequence[RunCursor]) -> list[RunCursor]:
 
 def _merge_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
     """One record a key; what is not compared is gathered once, at the end."""
-    if len(taken) == 1 and taken[0].piece.begins is None and not spec.function.merges_lone_records:
+    if len(taken) == 1 and _passes_by(taken[0].piece, spec.function):
         yield _without_retractions(taken[0].piece.rows, spec)
         return
     schema = taken[0].piece.rows.schema
@@ -149,6 +149,11 @@ def _retracting(merged: Merged, groups: Groups) -> Mask:
         return kinds.retracts(merged.computed[kinds.column])
     records = merged.records if kinds is None else merged.picked.get(kinds.column, merged.records)
     return groups.retracts[records]
+
+
+def _passes_by(piece: Piece, function: MergeFunction) -> bool:
+    """Whether nothing has to be merged in rows that no other run overlaps."""
+    return piece.begins is None and function.lone_records is not LoneRecords.MERGED
 
 
 def _without_retractions(rows: pa.RecordBatch, spec: MergeSpec) -> pa.RecordBatch:

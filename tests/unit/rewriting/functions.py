@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.functions import Merged, MergeFunction
+from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.order import IntPart, parts_of_column
 
@@ -38,7 +38,7 @@ class Case:
 class KeepsAll:
     """What functions are that look at order or counts: passes over some of the runs leave out nothing."""
 
-    merges_lone_records: bool = False
+    lone_records: LoneRecords = LoneRecords.KEPT
 
     @property
     def columns(self) -> Collection[str]:
@@ -185,12 +185,12 @@ LAST_NON_NULL = Case(LastNonNull(), last_non_null)
 CASES = {
     "last non-null": LAST_NON_NULL,
     "last non-null, passes reduce": Case(FrugalLastNonNull(), last_non_null),
-    "last non-null of lone records too": Case(LastNonNull(merges_lone_records=True), last_non_null),
-    "count": Case(Count(merges_lone_records=True), count),
+    "last non-null of lone records too": Case(LastNonNull(LoneRecords.MERGED), last_non_null),
+    "count": Case(Count(LoneRecords.MERGED), count),
     "count, lone records as they are": Case(Count(), count),
-    "first": Case(First(), first),
+    "first": Case(First(LoneRecords.UNCHANGED), first),
     "first, passes reduce": Case(FrugalFirst(), first),
     "trace": Case(Trace(), trace),
-    "trace of lone records too": Case(Trace(merges_lone_records=True), trace),
+    "trace of lone records too": Case(Trace(LoneRecords.MERGED), trace),
     "order of its own": Case(Grouped(), grouped),
 }

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lithify.rewriting.functions import Deduplicate
+from lithify.rewriting.functions import Deduplicate, LoneRecords
 from lithify.rewriting.order import key_at
 from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
 from lithify.rewriting.runs import Key, KeyRange, Piece
@@ -136,7 +136,7 @@ def naive_merge(table: Table, runs: Sequence[Sequence[Row]]) -> list[Row]:
 def _merge_one(table: Table, records: list[Row]) -> Row | None:
     """What the records of a key become, oldest first."""
     if table.case is not None:
-        passes = len(records) == 1 and not table.case.function.merges_lone_records
+        passes = len(records) == 1 and table.case.function.lone_records is LoneRecords.KEPT
         return records[0] if passes else table.case.plain(records)
     if table.ignore_deletes and len(records) > 1:
         records = [record for record in records if record["_VALUE_KIND"] not in RETRACTS]
