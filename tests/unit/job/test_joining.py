@@ -22,8 +22,8 @@ from lithify.planning.plan import Unit, plan_bucket
 from lithify.planning.policy import CompactionPolicy, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.rewriting.spec import MergeSpec
 from lithify.tables.model import Bucket, BucketId
+from lithify.tables.paimon.schema import merge_spec
 from unit.planning.trees import MIDNIGHT, repeatable, stack
 from unit.tables.files import local_storage, target
 from unit.tables.manifests import file_meta, schema
@@ -59,7 +59,7 @@ def task_of(index: int, *, is_last: bool) -> MergeTask:
         sections=(),
         keys=KeyRange((index,), (index + 1,)),
         is_last=is_last,
-        spec=MergeSpec(("id",), drop_deletes=True),
+        spec=merge_spec(OLD, (), ignore_deletes=False, drop_deletes=True),
         schemas={1: OLD},
         target=TO,
         storage=local_storage(),

@@ -25,9 +25,9 @@ from lithify.job.runner import InlineRunner
 from lithify.job.task import MergeTask, TaskFailure, TaskResult, run_task
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.rewriting.spec import MergeSpec
 from lithify.tables.paimon.entries import FileMeta
 from lithify.tables.paimon.journal import writer_id
+from lithify.tables.paimon.schema import merge_spec
 from unit.tables.files import input_file, local_storage, read, target, write
 from unit.tables.manifests import schema
 
@@ -69,7 +69,7 @@ def task(tmp_path: Path, inputs: list[FileMeta]) -> MergeTask:
         sections=(runs,),
         keys=EVERYTHING,
         is_last=True,
-        spec=MergeSpec(("id",)),
+        spec=merge_spec(SCHEMA, (), ignore_deletes=False, drop_deletes=False),
         schemas={SCHEMA.id: SCHEMA},
         target=target(tmp_path / "out", SCHEMA),
         storage=local_storage(tmp_path),

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
-from lithify.rewriting.spec import SequenceField
+from lithify.rewriting.records import SequenceField
 from lithify.tables.paimon.file_options import FileOptions
 from lithify.tables.paimon.option_reader import parse_size
 from lithify.tables.paimon.options import (

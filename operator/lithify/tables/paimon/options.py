@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
 from lithify.planning.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
-from lithify.rewriting.spec import SequenceField
+from lithify.rewriting.records import SequenceField
 from lithify.tables.paimon.file_names import is_plain_path, shown
 from lithify.tables.paimon.file_options import TARGET_SIZE, FileOptions, read_file_options
 from lithify.tables.paimon.option_reader import OptionReader, as_ratio, bounded, parse_millis, parse_size

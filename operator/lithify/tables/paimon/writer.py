@@ -16,14 +16,20 @@ import pyarrow.compute as pc
 
 from lithify.errors import CorruptTable
 from lithify.rewriting.order import key_at, parts_of_column
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.binary_row import encode_row
 from lithify.tables.paimon.entries import COMPACT_SOURCE, FileMeta, Stats
 from lithify.tables.paimon.file_options import FileOptions
 from lithify.tables.paimon.formats.model import Unwritable
 from lithify.tables.paimon.formats.registry import open_writer
 from lithify.tables.paimon.outside import Outside
-from lithify.tables.paimon.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_COLUMNS, VALUE_KIND, Schema
+from lithify.tables.paimon.schema import (
+    KEY_PREFIX,
+    RETRACTING_KINDS,
+    SEQUENCE_NUMBER,
+    SYSTEM_COLUMNS,
+    VALUE_KIND,
+    Schema,
+)
 from lithify.tables.paimon.statistics import ColumnStats, FloatStats, key_stats, value_stats
 from lithify.tables.paimon.storage import Storage, reporting
 from lithify.tables.paimon.types import ColumnType, Raw, raw_of_parts
@@ -234,7 +240,7 @@ class _Summary:
         self.min_sequence = min(self.min_sequence, bounds["min"].as_py())
         self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
         kinds = rows.column(VALUE_KIND).to_numpy()
-        self.delete_rows += int(np.isin(kinds, RETRACTS).sum())
+        self.delete_rows += int(np.isin(kinds, RETRACTING_KINDS).sum())
         for name, stats in self.floats.items():
             stats.add(rows.column(name))
 

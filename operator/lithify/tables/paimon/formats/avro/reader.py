@@ -13,7 +13,6 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.formats.avro.container import (
     Header,
     blocks,
@@ -24,7 +23,7 @@ from lithify.tables.paimon.formats.avro.decoding import Decoder
 from lithify.tables.paimon.formats.avro.schema import has_nested
 from lithify.tables.paimon.formats.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.paimon.formats.reading import gathered, reading
-from lithify.tables.paimon.schema import SYSTEM_COLUMNS, VALUE_KIND
+from lithify.tables.paimon.schema import RETRACTING_KINDS, SYSTEM_COLUMNS, VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
 
 _FETCHED = 1 << 20
@@ -72,7 +71,7 @@ class AvroReader:
     def holds_deletes(self, path: str) -> bool:
         """Whether any row of a file retracts its key, for which all rows are read."""
         kinds = [FileColumn(VALUE_KIND, SYSTEM_COLUMNS[VALUE_KIND])]
-        values = pa.array(RETRACTS, pa.int8())
+        values = pa.array(RETRACTING_KINDS, pa.int8())
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
             batches = _decoded(source, header, Decoder(header.schema, kinds))

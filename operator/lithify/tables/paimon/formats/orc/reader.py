@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.formats.model import InputFile, Wanted, check_rows
 from lithify.tables.paimon.formats.orc.columns import ColumnFooter
 from lithify.tables.paimon.formats.orc.footers import OrcFooter, OrcFooters
@@ -22,7 +21,7 @@ from lithify.tables.paimon.formats.orc.time_zones import ahead_in_1970, provide
 from lithify.tables.paimon.formats.orc.timestamps import keep_their_nanos
 from lithify.tables.paimon.formats.orc.values import as_java_reads
 from lithify.tables.paimon.formats.reading import gathered, reading
-from lithify.tables.paimon.schema import VALUE_KIND
+from lithify.tables.paimon.schema import RETRACTING_KINDS, VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
 from lithify.tables.paimon.types import ColumnType
 
@@ -77,11 +76,11 @@ class OrcReader:
         kinds = self.footers.of(path).columns.get(VALUE_KIND)
         if kinds is not None and kinds.integers is not None:
             largest = kinds.integers[1]
-            if largest == 0 or largest in RETRACTS:
+            if largest == 0 or largest in RETRACTING_KINDS:
                 return largest != 0
         with reading(path, "ORC"), self._storage.open(path) as source:
             batches = _streamed(source, [VALUE_KIND], _KINDS_AT_ONCE)
-            values = pa.array(RETRACTS, pa.int8())
+            values = pa.array(RETRACTING_KINDS, pa.int8())
             return any(pc.any(pc.is_in(batch.column(0), values)).as_py() for batch in batches)
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.paimon.formats.parquet.int96 import with_fixed_bytes
 from lithify.tables.paimon.formats.reading import reading
-from lithify.tables.paimon.schema import VALUE_KIND
+from lithify.tables.paimon.schema import RETRACTING_KINDS, VALUE_KIND
 from lithify.tables.paimon.storage import Fetching, Storage
 
 FETCH_BYTES = 256 << 10
@@ -118,11 +117,11 @@ class Footers:
         The statistics of `_VALUE_KIND` usually tell; else the column, which is tiny, is read.
         """
         largest = self._largest_kind(path)
-        if largest is not None and (largest == 0 or largest in RETRACTS):
+        if largest is not None and (largest == 0 or largest in RETRACTING_KINDS):
             return largest != 0
         with reading(path, "Parquet"), self._storage.open(path) as source:
             kinds = pq.read_table(source, columns=[VALUE_KIND], use_threads=False).column(0)
-            return bool(pc.any(pc.is_in(kinds, pa.array(RETRACTS, kinds.type))).as_py())
+            return bool(pc.any(pc.is_in(kinds, pa.array(RETRACTING_KINDS, kinds.type))).as_py())
 
     def _largest_kind(self, path: str) -> int | None:
         """The largest row kind by the statistics; None if they do not tell."""
