@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,7 @@ def rendered(command: str) -> Rendered:
         Refused: the chart does not take its values.
     """
     words = arguments(command)
-    kept = [
-        word
-        for flag, value in zip(words, words[1:], strict=False)
-        if flag in _TAKEN
-        for word in (flag, value)
-    ]
+    kept = [word for flag, value in pairwise(words) if flag in _TAKEN for word in (flag, value)]
     return Rendered(run(("template", "lithify", str(CHART), *kept)))
 
 
