@@ -107,7 +107,7 @@ def unknown_fields(page: Page) -> list[str]:
 
 
 def unknown_series(page: Page) -> list[str]:
-    """The names of series on a page that the operator does not have; those that end in _ stand for several."""
+    """Names of series on a page that the operator does not have; one that ends in _ stands for several."""
     names = {series.name for section in SECTIONS.values() for series in section}
     all_names = names | {name + part for name in names for part in _PARTS}
     found = set(_SERIES.findall(page.text))
