@@ -12,7 +12,7 @@ import pytest
 
 from lithify.cli.main import COMMANDS as ALL
 from lithify.cli.main import cli
-from unit.docs.pages import CURRENT, ROOT, Page, arguments
+from support.pages import CURRENT, ROOT, Page, arguments
 
 OF_OTHERS = frozenset({"--set", "--output", "--build-arg"})
 """Flags of other programs that stand in the prose without their program."""

@@ -15,7 +15,7 @@ from lithify.controller.telemetry.series import SECTIONS
 from lithify.resources.crd import DEFINITIONS, schema_of
 from lithify.tables.paimon.s3.settings import OPTION_NAMES, PATIENCE
 from lithify.tables.paimon.support.loading import load
-from unit.docs.pages import CURRENT, OPERATOR, ROOT, Page
+from support.pages import CURRENT, OPERATOR, ROOT, Page
 
 Words = tuple[str, ...]
 

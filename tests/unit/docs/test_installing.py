@@ -15,7 +15,7 @@ from lithify import __version__
 from lithify.controller.launching.sizing import driver_cpu_request, executor_cpu_request
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
-from unit.docs.pages import CURRENT, DOCS, ROOT, STARTED, Page, arguments
+from support.pages import CURRENT, DOCS, ROOT, STARTED, Page, arguments
 
 _LOCAL = "charts/lithify"
 _TAKEN = ("--set", "--show-only", "--namespace")

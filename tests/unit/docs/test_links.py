@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from unit.docs.pages import CURRENT, PAGES, README, ROOT, Page
+from support.pages import CURRENT, PAGES, README, ROOT, Page
 
 _ELSEWHERE = re.compile(r"^[a-z]+:")
 _TOP = "charts|crds|docs|examples|operator|spark-images|tests"

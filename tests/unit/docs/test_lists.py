@@ -17,7 +17,7 @@ from lithify.errors import LithifyError
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import READY, ConditionStatus
 from lithify.resources.table import TableHealth
-from unit.docs.pages import COMMANDS, DISCOVERY, OPERATOR, README
+from support.pages import COMMANDS, DISCOVERY, OPERATOR, README
 
 _WORD = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)*\b")
 STATUSES = OPERATOR.table("STATUS", "means")

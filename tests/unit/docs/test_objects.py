@@ -15,7 +15,7 @@ from lithify.resources.compaction import Reason, Strategy
 from lithify.resources.crd import DEFINITIONS, Definition
 from lithify.resources.names import API_VERSION, OWN_KINDS
 from lithify.resources.validating import validated
-from unit.docs.pages import CURRENT, OPERATOR, README, ROOT, Page, arguments
+from support.pages import CURRENT, OPERATOR, README, ROOT, Page, arguments
 
 Object = dict[str, Any]
 KINDS = {kind.name: kind for kind in OWN_KINDS}

@@ -10,7 +10,7 @@ import pytest
 
 from lithify.cli.main import COMMANDS as ALL
 from lithify.cli.main import cli
-from unit.docs.pages import COMMANDS
+from support.pages import COMMANDS
 
 SHOWN = tuple(name for name in ALL if name != "drive")
 """The operator itself starts `drive`."""

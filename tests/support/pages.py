@@ -1,6 +1,6 @@
 """The pages that people read, taken apart: headings, links, words of code, blocks, commands and tables.
 
-Used by the tests of this folder, which hold what the pages say against what the code does.
+Used by the tests that hold what the pages say against what the code does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 _FENCED = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
