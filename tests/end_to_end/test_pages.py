@@ -6,13 +6,12 @@ import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from end_to_end.objects import QUIET, catalog, compaction, lake_table, policy
-from end_to_end.scene import message, status_of
+from end_to_end.objects import catalog, compaction, lake_table, policy
+from end_to_end.scene import message
 from end_to_end.server import CATALOGS, COMPACTIONS, TABLES, condition
 from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
@@ -71,7 +70,7 @@ def test_the_api_server_accepts_every_object_on_the_pages(stage: Stage) -> None:
 
 
 def test_what_people_create_goes_on_where_the_operator_starts_nothing(stage: Stage) -> None:
-    """Without a policy a table is watched, and a request waits; a suspended table and policy are no different."""
+    """Without a policy a table is watched and a request waits, as with a suspended table and policy."""
     bare, still = (small(stage, word, DUE) for word in ("bare", "still"))
     lake, other = stage.name("bare"), stage.name("still")
     often = {"checkIntervalSeconds": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 from lithify.cli.main import COMMANDS as ALL
 from lithify.cli.main import cli
-from support.pages import CURRENT, ROOT, Page, arguments
+from lithify.controller.launching.pod import pod_key
+from lithify.resources.names import ObjectKey
+from support.pages import CURRENT, README, ROOT, Page, arguments
 
 OF_OTHERS = frozenset({"--set", "--output", "--build-arg"})
 """Flags of other programs that stand in the prose without their program."""
@@ -72,6 +75,33 @@ def refused_commands(page: Page) -> Iterator[str]:
             command_of(name).make_context(name, rest, parent=click.Context(cli))
         except click.ClickException as error:
             yield f"{command}: {error.format_message()}"
+
+
+def test_help_lists_every_target() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(re.findall(r"^  make (\S+) ", done.stdout, re.MULTILINE)) == set(phony.split())
+
+
+@pytest.mark.parametrize("name", ["inspect", "plan", "compact"])
+def test_all_three_take_json(name: str) -> None:
+    assert "All three take `--json`" in README.sentences
+    assert "--json" in options_of(name)
+
+
+def test_python_is_that_of_the_project() -> None:
+    (least,) = re.findall(
+        r'^requires-python = ">=(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
+    )
+    assert f"You need Python {least}" in README.sentences
+
+
+@each_page
+def test_pods_of_drivers_are_called_as_they_are(page: Page) -> None:
+    """All but what the page of installing tells of an older release."""
+    told = re.findall(r"\b(?:orders-7-k2x9q|NAME)-([a-z]+)", page.text.replace("`NAME-driver`", ""))
+    assert {f"run-{suffix}" for suffix in told} <= {pod_key(ObjectKey("lake", "run")).name}
 
 
 @each_page
