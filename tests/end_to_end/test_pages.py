@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from end_to_end.objects import catalog, compaction, lake_table, policy
+from end_to_end.operating import ended_after
 from end_to_end.scene import message
 from end_to_end.server import CATALOGS, COMPACTIONS, TABLES, condition
 from end_to_end.stage import Stage
@@ -23,6 +24,8 @@ from support.small_tables import SmallTable
 REQUESTED = "lithify.dev/requested-at"
 EXAMPLE = "/tmp/lithify-example"
 """Where the pages have the example's table."""
+RUN = "orders-7-k2x9q"
+"""What they call a Compaction."""
 MINUTE = 60.0
 DUE = 6
 """Commits that leave more sorted runs than the table's own trigger allows."""
@@ -129,34 +132,39 @@ def test_getting_started_with_a_warehouse_of_files(stage: Stage) -> None:
 
 
 def test_the_readmes_way_to_keep_tables_compacted(alone: Stage) -> None:
-    """Its operator's options and its example, in another folder, until `kubectl get` shows what it shows."""
+    """Its commands one after the other, in another folder, until `kubectl get` prints what it shows."""
     folder = str(alone.folder / "example")
-    (make, _) = OPERATOR.commands("lithify")[1:]
-    made = [word.replace(EXAMPLE, folder) for word in arguments(make)[1:]]
-    subprocess.run([str(LITHIFY), *made], check=True, capture_output=True, timeout=300)
-    (command,) = [each for each in README.commands("lithify") if " operator " in each]
-    assert command in OPERATOR.commands("lithify")
-    words = [word.replace(EXAMPLE, folder) for word in arguments(command)[2:]]
-    given = [word for word in words if word not in {"--kubeconfig", "~/.kube/config"}]
-    assert given[-1] == f"*={folder}"
-    operator = alone.operator = replace(alone.operator, options=given, reach=())
-    operator.restart()
-    try:
-        text = "".join(path.read_text() for path in sorted((ROOT / "examples").glob("*.yaml")))
-        alone.kubectl("apply", "-f", "-", stdin=text.replace(EXAMPLE, folder))
-        assert alone.story.wait(lambda: bool(alone.story.all(COMPACTIONS)), 120)
+    (block,) = [each for each in README.blocks if "lithify operator" in each.text]
+    steps = Page(README.path, f"```console\n{block.text}```\n").commands()
+    tried = [arguments(step.replace(EXAMPLE, folder)) for step in steps]
+    assert [words[:2] for words in tried] == [
+        ["lithify", "demo"],
+        ["kubectl", "apply"],
+        ["kubectl", "apply"],
+        ["lithify", "operator"],
+        ["kubectl", "get"],
+    ]
+    demo, _, apply, operator, get = (words[1:] for words in tried)
+    subprocess.run([str(LITHIFY), *demo], check=True, capture_output=True, timeout=300)
+    text = "".join(path.read_text() for path in sorted((ROOT / apply[-1]).glob("*.yaml")))
+    alone.kubectl(*apply[:-1], "-", stdin=text.replace(EXAMPLE, folder))
+    given = [word for word in operator[1:] if word not in {"--kubeconfig", "~/.kube/config"}]
+    alone.operator = replace(alone.operator, options=given, reach=())
+    with ended_after(alone.operator):
+        alone.operator.restart()
+        assert alone.story.wait(lambda: bool(alone.story.all(COMPACTIONS)), MINUTE)
         (run,) = alone.story.all(COMPACTIONS)
         alone.ended(run["metadata"]["name"])
         alone.stands(run["metadata"]["name"], Reason.COMPACTED)
-        head, row = alone.kubectl("get", "compactions").splitlines()
-        told = dict(zip(head.split(), row.split(), strict=True))
-        assert (told["TABLE"], told["STRATEGY"], told["STATUS"]) == ("shop.orders", "Minor", "Compacted")
-        assert told["FILES"] == "60→4"
+
+        head, row = (line.split() for line in alone.kubectl(*get).splitlines())
+        shown = block.text.splitlines()
+        assert head == shown[-2].split()
+        assert (
+            dict(zip(head, row, strict=True))["FILES"]
+            == dict(zip(head, shown[-1].split(), strict=True))["FILES"]
+        )
         alone.story.until(CATALOGS, "lake", lambda found: condition(found, "Ready").get("status") == "True")
         for words in kubectl_commands(OPERATOR):
             if words[0] not in {"apply", "annotate"}:
-                real = [each.replace("orders-7-k2x9q", run["metadata"]["name"]) for each in words]
-                assert alone.kubectl(*real).strip()
-    finally:
-        operator.kill_drivers()
-        operator.stop()
+                assert alone.kubectl(*(word.replace(RUN, run["metadata"]["name"]) for word in words)).strip()

@@ -86,11 +86,11 @@ class Page:
         """What links may point to, as GitHub makes it of headings."""
         return {anchor(heading) for heading in _HEADING.findall(self.prose)}
 
-    def commands(self, program: str) -> list[str]:
-        """The commands in console blocks that begin with a program, comments and prompts taken away."""
+    def commands(self, program: str = "") -> list[str]:
+        """The commands in console blocks, or those of one program, without prompts and comments."""
         consoles = (block.text for block in self.blocks if block.language == "console")
         found = [command for text in consoles for command in _commands(text)]
-        return [command for command in found if command.split()[0] == program]
+        return [command for command in found if program in ("", command.split()[0])]
 
     def manifests(self) -> list[dict[str, Any]]:
         """The objects of its YAML blocks."""

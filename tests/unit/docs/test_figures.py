@@ -28,6 +28,7 @@ from lithify.resources.names import CATEGORY
 from lithify.resources.pod_template.nodes import TEXT_LENGTH
 from lithify.resources.pod_template.template import SCHEMA
 from lithify.resources.pod_template.volumes import FORMER, OF_THE_NODE
+from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import MOST_BLOCKED, CancelledRun, LakeTableStatus, RunSummary
 from support.pages import DISCOVERY, OPERATOR, STARTED, Page
 from unit.controller.deciding.situations import BUSY, DROPPED, NOON, policy, situation
@@ -56,6 +57,7 @@ def stated(page: Page, pattern: str) -> float:
     ("page", "pattern", "actual"),
     [
         (OPERATOR, r"each (\d+) seconds of waiting", SECONDS_A_POINT),
+        (OPERATOR, r"else its policy's, (\d+) by default", CompactionPolicySpec().priority),
         (OPERATOR, r"it is asked every (\w+) minutes", _PROBE_SECONDS / MINUTE),
         (OPERATOR, r"and (\w+) minute after it could not be reached", _PROBE_RETRY_SECONDS / MINUTE),
         (OPERATOR, r"after (\w+) failures in a row", STALLED_FAILURES),
