@@ -90,11 +90,13 @@ def test_all_three_take_json(name: str) -> None:
     assert "--json" in options_of(name)
 
 
-def test_python_is_that_of_the_project() -> None:
+def test_python_and_java_are_those_of_the_project() -> None:
     (least,) = re.findall(
         r'^requires-python = ">=(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
     )
-    assert f"You need Python {least}" in README.sentences
+    pom = (ROOT / "tests" / "oracle" / "pom.xml").read_text(encoding="utf-8")
+    (java,) = re.findall(r"<maven.compiler.release>(.*)</maven.compiler.release>", pom)
+    assert f"You need Python {least}, and for the tests Java {java}," in README.sentences
 
 
 @each_page
