@@ -143,7 +143,21 @@ def test_the_order_of_what_holds_a_table_back() -> None:
     (sentence,) = re.findall(r"held back by the first of these: (.*?)\. Who waits", OPERATOR.sentences)
     places = [sentence.index(phrase) for phrase, _, _ in ORDER]
     assert places == sorted(places)
-    fields = {
+    assert holds_in_turn() == [hold for _, hold, _ in ORDER]
+    assert {hold for _, hold, _ in ORDER} == set(Hold)
+
+
+def test_what_a_request_waits_for() -> None:
+    waits = "a request waits for `suspend`, the table, the policy, a run that is active, and limits only"
+    assert waits in OPERATOR.sentences
+    patient = {Hold.SUSPENDED, Hold.NOT_READY, Hold.ALREADY_ACTIVE, Hold.CONCURRENCY_LIMIT}
+    policies = {Hold.POLICY_MISSING, Hold.POLICY_INVALID, Hold.POLICY_SUSPENDED}
+    assert set(holds_in_turn(requested="now")) == patient | policies
+
+
+def holds_in_turn(requested: str | None = None) -> list[Hold | None]:
+    """What holds a table back that everything of ORDER holds back, when one after the other goes away."""
+    fields: dict[str, Any] = {
         "suspend": True,
         "problem": DROPPED,
         "policy": None,
@@ -152,15 +166,14 @@ def test_the_order_of_what_holds_a_table_back() -> None:
         "duplicate_of": "older",
         "status": FAILED,
         "admitted": False,
+        "requested": requested,
     }
     found = []
     for _, _, without in ORDER:
-        asked = {name: value for name, value in fields.items() if name not in {"policy", "suspend", "status"}}
-        made = situation(BUSY, suspend=bool(fields["suspend"]), status=fields["status"], **asked)  # type: ignore[arg-type]
-        found.append(decide(replace(made, policy=fields["policy"]), NOON).hold)  # type: ignore[arg-type]
+        asked = {name: value for name, value in fields.items() if name != "policy"}
+        found.append(decide(replace(situation(BUSY, **asked), policy=fields["policy"]), NOON).hold)
         fields |= without
-    assert found == [hold for _, hold, _ in ORDER]
-    assert {hold for _, hold, _ in ORDER} == set(Hold)
+    return found
 
 
 def test_what_a_pod_template_must_not_have() -> None:
