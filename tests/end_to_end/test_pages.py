@@ -13,7 +13,7 @@ import yaml
 from end_to_end.objects import catalog, compaction, lake_table, policy
 from end_to_end.operating import ended_after
 from end_to_end.scene import message
-from end_to_end.server import CATALOGS, COMPACTIONS, TABLES, condition
+from end_to_end.server import CATALOGS, COMPACTIONS, PATIENCE, TABLES, condition
 from end_to_end.stage import Stage
 from lithify.resources.compaction import Reason
 from lithify.resources.names import API_VERSION
@@ -26,7 +26,6 @@ EXAMPLE = "/tmp/lithify-example"
 """Where the pages have the example's table."""
 RUN = "orders-7-k2x9q"
 """What they call a Compaction."""
-MINUTE = 60.0
 DUE = 6
 """Commits that leave more sorted runs than the table's own trigger allows."""
 
@@ -126,7 +125,7 @@ def test_getting_started_with_a_warehouse_of_files(stage: Stage) -> None:
         elif "--watch" not in words:
             assert stage.kubectl(*words).strip()
 
-    assert stage.story.wait(lambda: bool(stage.story.all(COMPACTIONS)), MINUTE)
+    assert stage.story.wait(lambda: bool(stage.story.all(COMPACTIONS)), PATIENCE)
     (run,) = stage.story.all(COMPACTIONS)
     stage.stands(run["metadata"]["name"], Reason.NOTHING_TO_DO)
 
@@ -152,7 +151,7 @@ def test_the_readmes_way_to_keep_tables_compacted(alone: Stage) -> None:
     alone.operator = replace(alone.operator, options=given, reach=())
     with ended_after(alone.operator):
         alone.operator.restart()
-        assert alone.story.wait(lambda: bool(alone.story.all(COMPACTIONS)), MINUTE)
+        assert alone.story.wait(lambda: bool(alone.story.all(COMPACTIONS)), PATIENCE)
         (run,) = alone.story.all(COMPACTIONS)
         alone.ended(run["metadata"]["name"])
         alone.stands(run["metadata"]["name"], Reason.COMPACTED)
