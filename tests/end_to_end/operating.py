@@ -34,6 +34,7 @@ class RunningOperator:
         identity: tells it from others.
         faults: LITHIFY_FAULTS of its drivers.
         options: more options of the command.
+        reach: options that say which folders and servers its Catalogs may name.
     """
 
     kubeconfig: Path
@@ -44,6 +45,7 @@ class RunningOperator:
     lease_seconds: int = 15
     faults: str = ""
     options: Sequence[str] = ("--launcher", "process")
+    reach: Sequence[str] = LOCAL
     _process: subprocess.Popen[bytes] | None = None
     _begun: int = field(default=0)
 
@@ -121,7 +123,7 @@ class RunningOperator:
             *(LITHIFY, "operator", "--kubeconfig", str(self.kubeconfig), "--state", str(self.state)),
             *("--namespace", self.namespace, "--home", self.namespace, "--identity", self.identity),
             *("--lease-seconds", str(self.lease_seconds), "--log-format", "text"),
-            *("--listen", "127.0.0.1:0", *LOCAL, *self.options),
+            *("--listen", "127.0.0.1:0", *self.reach, *self.options),
         ]
 
     def _until(self, word: str) -> None:

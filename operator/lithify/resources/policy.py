@@ -375,7 +375,10 @@ class History:
 class CompactionPolicySpec:
     """What to do for the tables that follow the policy."""
 
-    suspend: bool = Field(default=False, description="Starts no compactions under this policy.")
+    suspend: bool = Field(
+        default=False,
+        description="The operator starts no compactions under this policy. Those that people create go on.",
+    )
     check_interval_seconds: int = Field(
         default=60, description="How often to look for new snapshots of a table.", ge=1, le=86400
     )
