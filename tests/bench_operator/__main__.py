@@ -41,6 +41,7 @@ from bench_operator.report import (
     text_of,
     write,
 )
+from bench_operator.watching import watched
 from bench_operator.writes import written
 from cluster import supervisor
 from cluster.binaries import built
@@ -104,14 +105,14 @@ async def _measure(folder: Path, kubectl: Kubectl, given: Namespace) -> tuple[Fi
             await settled(api, NAMESPACE, START_SECONDS)
             quiet = await written(operator, api, NAMESPACE, kubectl)
             if given.only_commits:
-                return None, await _commits(folder, api, identifiers, given)
+                return None, await _commits(folder, kubectl, api, identifiers, given)
         _say("a start when everything is written already")
         with OperatorProcess(kubectl.kubeconfig, folder / "state", NAMESPACE) as operator:
             again = await started(operator, given.tables, START_SECONDS)
             now = await written(operator, api, NAMESPACE, kubectl)
             _say(f"nothing changes, looks every {given.interval} and every {RARELY} seconds")
             often = await idle(operator, api, NAMESPACE, given.interval, given.idle_seconds, kubectl)
-            commits = await _commits(folder, api, identifiers, given)
+            commits = await _commits(folder, kubectl, api, identifiers, given)
             _say("changes")
             tables_seen = await table_reactions(api, NAMESPACE, tables, given.reactions)
             runs_seen = await run_reactions(api, NAMESPACE, tables, given.reactions)
@@ -131,16 +132,19 @@ async def _measure(folder: Path, kubectl: Kubectl, given: Namespace) -> tuple[Fi
     return figures, commits
 
 
-async def _commits(folder: Path, api: ClusterClient, identifiers: list[str], given: Namespace) -> Commits:
+async def _commits(
+    folder: Path, kubectl: Kubectl, api: ClusterClient, identifiers: list[str], given: Namespace
+) -> Commits:
     """How soon commits on healthy tables are seen, without and beside tables of a dead catalog."""
     count = min(given.commits, len(identifiers) // 2)
     chosen = random.Random(3).sample(identifiers, 2 * count)
     where, interval = folder / "warehouse", given.interval
-    _say(f"{count} commits")
-    alone = await commit_reactions(api, NAMESPACE, where, chosen[:count], interval)
-    _say(f"{count} commits beside {given.dead} tables of a dead catalog")
-    async with dead_tables(api, NAMESPACE, given.dead):
-        beside = await commit_reactions(api, NAMESPACE, where, chosen[count:], interval)
+    async with watched(kubectl, NAMESPACE, len(identifiers)) as snapshots:
+        _say(f"{count} commits")
+        alone = await commit_reactions(snapshots, where, chosen[:count], interval)
+        _say(f"{count} commits beside {given.dead} tables of a dead catalog")
+        async with dead_tables(api, NAMESPACE, given.dead):
+            beside = await commit_reactions(snapshots, where, chosen[count:], interval)
     return Commits(given.tables, given.dead, interval, alone, beside)
 
 

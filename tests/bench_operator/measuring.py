@@ -12,7 +12,8 @@ from statistics import quantiles
 
 from bench_operator.objects import POLICY_NAME, name_of, suspended_run
 from bench_operator.process import OperatorProcess
-from bench_operator.warehouse import commit
+from bench_operator.warehouse import SNAPSHOT, commit
+from bench_operator.watching import Snapshots
 from bench_operator.writes import Writes, written
 from cluster.kubectl import Kubectl
 from lithify.controller.api import Api, Object
@@ -168,30 +169,20 @@ async def run_reactions(api: Api, namespace: str, tables: Sequence[str], count: 
 
 
 async def commit_reactions(
-    api: Api, namespace: str, warehouse: Path, identifiers: Sequence[str], interval: int
+    snapshots: Snapshots, warehouse: Path, identifiers: Sequence[str], interval: int
 ) -> Reaction:
-    """Commits to tables over two intervals, and waits each time until status has the snapshot.
-
-    The tables are asked for every fiftieth of the interval, by which samples are too long at most.
-    """
-    step = 2 * interval / len(identifiers)
+    """Commits to tables, spread over an interval, and waits each time until status has the snapshot."""
+    step = interval / len(identifiers)
 
     async def change(number: int) -> float:
         await asyncio.sleep(step * number)
-        snapshot = await asyncio.to_thread(commit, warehouse, identifiers[number])
-        begun = time.monotonic()
-        key = ObjectKey(namespace, name_of(identifiers[number]))
-        async with asyncio.timeout(_MOST_INTERVALS * interval):
-            while _snapshot_of(await api.get(LAKE_TABLE, key)) != str(snapshot):
-                await asyncio.sleep(interval / 50)
-        return time.monotonic() - begun
+        name, seconds = name_of(identifiers[number]), float(_MOST_INTERVALS * interval)
+        seen = asyncio.create_task(snapshots.until(name, SNAPSHOT + 1, seconds))
+        await asyncio.to_thread(commit, warehouse, identifiers[number])
+        committed = time.monotonic()
+        return max(0.0, await seen - committed)
 
     return Reaction(await asyncio.gather(*map(change, range(len(identifiers)))))
-
-
-def _snapshot_of(found: Object | None) -> str:
-    """The snapshot that status says was seen."""
-    return str(((found or {}).get("status", {}).get("observation") or {}).get("snapshotId"))
 
 
 async def _timed(change: Callable[[int], Awaitable[None]], count: int) -> Reaction:

@@ -33,8 +33,8 @@ def make(warehouse: Path, tables: int) -> list[str]:
     return [f"{DATABASE}.{name}" for name in names]
 
 
-def commit(warehouse: Path, identifier: str) -> int:
-    """Commits to a table that has had no commit since it was made; returns the number of the snapshot."""
+def commit(warehouse: Path, identifier: str) -> None:
+    """Makes the next snapshot of a table that has had no commit since it was made."""
     number = SNAPSHOT + 1
     ahead, folder = _ahead(warehouse).folder, SmallTable(warehouse, identifier).folder
     last = Path("snapshot", f"snapshot-{number}")
@@ -47,7 +47,6 @@ def commit(warehouse: Path, identifier: str) -> int:
     hint = folder / "snapshot" / "LATEST.new"
     hint.write_text(str(number))
     hint.replace(hint.with_suffix(""))  # the file itself is shared with all other tables
-    return number
 
 
 def _ahead(warehouse: Path) -> SmallTable:
