@@ -51,7 +51,8 @@ async def watched(kubectl: Kubectl, namespace: str, tables: int) -> AsyncIterato
         f"--kubeconfig={kubectl.kubeconfig}",
         f"--cache-dir={kubectl.cache}",
         f"--namespace={namespace}",
-        *("get", "laketables", "--watch", "-o", f"jsonpath={_LINE}"),
+        # In chunks, kubectl would print lists of tables.
+        *("get", "laketables", "--watch", "--chunk-size=0", "-o", f"jsonpath={_LINE}"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
     )

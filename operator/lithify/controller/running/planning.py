@@ -2,7 +2,8 @@
 
 Called by `machine`, and by `waiting` to begin one. Pure. The operator's workers plan, so there is no driver,
 no slot of any limit is taken, and the table's lock stays free for others. In status such a run is Planning,
-and has no driver there.
+and has no driver there. How long the plan itself may take is the worker's matter; what is limited here is the
+wait for a turn: thousands of runs may want a plan at the same time.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from lithify.resources.compaction import Reason
 
 _PLANNING = "Planning in the operator; no driver is started."
 _TOO_LONG = (
-    "There was no plan within {0} s (deadlines.planningSeconds of the policy); `lithify plan` makes one "
-    "without the operator."
+    "Its turn to be planned did not come within {0} s (deadlines.queuedSeconds of the policy); "
+    "`lithify plan` makes a plan without the operator."
 )
 
 
@@ -41,7 +42,7 @@ def begin(case: Case) -> Step:
         table_uuid=status.table_uuid or case.facts.table_uuid,
         driver=None,
     )
-    return case.answer(new, _acts(case), [case.at(case.now, case.deadlines.planning_seconds)])
+    return case.answer(new, _acts(case), [case.at(case.now, case.deadlines.queued_seconds)])
 
 
 def plan(case: Case) -> Step:
@@ -52,7 +53,7 @@ def plan(case: Case) -> Step:
     outcome = case.facts.plan
     if outcome is not None and outcome.attempt == case.status.attempts:
         return record(case, outcome)
-    seconds = case.deadlines.planning_seconds
+    seconds = case.deadlines.queued_seconds
     if case.reason is Reason.PLANNING and case.since(case.status.stage_time) >= seconds:
         return finish(case, Reason.DEADLINE_EXCEEDED, _TOO_LONG.format(seconds))
     status = stand(case, Reason.PLANNING, _PLANNING)

@@ -101,8 +101,8 @@ class TestADryRun:
             assert (way.reason, way.run.status.attempts) == (Reason.PLANNING, attempt + 1)
         assert way.ask(plan=replace(refused, attempt=3)).reason is Reason.STORAGE_UNAVAILABLE
 
-    def test_takes_no_longer_than_planning_may(self) -> None:
-        way = planning().ask(after=DEADLINES.planning_seconds - 1)
+    def test_waits_for_its_turn_no_longer_than_a_queued_run(self) -> None:
+        way = planning().ask(after=DEADLINES.queued_seconds - 1)
         assert way.reason is Reason.PLANNING
         assert way.ask(after=1).reason is Reason.DEADLINE_EXCEEDED
 
