@@ -298,6 +298,10 @@ class ProcessLost(LithifyError):
         self.problem = problem
 
 
+class ProcessLimit(ProcessLost):
+    """A process of ours ended because it needed more memory or processor time than it may have."""
+
+
 class ClusterError(LithifyError):
     """The API server did not do what was asked; `request` says what, `problem` what it answered."""
 

@@ -99,6 +99,17 @@ class RunningOperator:
         """What it has logged since it was started."""
         return self.log.read_bytes()[self._begun :].decode(errors="replace")
 
+    def workers(self) -> list[int]:
+        """The process ids of those that look at tables."""
+        assert self._process is not None
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError, IndexError):
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == self._process.pid and b"observing.worker" in (path / "cmdline").read_bytes():
+                    found.append(int(path.name))
+        return found
+
     def drivers(self) -> list[Driver]:
         """The drivers that live, whoever started them."""
         folders = DriverFolder.all(self.state / "drivers")

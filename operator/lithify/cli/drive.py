@@ -23,12 +23,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from lithify.cli.drive_outcome import (
-    failure_of,
-    outcome_of_error,
     outcome_of_found,
-    outcome_of_plan,
     outcome_of_report,
-    plan_summary,
     save_outcome,
     with_blocked,
 )
@@ -54,10 +50,10 @@ from lithify.controller.launching.instructions import (
     read_instructions,
 )
 from lithify.controller.launching.sizing import executor_conf
-from lithify.errors import Failure, InvalidOption, LithifyError, NotFound, in_fields
-from lithify.job.blocking import error_of
+from lithify.errors import Failure, InvalidOption, LithifyError, NotFound, UserError, in_fields
 from lithify.job.driver import Request, compact, open_requested
-from lithify.job.planner import Sizing, plan_run, tasks_of
+from lithify.job.dry_run import plan_only
+from lithify.job.planner import Sizing
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
@@ -66,6 +62,7 @@ from lithify.planning.policy import Strategy
 from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 from lithify.resources.compaction import PlanSummary
 from lithify.resources.outcome import Outcome, Progress, write_outcome
+from lithify.resources.reasons import failure_of, outcome_of_error, outcome_of_plan
 from lithify.rewriting.budget import Budget
 from lithify.settings import TIME_ZONE
 from lithify.tables.paimon.catalog import TableAddress
@@ -248,26 +245,20 @@ class Attempt:
         return self._stop.requested or failure_of(error) in _PASSING
 
     def _plan(self, request: Request) -> Outcome:
-        """Plans as the run would, without Spark and without a trace in the table."""
+        """Plans as the run would, without Spark. Operators of older releases ask drivers for it."""
         told = self._instructions
-        table = open_requested(request)
-        table.check_supported()
-        view = table.view(request.selection)
-        if view is None:
-            nothing = Report(table.name, told.run, "NothingToDo", request.strategy.value)
-            return outcome_of_report(nothing, told.attempt, None)
-        plan = plan_run(table, view, request.strategy, clock_of(told), request.held)
-        held = tuple(bucket.path for bucket in plan.held)
-        report = Report(
-            table.name, told.run, "Planned", request.strategy.value, blocked=plan.blocked, held=held
+        found = plan_only(
+            open_requested(request),
+            request.selection,
+            request.strategy,
+            clock_of(told),
+            request.sizing,
+            request.held,
         )
-        if plan.blocks:
-            self._observer.blocked(report)
-            if not plan.units:
-                raise error_of(table.name, plan.blocks)
-        tasks = [task for _, task in tasks_of(table, plan, request.sizing)]
-        outcome = outcome_of_plan(told.run, told.attempt, plan_summary(plan, tasks), view.snapshot_id)
-        return with_blocked(outcome, report)
+        if found.problem:
+            self._log.write("failed", problem=found.problem)
+            self.exit_code = 1 if any(each.is_corrupt for each in found.blocked) else UserError.exit_code
+        return outcome_of_plan(told.run, told.attempt, found)
 
     def _spark(self, environment: Mapping[str, str]) -> Compact:
         def run(request: Request, observer: DriveObserver) -> Report:

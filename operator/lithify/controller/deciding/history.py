@@ -26,8 +26,8 @@ _NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
 
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:
-    """The run that is under way: the oldest that is not over."""
-    open_runs = [run for run in runs if not run.is_over]
+    """The run that is under way: the oldest that is not over. A dry run is in nobody's way."""
+    open_runs = [run for run in runs if not (run.is_over or run.spec.dry_run)]
     return min(open_runs, key=lambda run: (_created(run), run.metadata.name), default=None)
 
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock, find_zone
 from lithify.controller.observing.listing import wanted_tables
-from lithify.controller.observing.request import NO_TABLES, ObservationRequest, TableTarget
+from lithify.controller.observing.request import NO_TABLES, ObservationRequest, PlanRequest, TableTarget
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import InvalidOption, LithifyError, in_fields
@@ -33,6 +33,7 @@ class Answers:
     def __init__(self, settings: WorkerSettings, clock: Clock) -> None:
         kept = KeptTables(Path(settings.cache_folder), settings.cache_bytes)
         self._watch = TableWatch(kept, clock, settings.most_open)
+        self._clock = clock
 
     def reply(self, question: Question) -> Reply:
         """The answer, or why there is none."""
@@ -53,6 +54,11 @@ class Answers:
         address = _address(question.target)
         if isinstance(question, ObservationRequest):
             return self._watch.observe(_look(question, address))
+        if isinstance(question, PlanRequest):
+            # Looks, of which there are many more, need none of what a plan imports.
+            from lithify.controller.observing.planning import plan
+
+            return plan(question, address, _zone(question.target.time_zone), self._clock)
         if isinstance(question, FindRun):
             return self._watch.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):

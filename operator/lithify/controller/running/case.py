@@ -139,6 +139,14 @@ def is_plan_only(run: Compaction) -> bool:
     return run.spec.dry_run or (run.spec.approval is Approval.MANUAL and not run.spec.approved)
 
 
+def is_planned_here(run: Compaction) -> bool:
+    """Whether the operator's workers make the plan that a run wants next, so that it takes no driver.
+
+    A driver that an operator of an older release has started for it is still heard.
+    """
+    return is_plan_only(run) and run.status.driver is None
+
+
 def case_of(run: Compaction, facts: Facts, now: datetime) -> Case:
     """The case, in whole seconds of UTC, with times of status that lie in the future moved to now.
 

@@ -142,6 +142,7 @@ def test_the_oldest_open_run_is_the_active_one() -> None:
     assert active.metadata.name == "a"
     assert after(*runs).active_compaction == "a"
     assert active_of([]) is None
+    assert active_of([run("d", Reason.BACKING_OFF, 1, dry_run=True)]) is None, "it is in nobody's way"
 
 
 def test_a_request_is_handled_once_a_run_answers_it() -> None:
