@@ -1,4 +1,4 @@
-"""Vectors in Avro files are read as they were written, whoever wrote them."""
+"""Vectors in Avro files: bit by bit as they were, whoever wrote them, and read at once where they can be."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lithify.tables.paimon.formats.avro.container import as_long, read_header
 from lithify.tables.paimon.formats.avro.decoding import Decoder
 from lithify.tables.paimon.formats.avro.encoding import encode_rows
 from lithify.tables.paimon.formats.avro.schema import record_schema
+from lithify.tables.paimon.formats.avro.vectors import whole_vectors
 from lithify.tables.paimon.formats.model import FileColumn, InputFile
 from lithify.tables.paimon.types import ColumnType, arrow_type, parse_type
 from support.properties import examples
 from unit.tables.files import input_file, read, write
 from unit.tables.manifests import schema
 
-ELEMENTS = ["TINYINT", "SMALLINT", "INT", "BIGINT", "BOOLEAN", "FLOAT", "DOUBLE"]
-QUIET = {pa.float32(): 1 << 22, pa.float64(): 1 << 51}
-"""The bit of a NaN that processors set: one without it is another number, and not what anybody stores."""
+WHOLE = ["BOOLEAN", "FLOAT", "DOUBLE"]
+ELEMENTS = ["TINYINT", "SMALLINT", "INT", "BIGINT", *WHOLE]
 PRICE = parse_type("DECIMAL(38, 2)")
 AVRO = {"file.format": "avro", "file.compression": "null"}
 
@@ -43,8 +43,6 @@ def random_bits(kind: ColumnType, lengths: Sequence[int | None], seed: int) -> p
         parts = pa.array(random.integers(0, 2, sum(counts)).astype(bool))
     else:
         bits = random.bytes(sum(counts) * element.bit_width // 8)
-        if quiet := QUIET.get(element):
-            bits = (np.frombuffer(bits, f"u{element.bit_width // 8}") | quiet).tobytes()
         parts = pa.Array.from_buffers(element, sum(counts), [None, pa.py_buffer(bits)])
     offsets = pa.array(np.cumsum([0, *counts], dtype=np.int32))
     mask = pa.array([length is None for length in lengths], pa.bool_())
@@ -108,11 +106,33 @@ class TestBlocks:
         decoder = Decoder(header_of({"v": kind}), [FileColumn("v", kind)])
         assert decoder.decode(2, row * 2).column(0).to_pylist() == [[1, 2, 3]] * 2
 
+    def test_other_blocks_of_the_file_are_read_after_such_a_vector(self) -> None:
+        kind = parse_type(written("FLOAT", 2))
+        wanted = FileColumn("v", kind)
+        decoder = Decoder(header_of({"v": kind}), [wanted])
+        for vectors in ([[1, 2]], [[1], [1, 2]], [None, [3, 4]]):
+            array = pa.array(vectors, arrow_type(kind))
+            data, _ = encode_rows([array], [True])
+            assert decoder.decode(len(array), data.tobytes()).column(0).to_pylist() == vectors
+
     def test_a_block_that_is_cut_off(self) -> None:
         kind = parse_type(written("FLOAT", 100))
         data, _ = encode_rows([random_bits(kind, [100, 100], 1)], [True])
         with pytest.raises(EOFError):
             Decoder(header_of({"v": kind}), [FileColumn("v", kind)]).decode(2, data[:-50].tobytes())
+
+    def test_which_are_read_at_once(self) -> None:
+        kinds = {element: parse_type(written(element, 2)) for element in ELEMENTS}
+        kinds |= {f"{element}!": parse_type(written(f"{element} NOT NULL", 2)) for element in ELEMENTS}
+        found = whole_vectors(header_of(kinds), [FileColumn(name, kind) for name, kind in kinds.items()])
+        assert {name.strip("!") for name in found} == set(WHOLE)
+        assert len(found) == 2 * len(WHOLE)
+        assert [found[name].size for name in ("FLOAT", "FLOAT!", "BOOLEAN!")] == [12, 10, 4]
+
+    def test_not_what_the_file_says_is_of_another_type(self) -> None:
+        header = header_of({"v": parse_type(written("FLOAT", 2)), "w": parse_type("BYTES")})
+        wanted = [FileColumn(name, parse_type(written("DOUBLE", 2))) for name in ("v", "w", "x")]
+        assert whole_vectors(header, wanted) == {}
 
 
 class TestFiles:

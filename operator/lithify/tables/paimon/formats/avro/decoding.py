@@ -18,6 +18,7 @@ from fastavro import parse_schema, schemaless_reader
 
 from lithify.tables.paimon.formats.avro.container import as_array
 from lithify.tables.paimon.formats.avro.schema import KEY, VALUE, plain_schema
+from lithify.tables.paimon.formats.avro.vectors import WholeVectors, whole_vectors, with_whole_vectors
 from lithify.tables.paimon.formats.model import FileColumn
 from lithify.tables.paimon.nesting import nulls
 from lithify.tables.paimon.types import LISTS, ColumnType, arrow_type
@@ -34,8 +35,13 @@ class Decoder:
     """
 
     def __init__(self, schema: Mapping[str, Any], columns: Sequence[FileColumn]) -> None:
-        self._schema = parse_schema({"type": "array", "items": plain_schema(schema)})
+        plain = plain_schema(schema)
+        self._schema = parse_schema({"type": "array", "items": plain})
         self._columns = columns
+        self._vectors = whole_vectors(schema, columns)
+        self._with_vectors = parse_schema(
+            {"type": "array", "items": with_whole_vectors(plain, self._vectors)}
+        )
 
     def decode(self, rows: int, data: bytes) -> pa.RecordBatch:
         """The rows of a block.
@@ -45,13 +51,32 @@ class Decoder:
             LookupError: a column is missing.
             ArrowInvalid: a value does not fit its column.
         """
+        columns = self._columns_with_vectors(rows, data) if self._vectors else None
+        if columns is None:
+            self._vectors = {}  # whoever wrote one of them otherwise did so with all of the file
+            columns = self._decoded(self._schema, rows, data, {})
+        return pa.RecordBatch.from_arrays(columns, [column.name for column in self._columns])
+
+    def _columns_with_vectors(self, rows: int, data: bytes) -> list[pa.Array] | None:
+        """The columns of a block; None where a vector is not as most are, after which bytes mean anything."""
         try:
-            records: Any = schemaless_reader(BytesIO(as_array(rows, data)), self._schema, None)
+            columns = self._decoded(self._with_vectors, rows, data, self._vectors)
+        except (EOFError, LookupError, ValueError, TypeError, OverflowError):
+            return None
+        return None if any(column is None for column in columns) else columns
+
+    def _decoded(
+        self, schema: Any, rows: int, data: bytes, vectors: Mapping[str, WholeVectors]
+    ) -> list[pa.Array | None]:
+        try:
+            records: Any = schemaless_reader(BytesIO(as_array(rows, data)), schema, None)
         except (ValueError, TypeError, OverflowError) as error:
             raise EOFError(f"a block in it cannot be decoded: {error}") from error
-        names = [column.name for column in self._columns]
-        columns = [_column([record[each.name] for record in records], each.type) for each in self._columns]
-        return pa.RecordBatch.from_arrays(columns, names)
+        columns = []
+        for name, kind in ((column.name, column.type) for column in self._columns):
+            values = [record[name] for record in records]
+            columns.append(vectors[name].column(values) if name in vectors else _column(values, kind))
+        return columns
 
 
 def _column(values: list[Any], kind: ColumnType) -> pa.Array:
