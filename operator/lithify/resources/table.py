@@ -45,13 +45,13 @@ class LakeTableSpec:
     )
     policy_ref: Reference = Field(
         default=Reference(name="default"),
-        description="The CompactionPolicy to follow. Where there is none of that name, the table is watched, and "
-        "the operator starts no compactions for it.",
+        description="The CompactionPolicy to follow. Where there is none of that name, the table is watched, "
+        "and the operator starts no compactions for it.",
     )
     suspend: bool = Field(
         default=False,
-        description="The operator starts no compactions for the table, and still watches it. Compactions that "
-        "people create go on.",
+        description="The operator starts no compactions for the table, and still watches it. Compactions "
+        "that people create go on.",
     )
     table_options: Mapping[OptionName, OptionValue] = Field(
         default_factory=dict,
