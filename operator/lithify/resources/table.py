@@ -63,8 +63,8 @@ class LakeTableSpec:
     )
     suspend: bool = Field(
         default=False,
-        description="The operator starts no compactions for the table, and still watches it. "
-        "Compactions that people create go on.",
+        description="The operator starts no compactions for the table, and still watches it. Compactions "
+        "that people create go on.",
     )
     table_options: Mapping[OptionName, OptionValue] = Field(
         default_factory=dict,

@@ -72,7 +72,7 @@ def refused_commands(page: Page) -> Iterator[str]:
     for command in page.commands("lithify"):
         _, name, *rest = arguments(command)
         try:
-            command_of(name).make_context(name, rest, parent=click.Context(cli))
+            command_of(name).make_context(name, rest, parent=click.Context(cli, **cli.context_settings))
         except click.ClickException as error:
             yield f"{command}: {error.format_message()}"
 

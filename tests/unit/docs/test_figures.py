@@ -40,9 +40,10 @@ POD = SCHEMA["properties"]["spec"]["properties"]
 
 def lease_share() -> float:
     """The share of a Lease's time after which its holder stops writing."""
-    command = cli.get_command(click.Context(cli), "operator")
+    group = click.Context(cli, **cli.context_settings)
+    command = cli.get_command(group, "operator")
     assert command is not None
-    settings = _settings(command.make_context("operator", []).params)
+    settings = _settings(command.make_context("operator", [], parent=group).params)
     return settings.terms.renewal / settings.terms.lease
 
 
