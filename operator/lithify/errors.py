@@ -42,7 +42,10 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
+from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, TASK_MEMORY, Setting
+
 Raised = TypeVar("Raised", bound="LithifyError")
+Said = str | Setting
 
 
 class Failure(StrEnum):
@@ -57,10 +60,16 @@ class Failure(StrEnum):
 
 
 class LithifyError(Exception):
-    """The root: `failure` is the retry class, `exit_code` what the command line ends with."""
+    """The root: `failure` is the retry class, `exit_code` what the command line ends with.
+
+    Made from the parts of its message. Settings among them read as flags; `in_fields` makes fields of them.
+    """
 
     failure: Failure = Failure.BUG
     exit_code: int = 1
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args))
 
     def __reduce__(self) -> tuple[Callable[..., LithifyError], tuple[Any, ...]]:
         # Python would call the class with the message, which is not what most of them are made from.
@@ -77,9 +86,9 @@ class UserError(LithifyError):
 class InvalidOption(UserError):
     """An option, argument or table option has a value that cannot be used."""
 
-    def __init__(self, option: str, problem: str) -> None:
-        super().__init__(f"{option}: {problem}")
-        self.option = option
+    def __init__(self, option: Said, problem: str, *more: Said) -> None:
+        super().__init__(option, f": {problem}", *more)
+        self.option = str(option)
 
 
 class InvalidResource(InvalidOption):
@@ -111,7 +120,7 @@ class NotAllowed(UserError):
     """A catalog does not accept the credentials, or they may not do what was asked for."""
 
     def __init__(self, catalog: str, problem: str) -> None:
-        super().__init__(f"{catalog}: {problem}; look at the credentials among the --catalog-option settings")
+        super().__init__(f"{catalog}: {problem}; look at the credentials among ", CREDENTIALS)
         self.catalog = catalog
         self.problem = problem
 
@@ -119,8 +128,8 @@ class NotAllowed(UserError):
 class OutOfReach(UserError):
     """The process may not connect to `where`, or not use rights of its own there."""
 
-    def __init__(self, where: str, problem: str) -> None:
-        super().__init__(f"{where}: {problem}")
+    def __init__(self, where: str, problem: str, *more: Said) -> None:
+        super().__init__(f"{where}: {problem}", *more)
         self.where = where
         self.problem = problem
 
@@ -236,6 +245,12 @@ class TaskFailed(LithifyError):
     failure = Failure.INFRASTRUCTURE
 
 
+_MORE_MEMORY: tuple[Said, ...] = (
+    *("give executors more memory (", EXECUTOR_MEMORY),
+    *("), or tasks less (", TASK_MEMORY, ")"),
+)
+
+
 class OutOfMemory(TaskFailed):
     """A rewriting task, or the driver, needed more memory than its process may have."""
 
@@ -245,9 +260,9 @@ class OutOfMemory(TaskFailed):
         self,
         path: str,
         problem: str,
-        remedy: str = "give executors more memory, or tasks less (--task-memory)",
+        remedy: tuple[Said, ...] = _MORE_MEMORY,
     ) -> None:
-        super().__init__(f"{path}: {problem}; {remedy}")
+        super().__init__(f"{path}: {problem}; ", *remedy)
         self.path = path
         self.problem = problem
 
@@ -281,6 +296,10 @@ class ProcessLost(LithifyError):
         super().__init__(f"{what}: {problem}")
         self.what = what
         self.problem = problem
+
+
+class ProcessLimit(ProcessLost):
+    """A process of ours ended because it needed more memory or processor time than it may have."""
 
 
 class ClusterError(LithifyError):
@@ -330,8 +349,8 @@ class AccountMissing(ClusterRefused):
         of = f"kubectl --namespace {namespace} create"
         super().__init__(
             request,
-            f"namespace {namespace} has no service account {account}, which spark.serviceAccountName of the "
-            f"policy names. Create it: {of} serviceaccount {account} && {of} rolebinding {account} "
+            f"namespace {namespace} has no service account {account}, which spec.spark.serviceAccountName of "
+            f"the policy names. Create it: {of} serviceaccount {account} && {of} rolebinding {account} "
             f"--clusterrole=lithify-driver --serviceaccount={namespace}:{account}",
         )
         self.namespace = namespace
@@ -341,6 +360,15 @@ class AccountMissing(ClusterRefused):
 def with_message(error: Raised, message: str) -> Raised:
     """The same error, its class and fields included, with a message that says more."""
     return cast("Raised", restored(type(error), (message,), error.__dict__))
+
+
+def in_fields(error: Raised) -> Raised:
+    """The same error in words for readers of objects: fields instead of flags."""
+    message = "".join(part.field if isinstance(part, Setting) else str(part) for part in error.args)
+    found = with_message(error, message)
+    if isinstance(found, InvalidOption) and isinstance(error.args[0], Setting):
+        found.option = error.args[0].field
+    return found
 
 
 def restored(kind: type[LithifyError], args: tuple[Any, ...], fields: dict[str, Any]) -> LithifyError:

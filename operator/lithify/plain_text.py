@@ -24,6 +24,25 @@ _WHITESPACE = re.compile(rf"[ \t\n\r\v\f\x85{_LINE_SEPARATORS}]+")
 _BASIC_PLANE = 0xFFFF
 
 
+_CHANCE = (
+    re.compile(r"\bat 0x[0-9a-fA-F]+"),
+    re.compile(r"[\s,;(]*\b(?:x-)?request[-_ ]?id\b[\s:=]+[^\s,;)]+\)?", re.IGNORECASE),
+    re.compile(r"[\s,;(]*\b(?:duration|elapsed|took)[\s:=]+[0-9.]+ ?(?:ms|s)\b\)?", re.IGNORECASE),
+    re.compile(r"(?<=\d):\d{1,5}(?=->)"),
+)
+"""Addresses of objects in memory, ids of requests, what they took, and ports that a client was given."""
+
+
+def repeatable(text: str) -> str:
+    """The text on one line, without what differs each time the same goes wrong.
+
+    A message that did not change is not written to status again, and people can compare it.
+    """
+    for pattern in _CHANCE:
+        text = pattern.sub("", text)
+    return " ".join(text.split())
+
+
 def plain_line(text: str, limit: int) -> str:
     r"""The text on one line of at most `limit` characters; doing it again changes nothing.
 

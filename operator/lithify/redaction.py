@@ -1,9 +1,9 @@
 """Keeps credentials out of what is written: known ones by their value, others by the name beside them. Pure.
 
-Used by the operator's logs and status, by observing workers and by drivers. Values belong to one catalog: a
-`Redactor` is made from the options of one, and applied to texts about that catalog only. A value is known in
-the forms in which it travels: as it is, line by line, escaped, percent-encoded, and in base64, also as a part
-of more.
+Used by the operator's logs and status, by observing workers, by drivers, and for refused options. Values
+belong to one catalog: a `Redactor` is made from the options of one, and applied to texts about that catalog
+only. A value is known in the forms in which it travels: as it is, line by line, escaped, percent-encoded, and
+in base64, also as a part of more.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ _MOST_PASSES = 8
 """What a gap uncovers is rarely more than a word beside it."""
 
 _NAME = (
-    r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|authorization|cookie|signature|\bsig\b"
+    r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|authorization|cookie|signature|\bsig\b|keytab"
     r"|(?:access|account|api|private|shared|encryption)[-_.]?key)"
 )
-_TELLING = re.compile(_NAME, re.IGNORECASE)
+_TELLING = re.compile(rf"{_NAME}|(?:^|\.)(?:ak|sk|sas)(?:$|\.)", re.IGNORECASE)
+"""Names of fields and options; in running text `ak`, `sk` and `sas` would be words."""
 _NAMED = re.compile(
     rf"""({_NAME}[\w.\-]{{0,64}}["']?\s{{0,4}}[=:]\s{{0,4}}(?:(?:Bearer|Basic)\s+)?)"""
     rf"""(?:"[^"]*"|'[^']*'|(?:{re.escape(REDACTED)}|[^\s"',;&)}}\]])+)""",
@@ -45,7 +46,7 @@ _USER = re.compile(r"(://)[^/\s:@]{0,256}:[^/\s@]{1,1024}@")
 
 
 def is_telling(name: str) -> bool:
-    """Whether a field of that name is likely to hold a credential."""
+    """Whether a field or option of that name is likely to hold a credential."""
     return _TELLING.search(name) is not None
 
 

@@ -7,10 +7,13 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import quantiles
 
-from bench_operator.objects import POLICY_NAME, suspended_run
+from bench_operator.objects import POLICY_NAME, name_of, suspended_run
 from bench_operator.process import OperatorProcess
+from bench_operator.warehouse import SNAPSHOT, commit
+from bench_operator.watching import Snapshots
 from bench_operator.writes import Writes, written
 from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.api import Api, Object
@@ -20,6 +23,8 @@ OBSERVATIONS = "lithify_observations_total"
 _POLL_SECONDS = 0.01
 _STATUS_SECONDS = 0.5
 _REACTION_SECONDS = 60.0
+_MOST_INTERVALS = 10
+"""Intervals after which a commit that nobody has seen ends the benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +130,17 @@ async def idle(
 
 async def set_interval(operator: OperatorProcess, api: Api, namespace: str, seconds: int) -> None:
     """Has tables looked at in another rhythm, and waits until that is taken in."""
+    generation = await change_interval(api, namespace, seconds)
+    await _seen(api, POLICY, ObjectKey(namespace, POLICY_NAME), generation)
+    await _drained(operator, 600.0)
+
+
+async def change_interval(api: Api, namespace: str, seconds: int) -> int:
+    """Has tables looked at in another rhythm; returns the policy's generation."""
     policy = ObjectKey(namespace, POLICY_NAME)
     patched = await api.patch(POLICY, policy, {"spec": {"checkIntervalSeconds": seconds}})
     assert patched is not None
-    await _seen(api, POLICY, policy, patched["metadata"]["generation"])
-    await _drained(operator, 600.0)
+    return int(patched["metadata"]["generation"])
 
 
 async def table_reactions(api: Api, namespace: str, tables: Sequence[str], count: int) -> Reaction:
@@ -155,6 +166,23 @@ async def run_reactions(api: Api, namespace: str, tables: Sequence[str], count: 
 
     chosen = random.Random(2).sample(tables, min(count, len(tables)))
     return await _timed(change, len(chosen))
+
+
+async def commit_reactions(
+    snapshots: Snapshots, warehouse: Path, identifiers: Sequence[str], interval: int
+) -> Reaction:
+    """Commits to tables, spread over an interval, and waits each time until status has the snapshot."""
+    step = interval / len(identifiers)
+
+    async def change(number: int) -> float:
+        await asyncio.sleep(step * number)
+        name, seconds = name_of(identifiers[number]), float(_MOST_INTERVALS * interval)
+        seen = asyncio.create_task(snapshots.until(name, SNAPSHOT + 1, seconds))
+        await asyncio.to_thread(commit, warehouse, identifiers[number])
+        committed = time.monotonic()
+        return max(0.0, await seen - committed)
+
+    return Reaction(await asyncio.gather(*map(change, range(len(identifiers)))))
 
 
 async def _timed(change: Callable[[int], Awaitable[None]], count: int) -> Reaction:

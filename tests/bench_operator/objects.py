@@ -23,12 +23,11 @@ async def create_all(
     api: Api, namespace: str, warehouse: Path, identifiers: list[str], compactions: int
 ) -> list[str]:
     """Creates everything; returns the names of the LakeTables."""
-    await api.create(POLICY, namespace, _object(POLICY, POLICY_NAME, {"checkIntervalSeconds": 60}))
-    await api.create(CATALOG, namespace, _object(CATALOG, "lake", {"warehouse": str(warehouse)}))
+    await api.create(POLICY, namespace, made(POLICY, POLICY_NAME, {"checkIntervalSeconds": 60}))
+    await api.create(CATALOG, namespace, made(CATALOG, "lake", {"warehouse": str(warehouse)}))
 
     async def create(identifier: str) -> Object:
-        spec = {"catalogRef": {"name": "lake"}, "identifier": identifier}
-        return await api.create(LAKE_TABLE, namespace, _object(LAKE_TABLE, _name(identifier), spec))
+        return await _create_table(api, namespace, "lake", identifier)
 
     async def run(number: int) -> None:
         await _create_run(api, tables[number % len(tables)], number // len(tables) + 1)
@@ -39,17 +38,36 @@ async def create_all(
     return [table["metadata"]["name"] for table in tables]
 
 
+async def create_tables(api: Api, namespace: str, catalog: str, identifiers: list[str]) -> list[str]:
+    """Creates LakeTables of a Catalog; returns their names."""
+    tables: list[Object] = []
+    await _each(
+        identifiers, lambda identifier: _kept(_create_table(api, namespace, catalog, identifier), tables)
+    )
+    return [table["metadata"]["name"] for table in tables]
+
+
+async def delete_tables(api: Api, namespace: str, names: list[str]) -> None:
+    """Deletes LakeTables."""
+    await _each(names, lambda name: api.delete(LAKE_TABLE, ObjectKey(namespace, name)))
+
+
+async def _create_table(api: Api, namespace: str, catalog: str, identifier: str) -> Object:
+    spec = {"catalogRef": {"name": catalog}, "identifier": identifier}
+    return await api.create(LAKE_TABLE, namespace, made(LAKE_TABLE, name_of(identifier), spec))
+
+
 def suspended_run(table: str, number: int) -> Object:
     """A Compaction that starts nothing."""
     spec = {"tableRef": {"name": table}, "suspend": True}
-    return _object(COMPACTION, f"{table}-reaction-{number}", spec)
+    return made(COMPACTION, f"{table}-reaction-{number}", spec)
 
 
 async def _create_run(api: Api, table: Object, number: int) -> None:
     """Creates a Compaction as the operator does, and writes into its status that it has succeeded."""
     meta = table["metadata"]
     name = run_name(meta["name"], number, meta["uid"])
-    body = _object(COMPACTION, name, {"tableRef": {"name": meta["name"]}, "cause": "made by the benchmark"})
+    body = made(COMPACTION, name, {"tableRef": {"name": meta["name"]}, "cause": "made by the benchmark"})
     body["metadata"] |= {
         "labels": {LABEL_TABLE: meta["name"]},
         "ownerReferences": [
@@ -96,11 +114,13 @@ def _text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _name(identifier: str) -> str:
+def name_of(identifier: str) -> str:
+    """The LakeTable of a table."""
     return identifier.replace(".", "-")
 
 
-def _object(kind: Kind, name: str, spec: Object) -> Object:
+def made(kind: Kind, name: str, spec: Object) -> Object:
+    """An object to be created."""
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec}
 
 

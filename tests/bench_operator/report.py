@@ -11,6 +11,9 @@ from bench_operator.writes import Writes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- operator's figures -->", "<!-- end of operator's figures -->"
+COMMITS_BEGIN, COMMITS_END = "<!-- figures of commits -->", "<!-- end of figures of commits -->"
+MOST_INTERVALS = 2.0
+"""Within so many check intervals 99 of 100 commits are to be seen, whatever other catalogs do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,53 @@ class Figures:
     runs_seen: Reaction
 
 
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """How soon commits are seen.
+
+    Attributes:
+        tables: healthy LakeTables.
+        dead: LakeTables of a catalog that answers nothing.
+        interval: seconds between two looks at a table.
+        alone: from a commit to its status, without the dead tables.
+        beside: the same, from when the dead tables are created.
+    """
+
+    tables: int
+    dead: int
+    interval: int
+    alone: Reaction
+    beside: Reaction
+
+    @property
+    def is_met(self) -> bool:
+        """Whether dead tables delay nobody beyond the limit."""
+        return self.beside.p99 < MOST_INTERVALS * self.interval
+
+
+def commits_text(commits: Commits) -> str:
+    """The figures of commits as Markdown."""
+    cells = [
+        ("", "median", "p99", "most", "p99 in check intervals"),
+        ("---", "---", "---", "---", "---"),
+        ("no other catalog", *_intervals(commits.alone, commits.interval)),
+        (f"{commits.dead} tables of a dead catalog", *_intervals(commits.beside, commits.interval)),
+    ]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    verdict = "kept" if commits.is_met else "MISSED"
+    return (
+        f"{commits.tables:,} healthy LakeTables, looked at every {commits.interval} s, {_machine()}, "
+        f"{len(commits.beside.samples)} commits each. Load average of the last 15 minutes: "
+        f"{os.getloadavg()[2]:.1f}. p99 below {MOST_INTERVALS:g} intervals beside the dead one: {verdict}."
+        f"\n\n{table}"
+    )
+
+
+def _intervals(seen: Reaction, interval: int) -> tuple[str, ...]:
+    seconds = (f"{each:.1f} s" for each in (seen.median, seen.p99, max(seen.samples)))
+    return (*seconds, f"{seen.p99 / interval:.2f}")
+
+
 def text_of(figures: Figures) -> str:
     """The figures as Markdown."""
     cells = [("", ""), ("---", "---"), *_starts(figures), *_idles(figures), *_reactions(figures)]
@@ -51,12 +101,12 @@ def text_of(figures: Figures) -> str:
     )
 
 
-def write(figures: Figures) -> None:
-    """Puts the figures into the page."""
+def write(text: str, begin: str, end: str) -> None:
+    """Puts figures into their place in the page."""
     page = PAGE.read_text()
-    head, rest = page.split(BEGIN)
-    tail = rest.split(END)[1]
-    PAGE.write_text(f"{head}{BEGIN}\n{text_of(figures)}\n{END}{tail}")
+    head, rest = page.split(begin)
+    tail = rest.split(end)[1]
+    PAGE.write_text(f"{head}{begin}\n{text}\n{end}{tail}")
 
 
 def _starts(figures: Figures) -> list[tuple[str, str]]:

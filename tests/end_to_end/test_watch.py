@@ -43,9 +43,10 @@ def write_objects(folder: Path, warehouse: Path, identifier: str) -> str:
     return text
 
 
-def beside(folder: Path, pattern: str) -> list[dict[str, Any]]:
-    """What was written beside the user's files."""
-    return [yaml.safe_load(path.read_text()) for path in sorted((folder / ".lithify").glob(pattern))]
+def stored(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """The objects of a kind in the state file."""
+    items = yaml.safe_load((folder / ".lithify" / "state.yaml").read_text())["items"]
+    return [item for item in items if item["kind"] == kind]
 
 
 @pytest.mark.oracle
@@ -61,14 +62,14 @@ def test_a_folder_is_reconciled_until_nothing_is_due(oracle: Oracle, tmp_path: P
     assert oracle.digest(table) == before
     assert len(oracle.files(table)) == 1
     assert (folder / "lakehouse.yaml").read_text() == text, "the user's files are only read"
-    [run] = beside(folder, "objects/compactions/*.yaml")
+    [run] = stored(folder, "Compaction")
     [summary] = [each for each in run["status"]["conditions"] if each["type"] == "Succeeded"]
     assert summary["reason"] == "Compacted", "and no other run followed it"
-    [status] = beside(folder, "status/laketables/*.yaml")
+    [status] = stored(folder, "LakeTable")
     assert status["status"]["lastCompaction"]["reason"] == "Compacted"
     again = watch_once(folder)
     assert again.returncode == 0, again.stderr
-    assert beside(folder, "objects/compactions/*.yaml") == [run], "nothing was due any more"
+    assert stored(folder, "Compaction") == [run], "nothing was due any more"
 
 
 @pytest.mark.timeout(300)
@@ -83,6 +84,6 @@ def test_a_table_that_is_not_well_and_a_wrong_document_are_told(tmp_path: Path) 
     assert ended.returncode == 1
     assert "wrong.yaml" in ended.stderr
     assert "default/orders: " in ended.stderr
-    [status] = [each for each in beside(folder, "status/laketables/*.yaml") if "orders" in str(each)]
+    [status] = [each for each in stored(folder, "LakeTable") if "orders" in str(each)]
     [ready] = [each for each in status["status"]["conditions"] if each["type"] == "Ready"]
     assert (ready["status"], ready["reason"]) == ("False", "TableNotFound")

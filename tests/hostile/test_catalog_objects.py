@@ -31,8 +31,8 @@ REST = {"metastore": "Rest", "warehouse": "w", "uri": "https://catalog.example.o
         case(
             {
                 **REST,
-                "options": {"token.provider": "bear", "token": "t"},
-                "secretRef": {"name": "SECRET", "options": {"dlf.token-path": "path"}},
+                "options": {"token.provider": "bear"},
+                "secretRef": {"name": "SECRET", "options": {"dlf.token-path": "path", "token": "token"}},
             },
             "InvalidOption",
             "dlf.token-path",
@@ -41,10 +41,10 @@ REST = {"metastore": "Rest", "warehouse": "w", "uri": "https://catalog.example.o
         case(
             {**REST, "uri": "http://10.96.0.1/", "options": {"token.provider": "bear", "token": "t"}},
             "AccessDenied",
-            "--allow-address",
+            "operator.allowedAddresses",
             id="an address of the cluster",
         ),
-        case({"warehouse": "s3://lake/w"}, "AccessDenied", "--own-identity", id="rights of the operator"),
+        case({"warehouse": "s3://lake/w"}, "AccessDenied", "operator.ownIdentity", id="own rights"),
         case(
             {"metastore": "Jdbc", "warehouse": "/tmp", "uri": "jdbc:sqlite:file:/tmp/x.db?mode=rwc"},
             "InvalidOption",
@@ -55,7 +55,7 @@ REST = {"metastore": "Rest", "warehouse": "w", "uri": "https://catalog.example.o
 )
 def test_refused_and_named(stage: Stage, spec: Mapping[str, Any], reason: str, named: str) -> None:
     name = stage.name("keys")
-    stage.kubectl.apply(secret(name, path="/etc/passwd"))
+    stage.kubectl.apply(secret(name, path="/etc/passwd", token="t"))
     if "secretRef" in spec:
         spec = {**spec, "secretRef": {**spec["secretRef"], "name": name}}
 

@@ -27,6 +27,7 @@ from lithify.errors import (
     OutOfReach,
     StorageError,
 )
+from lithify.settings import ALLOWED_ADDRESSES
 from lithify.tables.format import TableAddress
 from lithify.tables.io.addresses import read_policy
 from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
@@ -107,7 +108,7 @@ class TestAddresses:
             }[way]
             error = await refused(workers, warehouse, options, granted)
             assert isinstance(error, OutOfReach), host
-            assert "--allow-address" in error.problem
+            assert ALLOWED_ADDRESSES.field in str(error)
 
     async def test_nor_into_the_cluster(self, workers: ObserverPool) -> None:
         """Whether anything is there is not told: nothing is asked."""

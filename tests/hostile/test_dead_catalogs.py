@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
-from support.operators.objects import QUIET, catalog, lake_table, policy
+from support.operators.objects import QUIET, catalog, catalog_and_keys, lake_table, policy
 from support.operators.server import CATALOGS, TABLES, Object, condition
 from support.operators.stage import Stage
 from support.small_tables import SmallTable
@@ -66,7 +66,9 @@ def test_forty_tables_of_a_dead_catalog_delay_nobody(stage: Stage) -> None:
         options = {"token.provider": "bear", "token": "sesame"}
         stage.kubectl.apply(
             policy(well, checkIntervalSeconds=INTERVAL, triggers=QUIET),
-            catalog(dead, "w", metastore="Rest", uri=uri, options=options, timeoutSeconds=TIMEOUT),
+            *catalog_and_keys(
+                catalog(dead, "w", metastore="Rest", uri=uri, options=options, timeoutSeconds=TIMEOUT)
+            ),
             *(
                 lake_table(f"{dead}-{number:02}", catalog=dead, policy=well, identifier=f"db.t{number}")
                 for number in range(DEAD)

@@ -140,4 +140,4 @@ def test_the_policy_names_what_is_refused(stage: Stage, template: Template, fiel
     )
     said = condition(found, "Ready")
     assert said["reason"] == "Invalid"
-    assert f"spark.driver.podTemplate.{field}: " in said["message"]
+    assert f"spec.spark.driver.podTemplate.{field}: " in said["message"]

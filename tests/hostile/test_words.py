@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.operators.objects import catalog, compaction, lake_table, policy, secret
+from support.operators.objects import catalog, catalog_and_keys, compaction, lake_table, policy, secret
 from support.operators.scene import is_over, message
 from support.operators.server import CATALOGS, COMPACTIONS, EVENTS, PATIENCE, SECRETS, TABLES, condition
 from support.operators.stage import Stage
@@ -94,7 +94,8 @@ def test_a_list_without_end_ends_at_the_limit_and_status_says_so(own: Stage, tmp
         )
         options = {name: value for name, value in server.options.items() if name not in ("metastore", "uri")}
         of = {"metastore": "Rest", "uri": server.uri, "options": options}
-        own.kubectl.apply(catalog("lake", WAREHOUSE, **of, discovery={"include": ["*.*"]}, timeoutSeconds=60))
+        lake = catalog("lake", WAREHOUSE, **of, discovery={"include": ["*.*"]}, timeoutSeconds=60)
+        own.kubectl.apply(*catalog_and_keys(lake))
         found = own.story.until(CATALOGS, "lake", lambda one: bool(condition(one, "AllDiscovered")))
         assert own.story.wait(lambda: len(own.story.all(TABLES)) == CAP, 60)
     said = condition(found, "AllDiscovered")

@@ -13,8 +13,18 @@ from pathlib import Path
 
 import pytest
 
+from lithify.controller.observing.request import PlanRequest
 from lithify.controller.observing.share import LEAST
-from lithify.errors import CatalogUnavailable, Failure, LithifyError, NotFound, ProcessLost, TimedOut
+from lithify.errors import (
+    CatalogUnavailable,
+    Failure,
+    LithifyError,
+    NotFound,
+    ProcessLimit,
+    ProcessLost,
+    TimedOut,
+)
+from lithify.planning.merge_tree.policy import Strategy
 from support.observing.watching import (
     PATIENCE,
     is_alive,
@@ -144,6 +154,19 @@ async def test_a_worker_that_needs_too_much_memory_ends(table: SmallTable, tmp_p
             await pool.observe(request_for(target_of(table)), PATIENCE)
     assert "memory" in raised.value.problem
     assert "100 MiB" in raised.value.problem
+
+
+async def test_a_plan_at_a_limit_of_the_worker_is_told_from_a_worker_that_died(
+    table: SmallTable, tmp_path: Path
+) -> None:
+    request = PlanRequest(target_of(table), strategy=Strategy.FULL)
+    async with pool_in(tmp_path, memory_bytes=100 << 20) as pool:
+        with pytest.raises(ProcessLimit):
+            await pool.plan(request, PATIENCE)
+    async with pool_in(tmp_path, workers=1, memory_bytes=LEAST) as pool:
+        found = await pool.plan(request, PATIENCE)
+        assert (found.snapshot, found.buckets) == (1, 4)
+        assert await pool.observe(request_for(target_of(table)), PATIENCE) is not None
 
 
 async def test_the_least_memory_of_a_worker_suffices(table: SmallTable, tmp_path: Path) -> None:

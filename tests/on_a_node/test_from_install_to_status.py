@@ -43,6 +43,8 @@ def test_a_table_on_s3_is_compacted_by_executors_in_pods(oracle: Oracle, wide: T
     about = f"involvedObject.name={run}"
     events = json.loads(site.kubectl("get", "events", f"--field-selector={about}", "-o", "json"))["items"]
     assert {event["reason"] for event in events} >= {"Submitting", "Running", "Compacted"}
+    everything = json.loads(site.kubectl("get", "events", "-o", "json"))["items"]
+    assert [each["message"] for each in everything if each["reason"] == "FailedPreStopHook"] == []
 
 
 def test_progress_is_mirrored_to_status(wide: Table, site: Site) -> None:

@@ -75,6 +75,12 @@ class Server:
         )
         return found
 
+    def replace_status(self, kind: Kind, body: Mapping[str, Any]) -> None:
+        """Asks what would come of another status."""
+        self._api.replace_namespaced_custom_object_status(
+            *self._collection(kind), body["metadata"]["name"], body, dry_run="All"
+        )
+
     def _collection(self, kind: Kind) -> tuple[str, str, str, str]:
         return kind.group, kind.version, self._namespace, kind.plural
 
@@ -119,6 +125,17 @@ class TestRules:
         ((field, message),) = causes(caught.value)
         assert field == case.field
         assert message.endswith(f": {case.message}")
+
+
+def test_a_form_in_status_says_what_to_write(server: Server) -> None:
+    """People do not write status, but whoever does reads a sentence, too."""
+    body = made(LAKE_TABLE, "status-form", TABLE)
+    found = server.create(LAKE_TABLE, body, keep=True)
+    with pytest.raises(ApiException) as caught:
+        server.replace_status(LAKE_TABLE, {**found, "status": {"observation": {"snapshotId": "seven"}}})
+    ((field, message),) = causes(caught.value)
+    assert field == "status.observation.snapshotId"
+    assert "the id of a snapshot is a number in quotes" in message
 
 
 class TestSchema:
@@ -179,9 +196,9 @@ class TestSchema:
             ),
             pytest.param(
                 POLICY,
-                {"spark": {"executor": {"memory": "1.5Gi"}}},
+                {"spark": {"executor": {"memory": 1.5}}},
                 "spec.spark.executor.memory: Invalid value",
-                id="fraction-of-a-byte",
+                id="fraction-without-quotes",
             ),
             pytest.param(
                 CATALOG, {"warehouse": "/w", "format": "Orc"}, "spec.format: Unsupported", id="format"

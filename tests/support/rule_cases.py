@@ -6,7 +6,7 @@ written out again here, since they are what people read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +61,11 @@ class RuleCase:
 
 
 def rules() -> Iterator[tuple[str, str, str]]:
-    """All rules of all kinds, as `RuleCase.key` names them."""
+    """All rules of all kinds, as `RuleCase.key` names them, but for those of status."""
     for definition in DEFINITIONS:
         for node, rule in _within(schema_of(definition.model), ""):
-            yield definition.kind.name, node, rule["message"]
+            if not node.startswith("status"):
+                yield definition.kind.name, node, rule["message"]
 
 
 def _within(schema: Mapping[str, Any], node: str) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -107,9 +108,24 @@ WAREHOUSE = (
     "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path"
 )
 PROVIDER = "a Rest catalog needs the option token.provider, which is bear"
-TOKEN = "the token.provider bear needs the option token; keep it in a Secret, see secretRef"
+TOKEN = "the token.provider bear needs the option token, from a Secret: see spec.secretRef.options"
+CREDENTIALS = (
+    "credentials belong into a Secret: remove them here, and name the Secret and its keys in spec.secretRef"
+)
+OBJECT_NAME = (
+    "the name of an object has lower-case letters, digits, - and ., and begins and ends with a letter or "
+    "digit, such as nightly-2"
+)
+PATTERN = "a pattern is written database.table, with * and ? for what may differ, such as sales.* or *.orders"
 OPTION_NAMES = "names of options have 1 to 128 characters"
 OWN_FIELDS = "metastore, uri and warehouse are fields of the spec, not options"
+
+
+def _form(
+    name: str, kind: Kind, node: str, message: str, spec: Callable[[str], Spec], good: str, bad: str
+) -> RuleCase:
+    """A case of a text's form; `spec` makes a spec that has the text at the node."""
+    return RuleCase(name, kind, node, node.replace("[]", "[0]"), message, spec(good), spec(bad))
 
 
 def _options(owner: str, name: str) -> Spec:
@@ -201,7 +217,7 @@ CATALOGS = (
         "spec",
         "spec.secretRef",
         TOKEN,
-        _with(_without(REST, "secretRef"), options={"token.provider": "bear", "token": "t"}),
+        REST,
         _without(REST, "secretRef"),
     ),
     *(
@@ -213,8 +229,54 @@ CATALOGS = (
             ("option-of-spec", OWN_FIELDS, "s3.endpoint", "warehouse"),
         )
     ),
+    *(
+        RuleCase(
+            f"plain-{name.lower()}",
+            CATALOG,
+            "spec.options",
+            "spec.options",
+            CREDENTIALS,
+            _options("secret", name),
+            _options("plain", name),
+        )
+        for name in (
+            *("s3.access-key", "s3.secret-key", "fs.s3a.session.token", "s3.accessKeySecret"),
+            *("fs.s3.securityToken", "token", "jdbc.password", "header.X-Api-Key"),
+        )
+    ),
+    _form(
+        "secret-name",
+        CATALOG,
+        "spec.secretRef.name",
+        OBJECT_NAME,
+        lambda name: _with(FILES, secretRef={"name": name, "options": {"a": "key"}}),
+        "keys.of-lake",
+        "Keys",
+    ),
+    _form(
+        "discovery-policy",
+        CATALOG,
+        "spec.discovery.policyRef.name",
+        OBJECT_NAME,
+        lambda name: _with(FILES, discovery={"include": ["*.*"], "policyRef": {"name": name}}),
+        "nightly-2",
+        "nightly_2",
+    ),
+    *(
+        _form(
+            f"discovery-{field}",
+            CATALOG,
+            f"spec.discovery.{field}[]",
+            PATTERN,
+            lambda pattern, field=field: _with(FILES, discovery={"include": ["*.*"], field: [pattern]}),
+            "sales.*",
+            "sales",
+        )
+        for field in ("include", "exclude")
+    ),
 )
 
+ZONE = "a time zone is a name of the IANA database, such as Europe/Berlin or UTC"
 TABLE: Spec = {"catalogRef": {"name": "lake"}, "identifier": "sales.orders"}
 BRANCH: Spec = {**TABLE, "identifier": "sales.orders$branch_release-1.2"}
 ONE_TABLE = "a LakeTable stands for one table: create another one instead of changing it"
@@ -250,8 +312,43 @@ TABLES = (
         _with(BRANCH, tableOptions={"target-file-size": "1g"}),
         _with(TABLE, tableOptions={"": "1g"}),
     ),
+    _form(
+        "table-identifier",
+        LAKE_TABLE,
+        "spec.identifier",
+        "a table is written database.table, and a branch of it database.table$branch_name, without blanks, "
+        "slashes or more dots before the branch",
+        lambda name: _with(TABLE, identifier=name),
+        "sales.orders$branch_v1.2",
+        "sales.orders.old",
+    ),
+    _form(
+        "table-zone", LAKE_TABLE, "spec.timeZone", ZONE, lambda z: _with(TABLE, timeZone=z), "UTC", "+01:00"
+    ),
+    *(
+        _form(
+            f"table-{field.lower()}",
+            LAKE_TABLE,
+            f"spec.{field}.name",
+            OBJECT_NAME,
+            lambda name, field=field: _with(TABLE, **{field: {"name": name}}),
+            "lake",
+            "-lake",
+        )
+        for field in ("catalogRef", "policyRef")
+    ),
 )
 
+SIZE = "a size is a number of bytes above 0, with or without a unit, such as 512Mi, 1.5Gi or 2G"
+SIZES = (
+    *("spec.triggers.primaryKey.totalSizeBelow", "spec.triggers.primaryKey.incrementalSizeAbove"),
+    *("spec.limits.bytesPerHour", "spec.spark.driver.memory", "spec.spark.driver.scratchSize"),
+    *("spec.spark.executor.memory", "spec.spark.executor.scratchSize", "spec.spark.taskMemory"),
+    *("spec.spark.taskSize", "spec.spark.commitEvery"),
+)
+"""All fields that take sizes."""
+GOOD_SIZES = ("2G", "1.5Gi", "500M", "0.5Gi", "1e9", 2147483648, "2147483648", "3.5E2", "1k", ".5Ti")
+NO_SIZES = ("2GB", "1.5 Gi", "0", "0.0Gi", "-1Gi", -1, "1ki", "1e", "lots", "1.5.1Gi")
 WINDOW: Spec = {"start": "22:00", "end": "06:00"}
 COLUMN_NAMES = "names of partition columns have 1 to 128 characters"
 ONE_OF = "exactly one of intervalSeconds and schedule says when full compactions run"
@@ -262,6 +359,19 @@ FIVE_FIELDS = (
 
 def _full(**fields: object) -> Spec:
     return {"timeZone": "UTC", "full": fields}
+
+
+def _size(number: int, path: str, bad: str | int) -> RuleCase:
+    """A case of a field that takes a size."""
+
+    def at(size: object) -> Spec:
+        spec = size
+        for name in reversed(path.split(".")[1:]):
+            spec = {name: spec}
+        assert isinstance(spec, dict)
+        return spec
+
+    return RuleCase(f"size-{number}", POLICY, path, path, SIZE, at(GOOD_SIZES[number]), at(bad))
 
 
 POLICIES = (
@@ -410,6 +520,48 @@ POLICIES = (
         {"spark": {"conf": {"spark.executor.extraJavaOptions": "-Xss4m"}}},
         {"spark": {"conf": {"hadoop.tmp.dir": "/tmp"}}},
     ),
+    _form("policy-zone", POLICY, "spec.timeZone", ZONE, lambda zone: {"timeZone": zone}, "Etc/GMT+1", "2 h"),
+    _form(
+        "schedule-letters",
+        POLICY,
+        "spec.full.schedule",
+        "a schedule is written as in cron, with letters, digits, blanks and */,-?#, such as 30 2 * * Sun",
+        lambda schedule: _full(schedule=schedule),
+        "0 2 * * Mon#1",
+        "0 2 * * Mon!",
+    ),
+    *(
+        _form(
+            f"window-{end}",
+            POLICY,
+            f"spec.windows[].{end}",
+            "a time of day has two digits, a colon and two digits, from 00:00 to 23:59, such as 08:30",
+            lambda time, end=end: {"timeZone": "UTC", "windows": [{**WINDOW, end: time}]},
+            "08:30",
+            "8:30",
+        )
+        for end in ("start", "end")
+    ),
+    _form(
+        "pull-secret",
+        POLICY,
+        "spec.spark.imagePullSecrets[].name",
+        OBJECT_NAME,
+        lambda name: {"spark": {"imagePullSecrets": [{"name": name}]}},
+        "registry",
+        "registry/keys",
+    ),
+    _form(
+        "local-queue",
+        POLICY,
+        "spec.spark.kueue.queueName",
+        "the name of a LocalQueue has lower-case letters, digits and -, and begins and ends with a letter or "
+        "digit, such as lake-queue",
+        lambda name: {"spark": {"kueue": {"queueName": name}}},
+        "lake-queue",
+        "lake.queue",
+    ),
+    *(_size(number, path, bad) for number, (path, bad) in enumerate(zip(SIZES, NO_SIZES, strict=True))),
 )
 
 RUN: Spec = {"tableRef": {"name": "orders"}}
@@ -516,6 +668,15 @@ COMPACTIONS = (
         COLUMN_NAMES,
         _with(RUN, partitions=[{"dt": "1"}, {"d" * 128: "1"}]),
         _with(RUN, partitions=[{"dt": "1"}, {"d" * 129: "1"}]),
+    ),
+    _form(
+        "run-tableref",
+        COMPACTION,
+        "spec.tableRef.name",
+        OBJECT_NAME,
+        lambda name: {"tableRef": {"name": name}},
+        "sales.orders",
+        "Orders",
     ),
 )
 

@@ -35,18 +35,10 @@ from lithify.contract.order import (
     read_instructions,
 )
 from lithify.contract.outcome import Outcome, Progress, write_outcome
+from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_plan
 from lithify.controller.launching.sizing import executor_conf
-from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
-from lithify.job.attempt.outcome import (
-    failure_of,
-    outcome_of_error,
-    outcome_of_found,
-    outcome_of_plan,
-    outcome_of_report,
-    plan_summary,
-    save_outcome,
-    with_blocked,
-)
+from lithify.errors import Failure, InvalidOption, LithifyError, NotFound, UserError, in_fields
+from lithify.job.attempt.outcome import outcome_of_found, outcome_of_report, save_outcome, with_blocked
 from lithify.job.attempt.progress import (
     DriveObserver,
     PodAddress,
@@ -56,8 +48,8 @@ from lithify.job.attempt.progress import (
     Throttled,
     to_file,
 )
-from lithify.job.blocks import error_of
 from lithify.job.driver import Request, compact, open_requested
+from lithify.job.dry_run import plan_only
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
@@ -66,6 +58,7 @@ from lithify.planning.merge_tree.policy import Strategy
 from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 from lithify.resources.compaction import PlanSummary
 from lithify.rewriting.budget import Budget
+from lithify.settings import TIME_ZONE
 from lithify.tables.format import Selection, Sizing, TableAddress
 from lithify.tables.io.reach import Reach
 
@@ -220,6 +213,8 @@ class Attempt:
         """What an attempt comes to that did not reach its end."""
         self._stop.shield()
         told, report = self._instructions, self._observer.committed_so_far
+        if isinstance(error, LithifyError):
+            error = in_fields(error)
         if not self._stop.requested:
             self._log.error(error)
         sentence = self._log.clean(" ".join(str(error).split()))
@@ -242,25 +237,20 @@ class Attempt:
         return self._stop.requested or failure_of(error) in _PASSING
 
     def _plan(self, request: Request) -> Outcome:
-        """Plans as the run would, without Spark and without a trace in the table."""
+        """Plans as the run would, without Spark. Operators of older releases ask drivers for it."""
         told = self._instructions
-        table = open_requested(request)
-        table.check_supported()
-        view = table.look(request.selection)
-        if view is None:
-            nothing = Report(table.name, told.run, "NothingToDo", request.strategy.value)
-            return outcome_of_report(nothing, told.attempt, None)
-        plan = table.plan(view, request.strategy, clock_of(told), request.held)
-        held = tuple(bucket.path for bucket in plan.held)
-        blocked = tuple(block.told for block in plan.blocks)
-        report = Report(table.name, told.run, "Planned", request.strategy.value, blocked=blocked, held=held)
-        if plan.blocks:
-            self._observer.blocked(report)
-            if not plan.units:
-                raise error_of(table.name, plan.blocks)
-        tasks = [task for of_unit in table.tasks_of(plan, request.sizing).values() for task in of_unit]
-        outcome = outcome_of_plan(told.run, told.attempt, plan_summary(plan, tasks), view.snapshot_id)
-        return with_blocked(outcome, report)
+        found = plan_only(
+            open_requested(request),
+            request.selection,
+            request.strategy,
+            clock_of(told),
+            request.sizing,
+            request.held,
+        )
+        if found.problem:
+            self._log.write("failed", problem=found.problem)
+            self.exit_code = 1 if any(each.is_corrupt for each in found.blocked) else UserError.exit_code
+        return outcome_of_plan(told.run, told.attempt, found)
 
     def _spark(self, environment: Mapping[str, str]) -> Compact:
         def run(request: Request, observer: DriveObserver) -> Report:
@@ -370,4 +360,4 @@ def _zone(told: Instructions) -> ZoneInfo:
     try:
         return find_zone(told.time_zone)
     except ValueError as error:
-        raise InvalidOption("timeZone", str(error)) from error
+        raise InvalidOption(TIME_ZONE, str(error)) from error

@@ -43,8 +43,9 @@ from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
 from lithify.errors import InvalidOption
-from lithify.tables.io.addresses import ALLOW_ADDRESS, AddressPolicy, read_policy
-from lithify.tables.io.reach import OWN_IDENTITY, OwnIdentity, read_own_identity
+from lithify.settings import ALLOWED_ADDRESSES, OWN_IDENTITY
+from lithify.tables.io.addresses import AddressPolicy, read_policy
+from lithify.tables.io.reach import OwnIdentity, read_own_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,14 @@ class _Rules(click.ParamType[Any]):
     "--allow-host-access", is_flag=True, help="Pod templates of policies may reach out of their pods."
 )
 @click.option(
-    ALLOW_ADDRESS,
+    ALLOWED_ADDRESSES.flag,
     "addresses",
     multiple=True,
     metavar="ENTRY",
     help="Network, address, host name or *.suffix that Catalogs may name though not public. Repeatable.",
 )
 @click.option(
-    OWN_IDENTITY,
+    OWN_IDENTITY.flag,
     "own_identity",
     multiple=True,
     metavar="NAMESPACE=PREFIX",
@@ -197,7 +198,7 @@ def _addresses(options: dict[str, Any]) -> AddressPolicy:
     try:
         return read_policy(options["addresses"], os.environ.get("KUBERNETES_SERVICE_HOST", ""))
     except ValueError as error:
-        raise InvalidOption(ALLOW_ADDRESS, str(error)) from error
+        raise InvalidOption(ALLOWED_ADDRESSES, str(error)) from error
 
 
 def _own_identity(options: dict[str, Any]) -> OwnIdentity:

@@ -101,6 +101,7 @@ class DriverState:
         terminating: it has been asked to end.
         released: it has been let go, so that it may vanish at any time.
         started: when it began to run.
+        finished: when it ended, as far as whoever ran it says.
         progress: what it says of itself.
         executors: why there is no executor, if it has none; for people.
         outcome: how it ended; None if it has not, or died before it could say.
@@ -117,6 +118,7 @@ class DriverState:
     terminating: bool = False
     released: bool = False
     started: datetime | None = None
+    finished: datetime | None = None
     progress: Progress | None = None
     executors: str = ""
     outcome: Outcome | None = field(default=None)

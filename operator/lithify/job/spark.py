@@ -26,6 +26,7 @@ from typing import Any, Self
 from lithify.clock import Clock, SystemClock
 from lithify.errors import InvalidOption, LithifyError, NoExecutors, OutOfMemory, ProcessLost, TaskFailed
 from lithify.job.runner import Progress
+from lithify.settings import DRIVER_MEMORY, MASTER, SPARK_OUTPUT
 from lithify.tables.format import Task, TaskResult
 
 _POLL_SECONDS = 0.2
@@ -43,6 +44,7 @@ _LOCAL = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
 _KILLED = re.compile(
     r"Python worker exited unexpectedly[^\n]*|exit code 137|OOMKilled|java\.lang\.OutOfMemoryError[^\n]*"
 )
+_MORE_FOR_DRIVER = ("give the driver more memory (", DRIVER_MEMORY, ")")
 _TOO_MANY_LOST = 11
 """What Spark's JVM ends with when more executors have failed than it puts up with."""
 _CAUSE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Failed)\b")
@@ -228,7 +230,7 @@ def _results(results: Future[list[TaskResult]]) -> list[TaskResult]:
 def _end_of_spark(code: int) -> LithifyError:
     """What an exit code of Spark's JVM, which should outlive all tasks, stands for."""
     if code == -signal.SIGKILL:
-        return OutOfMemory("Spark", "the driver's own JVM was killed", "give the driver more memory")
+        return OutOfMemory("Spark", "the driver's own JVM was killed", _MORE_FOR_DRIVER)
     if code == _TOO_MANY_LOST:
         return ProcessLost(
             "Spark", "it gave up because too many executors failed; their pods' events say why"
@@ -263,8 +265,8 @@ def _start_context(settings: SparkSettings, open_: ExitStack) -> Any:
     try:
         context = SparkContext(conf=conf)
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
-        problem = f"Spark cannot be started on {settings.master} ({_cause(str(error))}); -v shows its output"
-        raise InvalidOption("--master", problem) from error
+        problem = f"Spark cannot be started on {settings.master} ({_cause(str(error))}); its output is in "
+        raise InvalidOption(MASTER, problem, SPARK_OUTPUT) from error
     open_.callback(_stop, context)
     return context
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
-from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, name_rule, part, rules
+from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import (
     CONDITIONS,
+    NAME_FORM,
     OBJECT_NAME,
     Condition,
     Metadata,
@@ -26,7 +28,20 @@ OWN_FIELDS = Rule(
     "self.all(name, !(name in ['metastore', 'uri', 'warehouse']))",
     "metastore, uri and warehouse are fields of the spec, not options",
 )
-TablePattern = Annotated[str, Field(min_length=3, max_length=256, pattern=r"^[^.\s]+\.[^.\s]+$")]
+TablePattern = Annotated[
+    str,
+    matching(
+        r"^[^.\s]+\.[^.\s]+$",
+        "a pattern is written database.table, with * and ? for what may differ, such as sales.* or *.orders",
+        min_length=3,
+        max_length=256,
+    ),
+]
+_CREDENTIAL = "(?i)(secret|password|api.?key|access.?key|(session|security).?token|^token$|authorization)"
+CREDENTIALS = Rule(
+    f"self.all(name, !name.matches('{_CREDENTIAL}'))",
+    "credentials belong into a Secret: remove them here, and name the Secret and its keys in spec.secretRef",
+)
 
 
 class Format(StrEnum):
@@ -47,8 +62,8 @@ class Metastore(StrEnum):
 class SecretReference:
     """Takes catalog options, such as credentials, from a Secret in the same namespace."""
 
-    name: str = Field(
-        description="Name of the Secret.", min_length=1, max_length=NAME_LENGTH, pattern=OBJECT_NAME
+    name: str = matching(
+        OBJECT_NAME, NAME_FORM, description="Name of the Secret.", min_length=1, max_length=NAME_LENGTH
     )
     options: Mapping[OptionName, Annotated[str, Field(min_length=1, max_length=253)]] = Field(
         description="Which key of the Secret holds the value of which catalog option.",
@@ -145,9 +160,9 @@ class Discovery:
     ),
     Rule(
         "!has(self.options) || !('token.provider' in self.options) "
-        "|| self.options['token.provider'] != 'bear' || 'token' in self.options "
+        "|| self.options['token.provider'] != 'bear' "
         "|| (has(self.secretRef) && 'token' in self.secretRef.options)",
-        "the token.provider bear needs the option token; keep it in a Secret, see secretRef",
+        "the token.provider bear needs the option token, from a Secret: see spec.secretRef.options",
         ".secretRef",
     ),
 )
@@ -171,19 +186,25 @@ class CatalogSpec:
         description="Catalog options by Paimon's names, as listed in docs/commands.md; others are refused. "
         "Credentials belong into a Secret, see secretRef.",
         max_length=64,
-        json_schema_extra=rules(OPTION_NAMES, OWN_FIELDS),
+        json_schema_extra=rules(OPTION_NAMES, OWN_FIELDS, CREDENTIALS),
     )
     secret_ref: SecretReference | None = Field(
         default=None, description="Catalog options that are kept in a Secret."
     )
     timeout_seconds: int = Field(
-        default=30,
-        description="How long one look at a table may take before it is given up. The operator may give "
-        "less; then Ready says so.",
+        default=90,
+        description="How long one look at a table may take before it is given up. Below 90, a store that "
+        "does not answer may be told of only as a look that took too long. The operator may give less; "
+        "then Ready says so.",
         ge=1,
         le=600,
     )
     discovery: Discovery | None = Field(default=None, description="Finds the tables by itself. Off if unset.")
+
+
+def is_credential(option: str) -> bool:
+    """Whether a catalog option holds a credential, so that only a Secret may."""
+    return re.search(_CREDENTIAL, option) is not None
 
 
 def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, str]:
@@ -198,7 +219,14 @@ MOST_REMEMBERED = 16384
 DIGEST_LENGTH = 8
 DIGESTS_EACH = 64
 """Digests in one entry of the list: a text in a status has at most `MESSAGE_LENGTH` characters."""
-Digests = Annotated[str, Field(max_length=DIGEST_LENGTH * DIGESTS_EACH, pattern=r"^[A-Za-z0-9_-]+$")]
+Digests = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z0-9_-]+$",
+        "digests have letters, digits, _ and -; the operator writes them",
+        max_length=DIGEST_LENGTH * DIGESTS_EACH,
+    ),
+]
 
 
 @part()

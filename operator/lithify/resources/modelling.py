@@ -64,6 +64,16 @@ def rules(*found: Rule) -> dict[str, Any]:
     return {RULES: [rule.as_schema() for rule in found]}
 
 
+def matching(pattern: str, message: str, *others: Rule, **bounds: Any) -> Any:
+    """A field whose text has a form, with a sentence that tells people what to write instead.
+
+    In a definition the pattern is a rule: of a pattern an API server only says that a text should match it.
+    """
+    quoted = pattern.replace("\\", "\\\\").replace("'", "\\'")
+    form = Rule(f"self.matches('{quoted}')", message)
+    return Field(pattern=pattern, json_schema_extra=rules(form, *others), **bounds)
+
+
 def name_rule(kind: str, most: int) -> Rule:
     """The rule of a kind that its objects' names leave room for what Lithify makes of them."""
     return Rule(

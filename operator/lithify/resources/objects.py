@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, part
+from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, matching, part
 from lithify.resources.names import ObjectKey
 
 READY = "Ready"
@@ -22,6 +22,10 @@ STALLED = "Stalled"
 UNREADABLE = "Unreadable"
 """The reason of Ready, and of an Event, where an object cannot be read."""
 OBJECT_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+NAME_FORM = (
+    "the name of an object has lower-case letters, digits, - and ., and begins and ends with a letter or "
+    "digit, such as nightly-2"
+)
 
 
 class ConditionStatus(StrEnum):
@@ -38,11 +42,12 @@ class Condition:
 
     type: str = Field(description="Which aspect.", min_length=1, max_length=63)
     status: ConditionStatus = Field(description="Whether it holds.")
-    reason: str = Field(
+    reason: str = matching(
+        r"^[A-Z][A-Za-z0-9]*$",
+        "a reason is one word of letters and digits that begins with a capital letter, such as NotReady",
         description="Why, as one word from a closed list.",
         min_length=1,
         max_length=63,
-        pattern=r"^[A-Z][A-Za-z0-9]*$",
     )
     message: str = Field(default="", description="Why, for people.", max_length=4096)
     last_transition_time: datetime = Field(description="When the status last changed.")
@@ -64,7 +69,9 @@ CONDITIONS: dict[str, JsonValue] = {
 class Reference:
     """Names an object in the same namespace."""
 
-    name: str = Field(description="Its name.", min_length=1, max_length=NAME_LENGTH, pattern=OBJECT_NAME)
+    name: str = matching(
+        OBJECT_NAME, NAME_FORM, description="Its name.", min_length=1, max_length=NAME_LENGTH
+    )
 
 
 @part()

@@ -8,14 +8,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lithify.resources.modelling import OWN_NAME_LENGTH, Rule, name_rule, part, rules
+from lithify.resources.modelling import OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference
 from lithify.resources.pod_template.template import PodTemplate
+from lithify.resources.quantities import Quantity
 from lithify.resources.table import TimeZone
 
-TimeOfDay = Annotated[str, Field(max_length=5, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
-Quantity = Annotated[str, Field(max_length=16, pattern=r"^[1-9][0-9]*(Ki|Mi|Gi|Ti)?$")]
-"""Bytes, as Kubernetes writes them; no fractions."""
+TimeOfDay = Annotated[
+    str,
+    matching(
+        r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        "a time of day has two digits, a colon and two digits, from 00:00 to 23:59, such as 08:30",
+        max_length=5,
+    ),
+]
 PartitionValues = Annotated[
     Mapping[Annotated[str, Field(min_length=1, max_length=128)], Annotated[str, Field(max_length=256)]],
     Field(
@@ -138,12 +144,13 @@ class FullCompactions:
     interval_seconds: int | None = Field(
         default=None, description="At the latest this long after the last one.", ge=60, le=31536000
     )
-    schedule: str | None = Field(
+    schedule: str | None = matching(
+        r"^[0-9A-Za-z*/,\-?#LW ]+$",
+        "a schedule is written as in cron, with letters, digits, blanks and */,-?#, such as 30 2 * * Sun",
         default=None,
         description="At these times, as in cron, in the policy's time zone; for example `30 2 * * Sun`.",
         min_length=9,
         max_length=128,
-        pattern=r"^[0-9A-Za-z*/,\-?#LW ]+$",
     )
     starting_deadline_seconds: int | None = Field(
         default=None,
@@ -265,10 +272,12 @@ class ExecutorPods:
 class KueueTemplate:
     """How runs are queued by Kueue, which has to be in the cluster with its pod integration on."""
 
-    queue_name: str = Field(
+    queue_name: str = matching(
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        "the name of a LocalQueue has lower-case letters, digits and -, and begins and ends with a letter or "
+        "digit, such as lake-queue",
         description="The LocalQueue, in the namespace of the table.",
         max_length=63,
-        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
     )
     admission: QueueAdmission = Field(
         default=QueueAdmission.GROUP,
@@ -366,7 +375,10 @@ class History:
 class CompactionPolicySpec:
     """What to do for the tables that follow the policy."""
 
-    suspend: bool = Field(default=False, description="Starts no compactions under this policy.")
+    suspend: bool = Field(
+        default=False,
+        description="The operator starts no compactions under this policy. Those that people create go on.",
+    )
     check_interval_seconds: int = Field(
         default=60, description="How often to look for new snapshots of a table.", ge=1, le=86400
     )

@@ -22,7 +22,6 @@ _KEPT = (
     "format",
     "description",
     "enum",
-    "pattern",
     "minLength",
     "maxLength",
     "minimum",
@@ -46,7 +45,7 @@ def structural(node: Schema, parts: Mapping[str, Schema], *, defaults: bool) -> 
     `defaults` says whether the API server is to fill in defaults.
     """
     flat = _resolved(node, parts)
-    made = {key: flat[key] for key in _KEPT if key in flat}
+    made = {key: flat[key] for key in _KEPT if key in flat}  # patterns are among the rules, see `matching`
     if "description" in made:
         made["description"] = " ".join(made["description"].split())
     if made.get("type") == "integer":

@@ -15,6 +15,7 @@ from lithify.resources.modelling import (
     NAME_LENGTH,
     OWN_NAME_LENGTH,
     Rule,
+    matching,
     name_rule,
     part,
     rules,
@@ -24,8 +25,18 @@ from lithify.tables.model import BlockedBucket
 
 BUCKET_LENGTH = 1024
 IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"
-SnapshotText = Annotated[str, Field(max_length=20, pattern="^[0-9]+$")]
-TimeZone = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_+\-/]*$")]
+SnapshotText = Annotated[
+    str, matching("^[0-9]+$", "the id of a snapshot is a number in quotes, such as '42'", max_length=20)
+]
+TimeZone = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z][A-Za-z0-9_+\-/]*$",
+        "a time zone is a name of the IANA database, such as Europe/Berlin or UTC",
+        min_length=1,
+        max_length=64,
+    ),
+]
 
 
 FIXED = Rule("self == oldSelf", "a LakeTable stands for one table: create another one instead of changing it")
@@ -36,19 +47,24 @@ class LakeTableSpec:
     """Which table, and what to do about it."""
 
     catalog_ref: Reference = Field(description="The Catalog of the table.", json_schema_extra=rules(FIXED))
-    identifier: str = Field(
+    identifier: str = matching(
+        IDENTIFIER,
+        "a table is written database.table, and a branch of it database.table$branch_name, without blanks, "
+        "slashes or more dots before the branch",
+        FIXED,
         description="The table, as `database.table`; a branch of it, as `database.table$branch_name`.",
         min_length=3,
         max_length=512,
-        pattern=IDENTIFIER,
-        json_schema_extra=rules(FIXED),
     )
     policy_ref: Reference = Field(
         default=Reference(name="default"),
-        description="The CompactionPolicy to follow. Without it the table is watched but not compacted.",
+        description="The CompactionPolicy to follow. Where there is none of that name, the table is watched, "
+        "and the operator starts no compactions for it.",
     )
     suspend: bool = Field(
-        default=False, description="Starts no compactions for the table. It is still watched."
+        default=False,
+        description="The operator starts no compactions for the table, and still watches it. Compactions "
+        "that people create go on.",
     )
     table_options: Mapping[OptionName, OptionValue] = Field(
         default_factory=dict,
@@ -156,6 +172,9 @@ class RunSummary:
     strategy: str = Field(description="Its strategy.", max_length=16)
     reason: str = Field(description="How it ended.", max_length=63)
     completion_time: datetime = Field(description="When.")
+    recorded_time: datetime | None = Field(
+        default=None, description="When the operator noticed: later, if it was not there when the run ended."
+    )
     message: str = Field(default="", description="The same for people.", max_length=MESSAGE_LENGTH)
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 

@@ -19,7 +19,7 @@ MAX_PIECE = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bytes that one merge may hold; only what cannot be divided (a page, a row) may exceed it."""
+    """Bytes that one merge may hold; only what cannot be divided (a page, a key's rows) may exceed it."""
 
     total: int = 384 << 20
 

@@ -6,15 +6,20 @@ is then held with 64-bit offsets, and handed out in batches that fit into 32 bit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Places = npt.NDArray[np.int64]
+
 MOST_BYTES = (1 << 31) - (1 << 20)
 """Batches of so many bytes in all need no wider offsets."""
+
+NOTHING: Mapping[str, Any] = {}
 
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -25,18 +30,84 @@ def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.concat_batches([batch.cast(wide) for batch in batches])
 
 
-def take(rows: pa.RecordBatch, places: npt.NDArray[np.int64], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Gathers rows that `concat` put together, in batches of the schema that they had before."""
-    gathered = pc.take(rows, pa.array(places), boundscheck=False)
+def take(
+    rows: pa.RecordBatch,
+    places: Places,
+    schema: pa.Schema,
+    *,
+    picked: Mapping[str, Places] = NOTHING,
+    computed: Mapping[str, pa.Array] = NOTHING,
+    begins: npt.NDArray[np.bool_] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Gathers rows that `concat` put together, in batches of the schema that they had before.
+
+    Args:
+        rows: where to gather from.
+        places: positions in `rows`, one a row of the result.
+        schema: of the result.
+        picked: positions of their own of some columns, one a row of the result, -1 for null.
+        computed: columns that are not gathered, one value a row of the result.
+        begins: rows of the result at which a batch may begin, None for all.
+
+    Raises:
+        MemoryError: the rows between two places where a batch may begin have more than 2 GiB.
+    """
+    gathered = _gathered(rows, places, picked, computed)
+    middle = _middle(len(places), begins)
     if gathered.schema.equals(schema):
         yield gathered
-    elif gathered.nbytes <= MOST_BYTES or len(places) == 1:
-        yield gathered.cast(schema)
+    elif gathered.nbytes <= MOST_BYTES or middle is None:
+        yield _narrowed(gathered, schema)
     else:
-        middle = len(places) // 2
         del gathered
-        yield from take(rows, places[:middle], schema)
-        yield from take(rows, places[middle:], schema)
+        for part in (slice(None, middle), slice(middle, None)):
+            yield from take(
+                rows,
+                places[part],
+                schema,
+                picked={name: each[part] for name, each in picked.items()},
+                computed={name: values[part] for name, values in computed.items()},
+                begins=None if begins is None else begins[part],
+            )
+
+
+def _gathered(
+    rows: pa.RecordBatch, places: Places, picked: Mapping[str, Places], computed: Mapping[str, pa.Array]
+) -> pa.RecordBatch:
+    usual = pa.array(places)
+    if not picked and not computed:
+        return pc.take(rows, usual, boundscheck=False)
+    arrays = [
+        computed[name]
+        if name in computed
+        else pc.take(column, _positions(picked[name]) if name in picked else usual)
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    ]
+    fields = [field.with_type(array.type) for field, array in zip(rows.schema, arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _positions(places: Places) -> pa.Array:
+    return pa.array(places, mask=places < 0)
+
+
+def _middle(rows: int, begins: npt.NDArray[np.bool_] | None) -> int | None:
+    """About in which row to cut a batch in two, None if it cannot be cut."""
+    if begins is None:
+        return rows // 2 or None
+    allowed = np.flatnonzero(begins[1:]) + 1
+    if len(allowed) == 0:
+        return None
+    return int(allowed[np.argmin(np.abs(allowed - rows // 2))])
+
+
+def _narrowed(gathered: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    try:
+        return gathered.cast(schema)
+    except pa.ArrowInvalid as error:
+        if gathered.nbytes <= MOST_BYTES:
+            raise
+        raise MemoryError(f"the records of one key have {gathered.nbytes} bytes") from error
 
 
 def _widened(kind: pa.DataType) -> pa.DataType:

@@ -1,4 +1,4 @@
-"""Order-preserving columns: every key and sequence column as integers or bytes that compare as Paimon does.
+"""Order-preserving columns: every key and sequence column as integers or bytes that compare as it does.
 
 Used by the merge for rows, and by format adapters for the key bounds of files. A column becomes one or more
 *parts*; comparing two rows means comparing their parts from left to right. Parts of rows are numpy int64
@@ -99,8 +99,11 @@ def key_at(parts: Sequence[Part], row: int) -> tuple[KeyValue, ...]:
     return tuple(int(p[row]) if isinstance(p, np.ndarray) else cast(bytes, p[row].as_py()) for p in parts)
 
 
-def first_disorder(parts: Sequence[Part]) -> int | None:
-    """The first row whose key is not greater than the key before it, None if all are."""
+def first_disorder(parts: Sequence[Part], *, repeats: bool = False) -> int | None:
+    """The first row whose key is not greater than the key before it, None if all are.
+
+    With `repeats` it may also be equal.
+    """
     rows = len(parts[0])
     tied = np.ones(max(rows - 1, 0), dtype=bool)
     smaller = np.zeros_like(tied)
@@ -108,7 +111,7 @@ def first_disorder(parts: Sequence[Part]) -> int | None:
         less, equal = _compare_neighbours(part)
         smaller |= tied & less
         tied &= equal
-    wrong = np.flatnonzero(smaller | tied)
+    wrong = np.flatnonzero(smaller if repeats else smaller | tied)
     return int(wrong[0]) + 1 if len(wrong) else None
 
 

@@ -1,21 +1,22 @@
 """Merging any number of runs within a budget: what does not fit at once goes through local disk.
 
 Called by the job's tasks for each section. If the readers of all runs do not fit into the budget together,
-the smallest runs are merged first into a run on disk, until the rest does fit.
+the smallest runs are merged first into a run on disk, until the rest does fit. Such a pass keeps every record
+that the merge function may still need; the last one, which sees all runs, applies the function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
 
 from lithify.rewriting.budget import Budget
-from lithify.rewriting.merge import merge_cursors
-from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece, RunCursor, RunSource
+from lithify.rewriting.merge import merge_cursors, reduce_cursors
+from lithify.rewriting.runs import EVERYTHING, KeyRange, RunCursor, RunSource
 from lithify.rewriting.spec import MergeSpec
 from lithify.rewriting.spill import SpilledRun, spill
 
@@ -47,8 +48,8 @@ def merge_section(
             [*runs, _merge_to_disk(small, spec, budget, next(names), keys)], key=lambda run: run.size
         )
     try:
-        with closing(_merge(runs, spec, budget, keys, last_pass=True)) as pieces:
-            yield from (piece.rows for piece in pieces if piece.rows.num_rows)
+        with _opened(runs, spec, budget, keys) as cursors:
+            yield from (rows for rows in merge_cursors(cursors, spec) if rows.num_rows)
     finally:
         _delete_spilled(runs)
 
@@ -62,13 +63,14 @@ def _fitting(runs: Sequence[RunSource], budget: Budget) -> int:
     return fitting
 
 
-def _merge(
-    runs: Sequence[RunSource], spec: MergeSpec, budget: Budget, keys: KeyRange, *, last_pass: bool
-) -> Generator[Piece]:
+@contextmanager
+def _opened(
+    runs: Sequence[RunSource], spec: MergeSpec, budget: Budget, keys: KeyRange
+) -> Iterator[Sequence[RunCursor]]:
     piece_bytes = budget.piece_bytes([run.overhead for run in runs])
-    cursors = [RunCursor(run, spec, piece_bytes, keys) for run in runs]
+    cursors = [RunCursor(run, spec.layout, piece_bytes, keys) for run in runs]
     try:
-        yield from merge_cursors(cursors, spec, last_pass=last_pass)
+        yield cursors
     finally:
         for cursor in cursors:
             cursor.close()
@@ -77,8 +79,8 @@ def _merge(
 def _merge_to_disk(
     runs: Sequence[RunSource], spec: MergeSpec, budget: Budget, path: Path, keys: KeyRange
 ) -> SpilledRun:
-    with closing(_merge(runs, spec, budget, keys, last_pass=False)) as pieces:
-        merged = spill(pieces, path)
+    with _opened(runs, spec, budget, keys) as cursors:
+        merged = spill(reduce_cursors(cursors, spec), path)
     _delete_spilled(runs)
     return merged
 

@@ -1,8 +1,7 @@
 """Cuts a stream of rows into files of about the target size.
 
 Called by the job's tasks. Rows are gathered into row groups, written one at a time; after each the file's
-real size is known, and the next row group is cut so that the file ends near the target. Paimon rolls at the
-first check (every 1000 rows) at which the target is reached; the sizes come out alike.
+real size is known, and the next row group is cut so that the file ends near the target.
 
 Where the rows of another task follow, what is left over as a small file is appended to the file before it,
 which is kept open until then: a table cut into many tasks gets no more small files than one that is not.
@@ -23,7 +22,7 @@ _CLOSE_ENOUGH = 0.97
 """A file this full is closed: another row group would be too small to be worth reading."""
 
 SMALL = 0.7
-"""Below this share of the target a file is small, to Paimon as to us."""
+"""Below this share of the target a file is small."""
 
 
 class OpenFile(Protocol[Result_co]):

@@ -1,7 +1,7 @@
 """A sorted run as a stream: buffers a bounded piece of it and hands out what is at or below a key.
 
-`merge` holds one `RunCursor` a run. A source yields pieces in key order; the cursor verifies that keys are
-strictly increasing, because every later step relies on it, and a file that breaks the rule is corrupt.
+`merge` holds one `RunCursor` a run. A source yields pieces in key order and never parts the records of a key;
+the cursor verifies the order, because every later step relies on it, and a file that breaks it is corrupt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.rewriting.order import KeyValue, Part, count_upto, first_disorder, key_at, slice_parts
-from lithify.rewriting.spec import MergeSpec
+from lithify.rewriting.records import Mask, RecordLayout
 
 Key = tuple[KeyValue, ...]
 
@@ -32,12 +32,6 @@ class KeyRange:
 
 EVERYTHING = KeyRange()
 
-NO_ORDER = (
-    "a value of the key or sequence is NaN, which Paimon 1.4 holds equal to every number, so that the result "
-    "of a compaction would depend on the order of the files; delete or overwrite such rows first"
-)
-"""Why rows with a NaN there are not merged."""
-
 _PIECES_PER_BUFFER = 4
 
 
@@ -49,13 +43,14 @@ class Piece:
         rows: value and system columns.
         run: their run number in the whole unit, or one a row after a pass that mixed several runs.
         origin: the file that the rows come from, for messages.
-        merged: which rows already stand for several records of their key, None if none does.
+        begins: which rows are the first ones of their key, None if every key has one row here. Only an
+            earlier pass leaves several: all records of a key that it had are then in one piece, in order.
     """
 
     rows: pa.RecordBatch
     run: int | npt.NDArray[np.int64]
     origin: str = ""
-    merged: npt.NDArray[np.bool_] | None = None
+    begins: Mask | None = None
 
     @property
     def run_numbers(self) -> npt.NDArray[np.int64]:
@@ -75,7 +70,7 @@ class Piece:
             rows=self.rows.slice(start, stop - start),
             run=self.run if isinstance(self.run, int) else self.run[start:stop],
             origin=self.origin,
-            merged=None if self.merged is None else self.merged[start:stop],
+            begins=None if self.begins is None else self.begins[start:stop],
         )
 
 
@@ -93,7 +88,10 @@ class RunSource(Protocol):
         ...
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:
-        """Yields the rows in key order, in pieces of at most about `piece_bytes` and at least one row."""
+        """Yields the rows in key order, in pieces of at most about `piece_bytes` and at least one row.
+
+        All rows of a key are in one piece.
+        """
         ...
 
 
@@ -129,12 +127,12 @@ class RunCursor:
     """The front of a run: after a `fill` at least one buffered row until the run is exhausted."""
 
     def __init__(
-        self, source: RunSource, spec: MergeSpec, piece_bytes: int, keys: KeyRange = EVERYTHING
+        self, source: RunSource, layout: RecordLayout, piece_bytes: int, keys: KeyRange = EVERYTHING
     ) -> None:
         # Widths of rows are only known once read, so the buffer is filled by small pieces until it is full.
         self._pieces = source.pieces(piece_bytes // _PIECES_PER_BUFFER)
         self._buffer_bytes = piece_bytes
-        self._spec = spec
+        self._layout = layout
         self._keys = keys
         self._buffer: deque[KeyedPiece] = deque()
         self._last_key: Key | None = None
@@ -167,7 +165,7 @@ class RunCursor:
 
         Raises:
             CorruptTable: keys are not strictly increasing.
-            UnsupportedTable: a NaN is in a column of the key or sequence.
+            UnsupportedTable: a NaN is in a column of the key or sequence, and has no place in the order.
         """
         if self._buffer:
             return
@@ -194,11 +192,11 @@ class RunCursor:
         return upto is not None and self._last_key is not None and self._last_key >= upto
 
     def _verified(self, piece: Piece) -> KeyedPiece:
-        nameless = self._spec.column_with_nan(piece.rows)
-        if nameless is not None:
-            raise UnsupportedTable(piece.origin, (f"column {nameless}: {NO_ORDER}",))
-        keyed = KeyedPiece(piece, self._spec.key_parts(piece.rows))
-        wrong = first_disorder(keyed.keys)
+        unordered = self._layout.column_with_nan(piece.rows)
+        if unordered is not None:
+            raise UnsupportedTable(piece.origin, (f"column {unordered}: {self._layout.nan_problem}",))
+        keyed = KeyedPiece(piece, self._layout.key_parts(piece.rows))
+        wrong = first_disorder(keyed.keys, repeats=piece.begins is not None)
         if wrong is None and self._last_key is not None and key_at(keyed.keys, 0) <= self._last_key:
             wrong = 0
         if wrong is not None:

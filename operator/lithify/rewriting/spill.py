@@ -1,7 +1,7 @@
 """Sorted runs on local disk, as Arrow IPC streams that remember each row's run number.
 
 Written and read by `passes` only. Two columns are added to the rows: the run number in the whole unit, which
-breaks ties, and whether the row stands for several records already.
+breaks ties, and whether the row is the first one of its key. Rows of one key are never stored in two batches.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from lithify.errors import StorageError
 from lithify.rewriting.runs import Piece
 
 _RUN = "__run"
-_MERGED = "__merged"
+_BEGINS = "__begins"
 _BATCH_BYTES = 512 << 10
-"""Rows are stored in batches of this size, the smallest unit that can be read back."""
+"""Rows are stored in batches of about this size, the smallest unit that can be read back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SpilledRun:
 
     @property
     def overhead(self) -> int:
-        """At most what one stored batch has before it is decoded."""
+        """What a stored batch has before it is decoded, unless the rows of one key are larger."""
         return _BATCH_BYTES
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:
@@ -72,33 +72,42 @@ def _write(pieces: Iterable[Piece], path: Path) -> None:
             stored = _to_stored(piece)
             if writer is None:
                 writer = pa.ipc.new_stream(file, stored.schema, options=options)
-            rows = _rows_per_batch(stored)
-            for start in range(0, stored.num_rows, rows):
-                writer.write_batch(stored.slice(start, rows))
+            for start, stop in _cuts(piece, stored):
+                writer.write_batch(stored.slice(start, stop - start))
         if writer is None:
             writer = pa.ipc.new_stream(file, pa.schema([]), options=options)
         writer.close()
 
 
-def _rows_per_batch(stored: pa.RecordBatch) -> int:
+def _cuts(piece: Piece, stored: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+    """Where batches begin and end: every so many rows, or where the next key begins."""
     rows, size = int(stored.num_rows), int(stored.nbytes)
-    return max(1, rows * _BATCH_BYTES // max(1, size))
+    step = max(1, rows * _BATCH_BYTES // max(1, size))
+    firsts = None if piece.begins is None else np.flatnonzero(piece.begins)
+    start = 0
+    while start < rows:
+        stop = min(rows, start + step)
+        if firsts is not None and stop < rows:
+            following = np.searchsorted(firsts, stop)
+            stop = int(firsts[following]) if following < len(firsts) else rows
+        yield start, stop
+        start = stop
 
 
 def _to_stored(piece: Piece) -> pa.RecordBatch:
-    merged = np.zeros(piece.rows.num_rows, dtype=bool) if piece.merged is None else piece.merged
-    columns = [*piece.rows.columns, pa.array(piece.run_numbers), pa.array(merged)]
-    fields = [*piece.rows.schema, pa.field(_RUN, pa.int64()), pa.field(_MERGED, pa.bool_())]
+    begins = np.ones(piece.rows.num_rows, dtype=bool) if piece.begins is None else piece.begins
+    columns = [*piece.rows.columns, pa.array(piece.run_numbers), pa.array(begins)]
+    fields = [*piece.rows.schema, pa.field(_RUN, pa.int64()), pa.field(_BEGINS, pa.bool_())]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
 def _from_stored(stored: pa.RecordBatch, origin: str) -> Piece:
     width = stored.num_columns - 2
     fields = list(stored.schema)[:width]
-    merged = stored.column(width + 1).to_numpy(zero_copy_only=False)
+    begins = stored.column(width + 1).to_numpy(zero_copy_only=False)
     return Piece(
         rows=pa.RecordBatch.from_arrays(stored.columns[:width], schema=pa.schema(fields)),
         run=stored.column(width).to_numpy(),
         origin=origin,
-        merged=merged if merged.any() else None,
+        begins=None if begins.all() else begins,
     )

@@ -17,6 +17,7 @@ from lithify.clock import Clock
 from lithify.errors import InvalidOption, LithifyError, MissingFile, UnsupportedTable
 from lithify.planning.merge_tree.policy import Rule, Strategy
 from lithify.rewriting.budget import Budget
+from lithify.settings import RUN
 from lithify.tables.io.reach import UNBOUNDED, Reach
 from lithify.tables.model import RUN_ID, BlockedBucket, GroupId, SnapshotId
 from lithify.tables.observation import RunFound
@@ -418,6 +419,10 @@ class OpenTable(Protocol):
         """The tasks of each group's unit."""
         ...
 
+    def count_tasks(self, plan: Any, sizing: Sizing) -> int:
+        """How many tasks a plan makes; none of them is kept."""
+        ...
+
     def part_of(self, plan: Any, units: Sequence[Any]) -> Any:
         """The same plan with some of its units only."""
         ...
@@ -440,4 +445,4 @@ def check_run_id(run: str) -> None:
         InvalidOption: they cannot.
     """
     if re.fullmatch(RUN_ID, run) is None:
-        raise InvalidOption("--run-id", f"'{run}' is not up to 63 letters, digits and dashes")
+        raise InvalidOption(RUN, f"'{run}' is not up to 63 letters, digits and dashes")

@@ -131,3 +131,30 @@ class RunFound:
     input_bytes: int
     output_bytes: int
     is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFound:
+    """What a run would do, in figures.
+
+    Attributes:
+        snapshot: the snapshot that was planned on, None if the table has none.
+        buckets: buckets that would be compacted.
+        tasks: tasks that this would take.
+        files: files that would be rewritten.
+        bytes: bytes that would be read.
+        upgraded_files: files that would be moved to another level in metadata only.
+        blocked: buckets that cannot be compacted, the first of them.
+        blocked_count: number of all of them, with those that were left out because they were known before.
+        problem: why the run would fail, if blocked buckets are all that was left to do.
+    """
+
+    snapshot: int | None
+    buckets: int = 0
+    tasks: int = 0
+    files: int = 0
+    bytes: int = 0
+    upgraded_files: int = 0
+    blocked: tuple[BlockedBucket, ...] = ()
+    blocked_count: int = 0
+    problem: str = ""

@@ -62,7 +62,8 @@ def cluster() -> dict[str, Any]:
     context = train.start(stand_in, java, {})
     found = sorted(context.parallelize(range(TASKS), TASKS).map(lambda number: -number).collect())
     (executor,) = stand_in.executors
-    words = Path(f"/proc/{executor.pid}/cmdline").read_text().split("\0")
+    java = Path(f"/proc/{executor.pid}/task/{executor.pid}/children").read_text().strip()
+    words = Path(f"/proc/{java}/cmdline").read_text().split("\0")
     subprocess.run(["/opt/decom.sh"], check=True, timeout=60)
     code = executor.wait(60)
     context.stop()

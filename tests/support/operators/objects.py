@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lithify.resources.catalog import is_credential
 from lithify.resources.names import API_VERSION
 
 Object = dict[str, Any]
@@ -20,6 +21,21 @@ NO_RETRIES = {"infrastructure": 0, "scheduling": 0, "conflict": 0, "outOfMemory"
 def catalog(name: str, warehouse: Path | str, **spec: Any) -> Object:
     """A catalog of files, unless `spec` says otherwise."""
     return _object("Catalog", name, {"warehouse": str(warehouse), **spec})
+
+
+def catalog_and_keys(catalog: Object) -> list[Object]:
+    """A Catalog whose options hold credentials, as people have to write it: with a Secret beside it."""
+    spec = dict(catalog["spec"])
+    options = spec.get("options", {})
+    keys = {option: value for option, value in options.items() if is_credential(option)}
+    if not keys:
+        return [catalog]
+    name = f"{catalog['metadata']['name']}-credentials"
+    told = spec.get("secretRef", {"name": name, "options": {}})
+    assert told["name"] == name, "a Catalog has one Secret"
+    spec["options"] = {option: value for option, value in options.items() if option not in keys}
+    spec["secretRef"] = {"name": name, "options": {option: option for option in keys}}
+    return [secret(name, **keys), {**catalog, "spec": spec}]
 
 
 def policy(name: str, **spec: Any) -> Object:

@@ -34,6 +34,7 @@ class RunningOperator:
         identity: tells it from others.
         faults: LITHIFY_FAULTS of its drivers.
         options: more options of the command.
+        reach: options that say which folders and servers its Catalogs may name.
     """
 
     kubeconfig: Path
@@ -44,6 +45,7 @@ class RunningOperator:
     lease_seconds: int = 15
     faults: str = ""
     options: Sequence[str] = ("--launcher", "process")
+    reach: Sequence[str] = LOCAL
     _process: subprocess.Popen[bytes] | None = None
     _begun: int = field(default=0)
 
@@ -97,6 +99,17 @@ class RunningOperator:
         """What it has logged since it was started."""
         return self.log.read_bytes()[self._begun :].decode(errors="replace")
 
+    def workers(self) -> list[int]:
+        """The process ids of those that look at tables."""
+        assert self._process is not None
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError, IndexError):
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == self._process.pid and b"observing.worker" in (path / "cmdline").read_bytes():
+                    found.append(int(path.name))
+        return found
+
     def drivers(self) -> list[Driver]:
         """The drivers that live, whoever started them."""
         folders = DriverFolder.all(self.state / "drivers")
@@ -121,7 +134,7 @@ class RunningOperator:
             *(LITHIFY, "operator", "--kubeconfig", str(self.kubeconfig), "--state", str(self.state)),
             *("--namespace", self.namespace, "--home", self.namespace, "--identity", self.identity),
             *("--lease-seconds", str(self.lease_seconds), "--log-format", "text"),
-            *("--listen", "127.0.0.1:0", *LOCAL, *self.options),
+            *("--listen", "127.0.0.1:0", *self.reach, *self.options),
         ]
 
     def _until(self, word: str) -> None:

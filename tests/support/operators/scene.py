@@ -12,7 +12,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Compaction, CompactionStatus, Reason
 from lithify.resources.modelling import read
 from support.operators.holds import Holds
-from support.operators.objects import QUIET, catalog, compaction, lake_table, policy
+from support.operators.objects import QUIET, catalog, catalog_and_keys, compaction, lake_table, policy
 from support.operators.server import COMPACTIONS, PATIENCE, TABLES, Object, Server, Story, condition
 
 
@@ -69,7 +69,11 @@ class Scene:
         name = self.name(word)
         named = under if isinstance(under, str) else name
         care = Care(table, name, name, named)
-        objects = [catalog(name, **{"warehouse": str(table.warehouse), **(of or {})})]
+        objects = [
+            *catalog_and_keys(
+                catalog(name, **{"warehouse": str(table.warehouse), **(of or {})}),
+            )
+        ]
         if not isinstance(under, str):
             objects.append(policy(name, **({"triggers": QUIET} if under is None else under)))
         fields = {"identifier": table.name, **spec}

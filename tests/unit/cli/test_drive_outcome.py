@@ -11,19 +11,21 @@ import pytest
 
 from lithify import errors
 from lithify.contract.outcome import MOST_BYTES, Outcome, read_outcome, write_outcome
+from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_plan, reason_of
 from lithify.errors import Failure
-from lithify.job.attempt.outcome import (
-    failure_of,
-    outcome_of_error,
-    outcome_of_plan,
-    outcome_of_report,
-    reason_of,
-    save_outcome,
-)
+from lithify.job.attempt.outcome import outcome_of_report, save_outcome
 from lithify.job.report import Report
 from lithify.resources.compaction import PlanSummary, Reason
 from lithify.tables.format import BucketReport, Totals
+from lithify.tables.model import BlockedBucket
+from lithify.tables.observation import PlanFound
 from support.cases import case
+
+
+def plan_fields(plan: PlanSummary) -> dict[str, int]:
+    names = ("buckets", "tasks", "files", "bytes", "upgraded_files")
+    return {name: getattr(plan, name) for name in names}
+
 
 REASONS = {
     errors.LithifyError: Reason.DRIVER_FAILED,
@@ -48,7 +50,8 @@ REASONS = {
     errors.OutOfMemory: Reason.OUT_OF_MEMORY,
     errors.TimedOut: Reason.DRIVER_FAILED,
     errors.NoExecutors: Reason.SCHEDULING_TIMED_OUT,
-    errors.ProcessLost: Reason.DRIVER_FAILED,
+    errors.ProcessLost: Reason.DRIVER_LOST,
+    errors.ProcessLimit: Reason.OUT_OF_MEMORY,
     errors.ClusterError: Reason.DRIVER_FAILED,
     errors.ClusterUnavailable: Reason.DRIVER_FAILED,
     errors.ClusterConflict: Reason.DRIVER_FAILED,
@@ -130,15 +133,30 @@ class TestReports:
         assert outcome.committed_snapshot_id == "9"
 
     @pytest.mark.parametrize(
-        ("plan", "reason"),
+        ("changes", "reason"),
         [
-            case(PLAN, Reason.PLANNED, id="something to do"),
-            case(replace(PLAN, buckets=0), Reason.NOTHING_TO_DO, id="nothing to do"),
+            case({}, Reason.PLANNED, id="something to do"),
+            case({"buckets": 0}, Reason.NOTHING_TO_DO, id="nothing to do"),
         ],
     )
-    def test_planned(self, plan: PlanSummary, reason: Reason) -> None:
-        outcome = outcome_of_plan("run", 1, plan, 7)
+    def test_planned(self, changes: dict[str, int], reason: Reason) -> None:
+        plan = replace(PLAN, **changes)
+        outcome = outcome_of_plan("run", 1, PlanFound(snapshot=7, **plan_fields(plan)))
         assert (outcome.reason, outcome.plan, outcome.base_snapshot_id) == (reason, plan, "7")
+
+    def test_planned_without_a_snapshot(self) -> None:
+        outcome = outcome_of_plan("run", 1, PlanFound(snapshot=None))
+        assert (outcome.reason, outcome.plan, outcome.base_snapshot_id) == (Reason.NOTHING_TO_DO, None, None)
+
+    @pytest.mark.parametrize(
+        ("corrupt", "reason"), [(True, Reason.CORRUPT_TABLE), (False, Reason.UNSUPPORTED)]
+    )
+    def test_planned_and_nothing_but_blocked_buckets(self, corrupt: bool, reason: Reason) -> None:
+        blocked = BlockedBucket("bucket-0", is_corrupt=corrupt, problem="a key is NaN", fingerprint="0f")
+        found = PlanFound(snapshot=7, blocked=(blocked,), blocked_count=2, problem="nothing is left")
+        outcome = outcome_of_plan("run", 1, found)
+        assert (outcome.reason, outcome.failure, outcome.message) == (reason, Failure.USER, "nothing is left")
+        assert ([each.bucket for each in outcome.blocked], outcome.blocked_count) == (["bucket-0"], 2)
 
 
 class TestSaved:

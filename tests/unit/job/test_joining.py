@@ -20,11 +20,11 @@ from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.rewriting.spec import MergeSpec
 from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.model import Bucket, BucketId
 from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.paimon.schema.schema import merge_spec
 from unit.planning.trees import MIDNIGHT, repeatable, stack
 from unit.tables.files import local_storage, target
 from unit.tables.manifests import file_meta, schema
@@ -60,7 +60,7 @@ def task_of(index: int, *, is_last: bool) -> MergeTask:
         sections=(),
         keys=KeyRange((index,), (index + 1,)),
         is_last=is_last,
-        spec=MergeSpec(("id",), drop_deletes=True),
+        spec=merge_spec(OLD, (), ignore_deletes=False, drop_deletes=True),
         schemas={1: OLD},
         target=TO,
         storage=local_storage(),

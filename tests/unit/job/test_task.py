@@ -24,11 +24,11 @@ from lithify.errors import (
 from lithify.job.runner import InlineRunner
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.rewriting.spec import MergeSpec
 from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
+from lithify.tables.paimon.schema.schema import merge_spec
 from unit.tables.files import input_file, local_storage, read, target, write
 from unit.tables.manifests import schema
 
@@ -70,7 +70,7 @@ def task(tmp_path: Path, inputs: list[FileMeta]) -> MergeTask:
         sections=(runs,),
         keys=EVERYTHING,
         is_last=True,
-        spec=MergeSpec(("id",)),
+        spec=merge_spec(SCHEMA, (), ignore_deletes=False, drop_deletes=False),
         schemas={SCHEMA.id: SCHEMA},
         target=target(tmp_path / "out", SCHEMA),
         storage=local_storage(tmp_path),

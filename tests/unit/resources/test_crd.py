@@ -21,6 +21,7 @@ from lithify.resources.crd import (
     schema_of,
     write,
 )
+from lithify.resources.modelling import RULES, json_schema
 from lithify.resources.structural import structural
 from support.rule_cases import CASES, rules
 
@@ -126,6 +127,34 @@ def test_conditions_are_merged_by_their_type(definition: Definition) -> None:
 
 def test_every_rule_has_a_case() -> None:
     assert {case.key for case in CASES} == set(rules())
+
+
+def patterns_in(node: Any) -> Iterator[Mapping[str, Any]]:
+    """The parts of a model's own schema that have patterns."""
+    if isinstance(node, dict):
+        if isinstance(node.get("pattern"), str):
+            yield node
+        if "anyOf" in node and RULES in node:  # one of them is null, and the rules are of both
+            node = {**node, "anyOf": [{**each, RULES: node[RULES]} for each in node["anyOf"]]}
+        for name, child in node.items():
+            if name != "default":
+                yield from patterns_in(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from patterns_in(child)
+
+
+@each_kind
+def test_every_pattern_is_a_rule_with_a_sentence(definition: Definition) -> None:
+    """The API server shows a bare pattern as it is, which tells nobody what to write."""
+    assert "pattern" not in {key for _, node in nodes(schema_of(definition.model)) for key in node}
+    found = list(patterns_in(json_schema(definition.model)))
+    assert found
+    for node in found:
+        said = [rule["message"] for rule in node.get(RULES, ()) if "matches(" in rule["rule"]]
+        assert len(said) == 1, node
+        assert " is " in said[0] or " has " in said[0] or " have " in said[0], said
+        assert node["pattern"] not in said[0]
 
 
 def test_rules_can_be_told_apart() -> None:

@@ -91,7 +91,10 @@ def test_what_is_given_is_left_as_it_is() -> None:
             id="unknown-nested",
         ),
         pytest.param(
-            POLICY, {"windows": [{"start": "8:00", "end": "09:00"}]}, "spec.windows[0].start", id="pattern"
+            POLICY,
+            {"timeZone": "UTC", "windows": [{"start": "8:00", "end": "09:00"}]},
+            "spec.windows[0].start",
+            id="form",
         ),
         pytest.param(
             POLICY, {"spark": {"conf": {"spark.a": 1}}}, "spec.spark.conf['spark.a']", id="map-value"

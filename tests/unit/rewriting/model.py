@@ -13,12 +13,13 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from lithify.rewriting.functions import Deduplicate, LoneRecords
 from lithify.rewriting.order import key_at
+from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
 from lithify.rewriting.runs import Key, KeyRange, Piece
-from lithify.rewriting.spec import RETRACTS, MergeSpec, SequenceField
+from lithify.rewriting.spec import MergeSpec
 from unit.rewriting.columns import Kind
-
-Row = dict[str, Any]
+from unit.rewriting.functions import RETRACTS, Case, Row
 
 # Few values each, so that runs share keys; the pairs are those that a wrong order would swap.
 KEY_KINDS = [
@@ -61,17 +62,23 @@ class Table:
     ignore_deletes: bool = False
     drop_deletes: bool = False
     dictionary: bool = False
+    amounts: bool = False
+    case: Case | None = None
+
+    @property
+    def layout(self) -> RecordLayout:
+        user = (SequenceField(f"s{n}", ascending) for n, (_, ascending) in enumerate(self.sequence))
+        return RecordLayout(
+            key=tuple(f"k{n}" for n in range(len(self.keys))),
+            sequence=(*user, SequenceField("_SEQUENCE_NUMBER")),
+            kinds=RowKinds("_VALUE_KIND", RETRACTS),
+            nan_problem="NaN has no order",
+        )
 
     @property
     def spec(self) -> MergeSpec:
-        return MergeSpec(
-            key=tuple(f"k{n}" for n in range(len(self.keys))),
-            sequence_fields=tuple(
-                SequenceField(f"s{n}", ascending) for n, (_, ascending) in enumerate(self.sequence)
-            ),
-            ignore_deletes=self.ignore_deletes,
-            drop_deletes=self.drop_deletes,
-        )
+        function = self.case.function if self.case else Deduplicate(self.ignore_deletes)
+        return MergeSpec(self.layout, function, self.drop_deletes)
 
     @property
     def schema(self) -> pa.Schema:
@@ -81,6 +88,7 @@ class Table:
                 *(pa.field(f"s{n}", kind.type) for n, (kind, _) in enumerate(self.sequence)),
                 pa.field("origin", pa.string()),
                 pa.field("payload", _DICTIONARY if self.dictionary else pa.string()),
+                *([pa.field("amount", pa.int64())] if self.amounts else []),
                 pa.field("_SEQUENCE_NUMBER", pa.int64(), nullable=False),
                 pa.field("_VALUE_KIND", pa.int8(), nullable=False),
             ]
@@ -92,8 +100,8 @@ class Table:
     def key_of(self, key: Sequence[Any]) -> Key:
         """A key as the merge compares it."""
         columns = [pa.array([value], kind.type) for kind, value in zip(self.keys, key, strict=True)]
-        row = pa.RecordBatch.from_arrays(columns, names=list(self.spec.key))
-        return key_at(self.spec.key_parts(row), 0)
+        row = pa.RecordBatch.from_arrays(columns, names=list(self.layout.key))
+        return key_at(self.layout.key_parts(row), 0)
 
     def compare_keys(self, one: Sequence[Any], other: Sequence[Any]) -> int:
         compared = (kind.compare(a, b) for kind, a, b in zip(self.keys, one, other, strict=True))
@@ -119,12 +127,20 @@ def naive_merge(table: Table, runs: Sequence[Sequence[Row]]) -> list[Row]:
     rows = sorted((row for run in runs for row in run), key=lambda row: by_key(key_values(row)))
     merged = []
     for _, group in groupby(rows, key=key_values):
-        records = sorted(group, key=cmp_to_key(table.compare_ages))
-        if table.ignore_deletes and len(records) > 1:
-            records = [record for record in records if record["_VALUE_KIND"] not in RETRACTS]
-        if records and not (table.drop_deletes and records[-1]["_VALUE_KIND"] in RETRACTS):
-            merged.append({name: value for name, value in records[-1].items() if name != "run"})
+        record = _merge_one(table, sorted(group, key=cmp_to_key(table.compare_ages)))
+        if record is not None and not (table.drop_deletes and record["_VALUE_KIND"] in RETRACTS):
+            merged.append({name: value for name, value in record.items() if name != "run"})
     return merged
+
+
+def _merge_one(table: Table, records: list[Row]) -> Row | None:
+    """What the records of a key become, oldest first."""
+    if table.case is not None:
+        passes = len(records) == 1 and table.case.function.lone_records is LoneRecords.KEPT
+        return records[0] if passes else table.case.plain(records)
+    if table.ignore_deletes and len(records) > 1:
+        records = [record for record in records if record["_VALUE_KIND"] not in RETRACTS]
+    return records[-1] if records else None
 
 
 @dataclass
@@ -169,6 +185,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 PAYLOADS = st.none() | st.sampled_from(["", "x", "y", "long enough to matter " * 3])
+AMOUNTS = st.none() | st.integers(-1, 2)
 ROW_KINDS = st.integers(0, 3)
 
 
@@ -192,6 +209,7 @@ def _run(draw: st.DrawFn, table: Table, run: int, first_sequence: int) -> list[R
             **{f"s{n}": draw(st.none() | kind.values) for n, (kind, _) in enumerate(table.sequence)},
             "origin": f"{run}/{number}",
             "payload": draw(PAYLOADS),
+            **({"amount": draw(AMOUNTS)} if table.amounts else {}),
             "_SEQUENCE_NUMBER": first_sequence + draw(st.integers(0, last)),
             "_VALUE_KIND": draw(ROW_KINDS),
             "run": run,

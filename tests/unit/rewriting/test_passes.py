@@ -205,7 +205,7 @@ class TestSpill:
     def test_pieces_come_back_with_run_numbers_and_marks(self, tmp_path: Path) -> None:
         table = Table((INT,))
         pieces = [
-            Piece(table.batch([row(1), row(2)]), 3, merged=np.array([True, False])),
+            Piece(table.batch([row(1), row(1)]), 3, begins=np.array([True, False])),
             Piece(table.batch([row(3), row(4)]), np.array([7, 2], dtype=np.int64)),
         ]
         first, second = spill(pieces, tmp_path / "run").pieces(1)
@@ -213,9 +213,9 @@ class TestSpill:
         assert second.rows == pieces[1].rows
         assert first.run_numbers.tolist() == [3, 3]
         assert second.run_numbers.tolist() == [7, 2]
-        assert first.merged is not None
-        assert first.merged.tolist() == [True, False]
-        assert second.merged is None
+        assert first.begins is not None
+        assert first.begins.tolist() == [True, False]
+        assert second.begins is None
 
     def test_each_piece_may_have_a_dictionary_of_its_own(self, tmp_path: Path) -> None:
         table = Table((INT,), dictionary=True)

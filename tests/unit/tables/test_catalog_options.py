@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
-from lithify.tables.paimon.catalog.catalog_options import check_catalog_options, options_from_server
+from lithify.resources.catalog import is_credential
+from lithify.tables.io.s3.settings import OPTION_NAMES as S3_OPTIONS
+from lithify.tables.paimon.catalog.catalog_options import (
+    _OF_METASTORES,
+    check_catalog_options,
+    options_from_server,
+)
 from lithify.tables.paimon.catalog.jdbc_uri import JdbcUri, read_jdbc_uri
 from support.cases import case
 
@@ -105,3 +111,15 @@ def test_jdbc_uris_of_other_forms(uri: str) -> None:
     with pytest.raises(InvalidOption) as caught:
         read_jdbc_uri(uri)
     assert uri not in str(caught.value)
+
+
+CREDENTIALS = {
+    name for name in S3_OPTIONS if not name.endswith(("endpoint", "region", "access", "style-access"))
+}
+"""What of S3 is left without the addresses: keys and tokens."""
+
+
+def test_which_options_are_credentials_follows_from_the_options_that_there_are() -> None:
+    known = {name for options in _OF_METASTORES.values() for name in options}
+    assert {name for name in known if is_credential(name)} == {*CREDENTIALS, "token", "jdbc.password"}
+    assert not is_credential("header.X-Tenant")

@@ -201,7 +201,7 @@ class TestWhatIsFound:
     def test_a_filter_by_a_column_that_does_not_exist(self, watcher: Watcher) -> None:
         with pytest.raises(InvalidOption) as raised:
             watcher.look(wanted=Filter(({"day": "b"},)))
-        assert raised.value.option == "partitions"
+        assert raised.value.option == "--partition"
 
 
 def kept_file(watcher: Watcher) -> Path:

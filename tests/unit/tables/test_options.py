@@ -9,7 +9,7 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
-from lithify.rewriting.spec import SequenceField
+from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.statistics import StatsModes
 from lithify.tables.paimon.options.option_reader import parse_size

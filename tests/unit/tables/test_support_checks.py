@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.redaction import REDACTED
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
 from lithify.tables.paimon.support.rules import Role
 from support.cases import case
@@ -74,7 +75,7 @@ REFUSED = [
     case("avro.row-name-mapping", "a:b", id="other names in avro files"),
     case("parquet.something.new", "1", id="an unknown option of a known family"),
     case("fs.oss.server-side-encryption", "KMS", id="the longer glob beats the shorter one"),
-    case("fs.oss.server-side-encryption-key-id", "k", id="encryption in the middle of a name"),
+    case("fs.oss.server-side-encryption-algorithm", "k", id="encryption in the middle of a name"),
     case("commit.callbacks", "com.example.Tell", id="callbacks"),
     case("metadata.iceberg.storage", "hadoop-catalog", id="the iceberg view"),
     case("pk-btree.index.columns", "a", id="an index that compactions maintain"),
@@ -125,8 +126,10 @@ def test_a_refusal_reads_as_a_clause_and_names_what_would_do() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
     [
-        case("my.secret-key", "hunter2", "***", id="a secret is not repeated"),
-        case("x.fs.accessKeyId", "AKIA", "***", id="an access key is not repeated"),
+        case("my.secret-key", "hunter2", REDACTED, id="a secret is not repeated"),
+        case("x.fs.accessKeyId", "AKIA", REDACTED, id="an access key is not repeated"),
+        case("x.sasl.keytab", "file", REDACTED, id="nor a keytab"),
+        case("x.azure.account.key", "hunter2", REDACTED, id="nor what the logs hide"),
         case("x.long", "a" * 81, "a" * 79 + "…", id="a long value is cut"),
         case("x.lines", "a\n\tb", "a b", id="one line"),
     ],

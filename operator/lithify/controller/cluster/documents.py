@@ -6,10 +6,10 @@ Values are plain JSON: times of day and dates stay text, as the API server sees 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import yaml
@@ -76,7 +76,7 @@ def read_documents(file: str, text: str) -> Iterator[Document | Flaw]:
         blank = len(chunk) - len(chunk.lstrip())
         line += chunk.count("\n", 0, blank)
         try:
-            found = plain(chunk, _Loader)
+            found = _plain(chunk)
         except Exception as error:  # noqa: BLE001  # whatever it is, it concerns one document
             number += 1
             yield Flaw(file, number, line, _one_line(error))
@@ -171,74 +171,57 @@ class _Unfit(ValueError):
     """A document that cannot be an object."""
 
 
-class _Budget:
-    """How many values a document may still have, so that aliases of aliases cannot fill the memory."""
-
-    def __init__(self) -> None:
-        self.left = _MOST_VALUES
-
-    def spend(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise _Unfit(f"it has more than {_MOST_VALUES} values")
-
-
-def plain(text: str, loader: type[yaml.CSafeLoader]) -> Any:
+def _plain(text: str) -> Any:
     """A YAML document as JSON has it, with nothing shared.
 
     Raises:
         ValueError: it has values that an API server would not take, or is deeper or larger than any object.
-        YAMLError: it is no YAML.
+        YAMLError: it is not YAML.
     """
-    _check_depth(text, loader)
-    return _plain(yaml.load(text, Loader=loader), _Budget(), 1)  # noqa: S506  # builds plain data only
-
-
-def _check_depth(text: str, loader: type[yaml.CSafeLoader]) -> None:
-    """Finds depth before the loader does, whose recursion in C would end the process."""
-    level = 0
-    for event in yaml.parse(text, Loader=loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            level += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            level -= 1
-        _check_level(level)
-
-
-def _check_level(level: int) -> None:
-    if level > _MOST_LEVELS:
-        raise _Unfit(f"it is nested deeper than {_MOST_LEVELS} levels")
-
-
-def _plain(value: object, budget: _Budget, level: int) -> Any:
-    budget.spend()
-    _check_level(level)  # aliases of aliases are deeper than their text
-    if isinstance(value, dict):
-        return {_text(str(name)): _plain(inner, budget, level + 1) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner, budget, level + 1) for inner in value]
-    if isinstance(value, str):
-        return _text(value)
-    if value is None or isinstance(value, int | float):
-        return _number(value)
-    raise _Unfit(f"a value of type {type(value).__name__} has no place in an object")
-
-
-def _text(value: str) -> str:
+    _check_size(text)
+    found = yaml.load(text, Loader=_Loader)  # noqa: S506  # builds plain data only
     try:
-        value.encode()
+        as_json = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        as_json.encode()
     except UnicodeEncodeError as error:
         raise _Unfit("a text has half a character: a surrogate without the other one") from error
-    return value
+    except (TypeError, ValueError) as error:
+        raise _Unfit(f"a value has no place in an object ({error})") from error
+    return json.loads(as_json, parse_int=_whole_number)
 
 
-def _number(value: int | float | None) -> int | float | None:
-    """A number that an API server can hold; JSON knows neither infinity nor what is no number."""
-    if isinstance(value, float) and not isfinite(value):
-        raise _Unfit("a number is too large for 64 bits")
-    if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+def _check_size(text: str) -> None:
+    """Refuses depth and aliases of aliases before they are built: the loader recurses in C.
+
+    An alias counts as the values and levels beneath its anchor.
+    """
+    anchors: dict[str | None, tuple[int, int]] = {}
+    around: list[tuple[str | None, int, int]] = [(None, 0, 0)]  # what is open: anchor, values, levels
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            around.append((event.anchor, 1, 1))
+            values, levels = 0, 0
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, values, levels = around.pop()
+            anchors[anchor] = values, levels
+        elif isinstance(event, yaml.ScalarEvent):
+            values, levels = anchors[event.anchor] = 1, 1
+        elif isinstance(event, yaml.AliasEvent):
+            values, levels = anchors.get(event.anchor, (_MOST_VALUES, 0))
+        else:
+            continue
+        anchor, values_before, levels_before = around[-1]
+        around[-1] = anchor, values_before + values, max(levels_before, levels + 1)
+        if len(around) + around[-1][2] - 2 > _MOST_LEVELS:
+            raise _Unfit(f"it is nested deeper than {_MOST_LEVELS} levels")
+        if around[-1][1] > _MOST_VALUES:
+            raise _Unfit(f"it has more than {_MOST_VALUES} values, or an alias that names none")
+
+
+def _whole_number(text: str) -> int:
+    if not -_LARGEST <= (number := int(text)) <= _LARGEST:
         raise _Unfit("a whole number is too large for 64 bits")
-    return value
+    return number
 
 
 class _Loader(yaml.CSafeLoader):

@@ -1,9 +1,9 @@
 """A folder of YAML files that stands in for an API server: what `lithify watch` reconciles.
 
-Made by the command line; everything else sees the `Api` Protocol. The user's files are only ever read. Beside
-them, in `.lithify`, stand the status of each of their objects and the objects that the operator makes. One
-process at a time has a folder. Requests behave as those to an API server do: defaults and rules, versions,
-generations, status apart from the rest, and owners whose end is the end of what they own.
+Made by the command line; everything else sees the `Api` Protocol. The user's files are only ever read; status
+and the objects that the operator makes are in the state file. Requests do what an API server does with them,
+as far as the operator relies on it: defaults and rules, versions, generations, status apart from the rest,
+and owners whose end is the end of what they own. Events are not kept: who posts them logs them as well.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from lithify.controller.api import Object, Tell
-from lithify.controller.cluster.documents import Flaw, object_key
-from lithify.controller.cluster.importing import Importer, Validate
-from lithify.controller.cluster.keeping import KEPT_KINDS, Entry, Keeper, Origin
-from lithify.controller.cluster.merge_patch import combine, difference, merge
-from lithify.controller.cluster.records import STATE_FOLDER, Lock, replace_file
-from lithify.controller.cluster.selectors import selector
+from lithify.controller.cluster.documents import Document, Flaw, object_key
+from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.sources import Sources
+from lithify.controller.cluster.state_file import Entry, Origin, Place, StateFile
 from lithify.errors import (
     ClusterConflict,
     ClusterError,
@@ -33,13 +33,17 @@ from lithify.errors import (
     ClusterRefused,
     LithifyError,
     NotFound,
-    StorageError,
 )
-from lithify.resources.names import EVENT, OWN_KINDS, SECRET, Kind, ObjectKey
+from lithify.resources.names import EVENT, GROUP, LEASE, OWN_KINDS, SECRET, Kind, ObjectKey
 
 _log = logging.getLogger(__name__)
-_EVENT_LIFE = timedelta(hours=1)
-"""As an API server keeps them."""
+_IDENTITY = ("uid", "creationTimestamp", "generation", "resourceVersion")
+_CHANGEABLE = ("labels", "annotations", "ownerReferences")
+Validate = Callable[[Kind, Mapping[str, Any], Mapping[str, Any] | None], dict[str, Any]]
+"""An object with its defaults, as `resources.validating.validated`: the kind, the object, what it was before.
+
+Raises a `LithifyError` if the API server would refuse it.
+"""
 
 
 class FolderApi:
@@ -49,39 +53,31 @@ class FolderApi:
         folder: where the YAML files are.
         validate: gives an object of ours its defaults, or says what rule it breaks.
         now: the time, for creation times.
-        interval: seconds between two looks at the files. A change counts once two looks have found it.
-        new_uid: makes identities.
+        interval: seconds between two polls of the files. A change counts once two polls have found it.
 
     Raises:
         NotFound: there is no such folder.
-        StorageError: `.lithify` cannot be written.
+        StorageError: `.lithify` cannot be read or written.
         ClusterRefused: another process works on the folder.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        validate: Validate,
-        now: Callable[[], datetime],
-        interval: float = 0.5,
-        new_uid: Callable[[], str] = lambda: str(uuid4()),
+        self, folder: Path, validate: Validate, now: Callable[[], datetime], interval: float = 0.5
     ) -> None:
         if not folder.is_dir():
             raise NotFound("folder", str(folder), "name the folder with your YAML files")
-        state = folder / STATE_FOLDER
-        try:
-            state.mkdir(exist_ok=True)
-            self._lock = Lock(state / "lock")
-            replace_file(state / ".gitignore", "*\n")
-        except OSError as error:
-            raise StorageError(str(state), f"it cannot be written ({error})") from error
         self._validate = validate
         self._now = now
-        self._new_uid = new_uid
         self._interval = interval
+        self._tell: Tell | None = None
+        self._sources = Sources(folder)
+        self._flaws: list[Flaw] = []
+        self._is_behind = True
+        self._is_first = True
+        self._file = StateFile(folder)
         try:
-            self._keeper = Keeper(state, now, new_uid)
-            self._importer = Importer(Sources(folder), self._keeper, validate)
+            self._entries = self._file.read()
+            self._version = max((entry.version for entry in self._entries.values()), default=0)
             self.look()
         except BaseException:
             self.close()
@@ -89,35 +85,41 @@ class FolderApi:
 
     def close(self) -> None:
         """Lets other processes have the folder."""
-        self._lock.release()
+        self._file.close()
 
     def problems(self) -> list[Flaw]:
-        """What is wrong in the folder now, by file and document."""
-        return self._importer.flaws
+        """Mistakes in the folder now, by file and document."""
+        return sorted(self._flaws, key=lambda flaw: (flaw.file, flaw.document))
 
     def look(self) -> None:
-        """Takes in what has changed in the folder.
+        """Takes in what has changed in the user's files. What cannot be used leaves the last good version.
 
         Raises:
-            ClusterUnavailable: `.lithify` cannot be written now.
+            ClusterUnavailable: the state file cannot be written now; the next look does the same again.
         """
-        self._importer.look()
-        for event in list(self._keeper.all(EVENT)):
-            made = datetime.strptime(event.body["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")
-            if self._now() - made.replace(tzinfo=UTC) > _EVENT_LIFE:
-                self._keeper.remove(event, though_written=False)
+        if not self._sources.poll() and not self._is_behind:
+            return
+        self._is_behind = True
+        entries, flaws = dict(self._entries), list(self._sources.flaws)
+        documents: dict[Place, Document] = {}
+        for document in self._sources.documents:
+            first = documents.setdefault((document.kind, document.key), document)
+            flaw = _repeated(document, first) if first is not document else self._apply(document, entries)
+            flaws += [flaw] if flaw is not None else []
+        if self._sources.is_settled:
+            unknown = {flaw.file for flaw in self._sources.flaws}  # nobody knows what else they hold
+            for place, entry in self._entries.items():
+                if entry.origin and place not in documents and entry.origin.file not in unknown:
+                    del entries[place]
+        self._commit(entries)
+        self._flaws, self._is_behind, self._is_first = flaws, False, False
 
     async def run(self, tell: Tell, stop: asyncio.Event) -> None:
         """Tells of all objects of our kinds, then of each change, until told to stop."""
-
-        def tell_ours(kind: Kind, found: Object, is_gone: bool) -> None:
-            if kind in OWN_KINDS:
-                tell(kind, found, is_gone)
-
-        for entry in list(self._keeper.all(*OWN_KINDS)):
-            tell(entry.kind, deepcopy(dict(entry.body)), False)
-        end = self._keeper.listen(tell_ours)
+        self._tell = tell
         try:
+            for entry in self._of(*OWN_KINDS):
+                tell(entry.kind, deepcopy(dict(entry.body)), False)
             while not stop.is_set():
                 try:
                     async with asyncio.timeout(self._interval):
@@ -125,7 +127,7 @@ class FolderApi:
                 except TimeoutError:
                     self._look_again()
         finally:
-            end()
+            self._tell = None
 
     def _look_again(self) -> None:
         try:
@@ -135,22 +137,19 @@ class FolderApi:
 
     async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
         """An object, None if there is none."""
-        entry = self._keeper.get(kind, key)
+        entry = self._entries.get((kind, key))
         return None if entry is None else deepcopy(dict(entry.body))
 
     async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
-        """The objects of a namespace, or all, that match a label selector; never Secrets."""
+        """The objects of a namespace, or all, with these labels (`a=b,c=d`); never Secrets."""
         if kind is SECRET:
             raise ClusterRefused("list secrets", "Secrets can only be read one by one")
-        try:
-            accepts = selector(labels)
-        except ValueError as error:
-            raise ClusterRefused(f"list {kind.plural}", str(error)) from error
+        wanted = {tuple(pair.split("=")) for pair in labels.split(",") if pair}
         return [
             deepcopy(dict(entry.body))
-            for entry in self._keeper.all(kind)
+            for entry in self._of(kind)
             if namespace in (None, entry.key.namespace)
-            and accepts(entry.body["metadata"].get("labels") or {})
+            and wanted <= (entry.body["metadata"].get("labels") or {}).items()
         ]
 
     async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
@@ -160,21 +159,21 @@ class FolderApi:
             ClusterExists: there is one of that name.
         """
         request = f"create {kind.plural} in {namespace}"
-        self._refuse_foreign(request, kind)
         asked = _plain(request, body)
-        metadata = asked.get("metadata") or {}
-        name = metadata.get("name") or f"{metadata.get('generateName') or ''}{self._new_uid()[:5]}"
+        if kind is EVENT:
+            return asked
+        _refuse_foreign(request, kind)
         try:
-            key = object_key(namespace, name)
+            key = object_key(namespace, (asked.get("metadata") or {}).get("name"))
         except ValueError as error:
             raise ClusterRefused(request, str(error)) from error
-        if self._keeper.get(kind, key) is not None or (kind, key) in self._keeper.removed:
+        if (kind, key) in self._entries:
             raise ClusterExists(f"create {kind.name} {key}", "it exists already")
+        if kind in OWN_KINDS:
+            asked.pop("status", None)
         head = {"apiVersion": kind.api_version, "kind": kind.name}
-        rest = {part: value for part, value in asked.items() if part != "status" or kind not in OWN_KINDS}
-        whole = {**rest, **head, "metadata": {**metadata, "name": name, "namespace": namespace}}
-        made = self._keeper.make(kind, self._checked(request, kind, whole), None)
-        return deepcopy(dict(made.body))
+        whole = {**asked, **head, "metadata": {**asked["metadata"], "namespace": namespace}}
+        return self._put(self._next((kind, key), self._checked(request, kind, whole), None, None))
 
     async def patch(
         self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
@@ -185,16 +184,18 @@ class FolderApi:
             ClusterConflict: the object is not the one, or not in the version, that the patch names.
         """
         request = f"patch {kind.name} {key}"
-        self._refuse_foreign(request, kind)
-        entry = self._keeper.get(kind, key)
+        _refuse_foreign(request, kind)
+        entry = self._entries.get((kind, key))
         if entry is None:
             return None
         asked = _plain(request, patch)
-        self._expect_same(request, entry, asked.get("metadata") or {})
+        for name in ("resourceVersion", "uid"):
+            wanted, found = (asked.get("metadata") or {}).get(name), entry.body["metadata"][name]
+            if wanted not in (None, found):
+                raise ClusterConflict(request, f"metadata.{name} is {found} now, not {wanted}")
         parts = {name: value for name, value in asked.items() if _concerns(kind, subresource, name)}
         body = self._checked(request, kind, merge(entry.body, parts), entry.body)
-        changed = self._keeper.change(entry, body, self._origin(entry, body))
-        return deepcopy(dict(changed.body))
+        return self._put(self._next((kind, key), body, entry, entry.origin))
 
     async def delete(
         self,
@@ -207,20 +208,35 @@ class FolderApi:
     ) -> None:
         """Deletes an object and what it owns, if it is there (and has that uid and that resourceVersion).
 
-        A document of the user's stays; its object comes back when the document is changed.
+        What the user's files say is there as long as they say so.
         """
         del grace_seconds  # nothing here takes time to end
-        self._refuse_foreign(f"delete {kind.name} {key}", kind)
-        entry = self._keeper.get(kind, key)
-        if entry is None or version not in (None, entry.body["metadata"]["resourceVersion"]):
+        _refuse_foreign(f"delete {kind.name} {key}", kind)
+        entry = self._entries.get((kind, key))
+        if entry is None or entry.origin is not None:
             return
-        if uid in (None, entry.uid):
-            self._keeper.remove(entry, though_written=True)
-            self._keeper.collect()
+        found = entry.body["metadata"]
+        if uid in (None, found["uid"]) and version in (None, found["resourceVersion"]):
+            self._commit({place: other for place, other in self._entries.items() if other is not entry})
 
-    def _refuse_foreign(self, request: str, kind: Kind) -> None:
-        if kind is SECRET or kind not in KEPT_KINDS:
-            raise ClusterRefused(request, f"a folder keeps no {kind.plural} but those that you write")
+    def _of(self, *kinds: Kind) -> Sequence[Entry]:
+        return sorted((entry for entry in self._entries.values() if entry.kind in kinds), key=lambda e: e.key)
+
+    def _put(self, entry: Entry) -> Object:
+        self._commit({**self._entries, (entry.kind, entry.key): entry})
+        return deepcopy(dict(entry.body))
+
+    def _commit(self, entries: dict[Place, Entry]) -> None:
+        """Makes these the objects: on disk, then in memory, then for whoever listens."""
+        after = _without_orphans(entries)
+        self._file.write(self._entries, after)
+        before, self._entries = self._entries, after
+        for place in [*before, *(place for place in after if place not in before)]:
+            old, new = before.get(place), after.get(place)
+            shown = new or old
+            is_changed = old is None or new is None or old.body != new.body
+            if self._tell is not None and shown is not None and shown.kind in OWN_KINDS and is_changed:
+                self._tell(shown.kind, deepcopy(dict(shown.body)), new is None)
 
     def _checked(
         self, request: str, kind: Kind, body: dict[str, Any], before: Mapping[str, Any] | None = None
@@ -232,23 +248,66 @@ class FolderApi:
         except LithifyError as error:
             raise ClusterRefused(request, str(error)) from error
 
-    def _expect_same(self, request: str, entry: Entry, asked: Mapping[str, Any]) -> None:
-        """Refuses a patch that was made for another version or another object of the name."""
-        metadata = entry.body["metadata"]
-        for name in ("resourceVersion", "uid"):
-            if asked.get(name) not in (None, metadata[name]):
-                problem = f"metadata.{name} is {metadata[name]} now, not {asked[name]}"
-                raise ClusterConflict(request, problem)
-        if self._importer.is_edited(entry):
-            raise ClusterConflict(request, "somebody has just edited it; the change is taken in first")
-
-    def _origin(self, entry: Entry, body: Mapping[str, Any]) -> Origin | None:
-        """Where the object stands, with what the API has changed in it remembered."""
-        origin = entry.origin
-        if origin is None:
+    def _apply(self, document: Document, entries: dict[Place, Entry]) -> Flaw | None:
+        """Makes the object what its document says; returns why that cannot be."""
+        place = document.kind, document.key
+        before = entries.get(place)
+        digest = sha256(json.dumps(document.body, sort_keys=True).encode()).hexdigest()
+        origin = Origin(document.file, digest)
+        if before is not None and before.origin == origin and not self._is_first:
             return None
-        change = difference(_without_status(entry.body), _without_status(body))
-        return Origin(origin.file, origin.digest, combine(origin.overlay, change)) if change else origin
+        try:
+            body = self._wanted(document, before, digest)
+        except ImportError:
+            raise  # the installation lacks a library, which is no document's fault
+        except Exception as error:  # noqa: BLE001  # whatever it is, it concerns one document
+            is_ours = isinstance(error, LithifyError)
+            return document.flaw(str(error) if is_ours else f"it cannot be used ({error!r})")
+        entries[place] = self._next(place, body, before, origin)
+        return None
+
+    def _wanted(self, document: Document, before: Entry | None, digest: str) -> dict[str, Any]:
+        """The object that a document asks for. Until it changes, what was changed through the API stays."""
+        if document.kind is SECRET:
+            return _secret(document.body)
+        body = document.body
+        if before is not None:
+            is_same = before.origin is not None and before.origin.digest == digest
+            body = before.body if is_same else _taken_over(body, before.body)
+        return self._validate(document.kind, body, None if before is None else before.body)
+
+    def _next(
+        self, place: Place, body: Mapping[str, Any], before: Entry | None, origin: Origin | None
+    ) -> Entry:
+        """An object with its identity; the same entry where nothing changes."""
+        kind, key = place
+        known = self._identity(kind) if before is None else before.body["metadata"]
+        identity = {name: known[name] for name in _IDENTITY if name in known}
+        rest = {name: body["metadata"][name] for name in _CHANGEABLE if body["metadata"].get(name)}
+        metadata = {"name": key.name, "namespace": key.namespace, **identity, **rest}
+        whole = {**{part: body[part] for part in ("apiVersion", "kind")}, **body, "metadata": metadata}
+        if before is not None and whole == before.body:
+            return before if origin == before.origin else replace(before, origin=origin)
+        if before is not None and "generation" in known and _spec(whole) != _spec(before.body):
+            metadata["generation"] += 1
+        self._version += 1
+        metadata["resourceVersion"] = str(self._version)
+        return Entry(kind, whole, origin)
+
+    def _identity(self, kind: Kind) -> dict[str, Any]:
+        created = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        generation = {"generation": 1} if kind in OWN_KINDS else {}
+        return {"uid": str(uuid4()), "creationTimestamp": created, **generation}
+
+
+def _repeated(document: Document, first: Document) -> Flaw:
+    where = f"{first.file} (document {first.number})"
+    return document.flaw(f"{document.kind.name} {document.key} is in {where} already; that one counts")
+
+
+def _refuse_foreign(request: str, kind: Kind) -> None:
+    if kind not in (*OWN_KINDS, LEASE):
+        raise ClusterRefused(request, f"a folder keeps no {kind.plural} but those that you write")
 
 
 def _concerns(kind: Kind, subresource: str, part: str) -> bool:
@@ -258,16 +317,43 @@ def _concerns(kind: Kind, subresource: str, part: str) -> bool:
     return (part == "status") is (subresource == "status")
 
 
-def _without_status(body: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = body["metadata"]
-    kept = {name: metadata[name] for name in ("labels", "annotations", "ownerReferences") if name in metadata}
-    return {**{name: value for name, value in body.items() if name != "status"}, "metadata": kept}
+def _without_orphans(entries: dict[Place, Entry]) -> dict[Place, Entry]:
+    """The objects without those of the operator's of which no owner is there any more."""
+    alive = {entry.body["metadata"]["uid"] for entry in entries.values()}
+    kept = {place: entry for place, entry in entries.items() if entry.origin or _has_owner(entry, alive)}
+    return kept if len(kept) == len(entries) else _without_orphans(kept)
+
+
+def _has_owner(entry: Entry, alive: set[str]) -> bool:
+    owners = entry.body["metadata"].get("ownerReferences")
+    return not owners or any(owner.get("uid") in alive for owner in owners)
+
+
+def _taken_over(wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """What a document asks for, with status, owners and Lithify's own labels of the object as it was."""
+    metadata, old = wanted["metadata"], before["metadata"]
+    ours = {name: text for name, text in old.get("labels", {}).items() if name.startswith(f"{GROUP}/")}
+    ties = {"labels": {**ours, **metadata.get("labels", {})}, "ownerReferences": old.get("ownerReferences")}
+    status = {"status": before["status"]} if "status" in before else {}
+    return {**wanted, "metadata": {**metadata, **ties}, **status}
+
+
+def _spec(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name not in ("metadata", "status")}
+
+
+def _secret(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A Secret as the API server keeps it: `stringData` goes into `data`."""
+    rest = {name: value for name, value in body.items() if name != "stringData"}
+    texts = body.get("stringData") or {}
+    encoded = {name: b64encode(str(text).encode()).decode() for name, text in texts.items()}
+    return {**rest, "data": {**(body.get("data") or {}), **encoded}}
 
 
 def _plain(request: str, body: Object) -> dict[str, Any]:
     """A copy that is certainly JSON."""
     try:
-        copied: dict[str, Any] = json.loads(json.dumps(body))
+        copied: dict[str, Any] = json.loads(json.dumps(body, allow_nan=False))
     except (RecursionError, TypeError, ValueError) as error:
         raise ClusterRefused(request, f"it is not JSON ({error})") from error
     return copied

@@ -226,5 +226,5 @@ def _say_snapshots(conditions: ConditionSetter, kept: KeptSnapshots) -> None:
         "NobodyExpires",
         f"writers of write-only tables expire no snapshots, so compaction only adds files: "
         f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
-        "that the newest does not need. Call expire_snapshots from time to time",
+        "that the newest does not need. Expire its snapshots from time to time",
     )

@@ -14,10 +14,10 @@ from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.plain_text import plain_line
-from lithify.resources.compaction import Compaction, Reason, Strategy
+from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, Strategy
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
-from lithify.resources.objects import ConditionStatus
+from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary
 
@@ -26,8 +26,8 @@ _NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
 
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:
-    """The run that is under way: the oldest that is not over."""
-    open_runs = [run for run in runs if not run.is_over]
+    """The run that is under way: the oldest that is not over. A dry run is in nobody's way."""
+    open_runs = [run for run in runs if not (run.is_over or run.spec.dry_run)]
     return min(open_runs, key=lambda run: (_created(run), run.metadata.name), default=None)
 
 
@@ -41,7 +41,7 @@ def after_runs(
     """The table's status with everything counted in that has ended since it was last written."""
     status = table.status
     last = status.last_compaction
-    mark = (last.completion_time, last.name) if last else None
+    mark = (last.recorded_time or last.completion_time, last.name) if last else None
     ended = [run for run in runs if run.is_over and run.status.completion_time is not None]
     for run in sorted(ended, key=_mark):
         if mark is None or _mark(run) > mark:
@@ -65,6 +65,7 @@ def _counted(
         strategy=run.spec.strategy.value,
         reason=reason.value,
         completion_time=completed,
+        recorded_time=_recorded(run),
         message=plain_line(run.message, MESSAGE_LENGTH),
         snapshot_id=run.status.committed_snapshot_id,
     )
@@ -139,8 +140,14 @@ def _handled(table: LakeTable, runs: Sequence[Compaction]) -> str | None:
 
 
 def _mark(run: Compaction) -> tuple[datetime, str]:
+    return _recorded(run), run.metadata.name
+
+
+def _recorded(run: Compaction) -> datetime:
+    """When it was written down that a run is over: in this order runs are counted, whenever they ended."""
     assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are asked
-    return run.status.completion_time, run.metadata.name
+    succeeded = condition_of(run.status.conditions, SUCCEEDED)
+    return run.status.completion_time if succeeded is None else succeeded.last_transition_time
 
 
 def _created(run: Compaction) -> str:

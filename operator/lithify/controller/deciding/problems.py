@@ -5,7 +5,6 @@ Used by `reconciling`, which meets the errors, and by `conditions`, which puts t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,6 +32,7 @@ from lithify.errors import (
     NotFound,
     OutOfMemory,
     OutOfReach,
+    ProcessLimit,
     ProcessLost,
     StorageError,
     StorageUnavailable,
@@ -40,7 +40,9 @@ from lithify.errors import (
     TimedOut,
     UnsupportedTable,
     UserError,
+    in_fields,
 )
+from lithify.plain_text import repeatable
 from lithify.resources.table import LakeTable
 
 
@@ -139,6 +141,7 @@ REASONS: dict[type[LithifyError], TableReason] = {
     TaskFailed: TableReason.OBSERVATION_FAILED,
     OutOfMemory: TableReason.OBSERVATION_FAILED,
     ProcessLost: TableReason.OBSERVATION_FAILED,
+    ProcessLimit: TableReason.OBSERVATION_FAILED,
     NoExecutors: TableReason.OBSERVATION_FAILED,
     TimedOut: TableReason.OBSERVATION_TIMED_OUT,
     ClusterError: TableReason.CLUSTER_UNAVAILABLE,
@@ -159,7 +162,6 @@ _MISSING = {
     "warehouse": TableReason.WAREHOUSE_NOT_FOUND,
     "SQLite database": TableReason.WAREHOUSE_NOT_FOUND,
 }
-_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +203,6 @@ def is_unsupported(reason: str) -> bool:
 def problem_of(error: LithifyError) -> TableProblem:
     """What an error means for the table that was looked at."""
     reason = next(REASONS[kind] for kind in type(error).__mro__ if kind in REASONS)
-    text = str(error)
     if isinstance(error, NotFound):
         reason = _MISSING.get(error.what, reason)
-    if isinstance(error, NotAllowed):
-        text = f"{error.catalog}: {error.problem}; look at the credentials that the Catalog's secretRef names"
-    return TableProblem(reason, _stable(text))
-
-
-def _stable(text: str) -> str:
-    """On one line, and without addresses of objects, which differ from try to try."""
-    return " ".join(_ADDRESS.sub("", text).split())
+    return TableProblem(reason, repeatable(str(in_fields(error))))

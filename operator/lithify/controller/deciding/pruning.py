@@ -19,6 +19,7 @@ from lithify.resources.catalog import Catalog, Discovery, Prune
 from lithify.resources.names import ANNOTATION_DISCOVERED, GROUP, LABEL_CATALOG
 from lithify.resources.objects import READY, condition_of
 from lithify.resources.table import LakeTable, LakeTableSpec
+from lithify.settings import MOST_TABLES
 
 ALWAYS_ALLOWED = 5
 """LakeTables that may go at once whatever share of all they are."""
@@ -123,14 +124,14 @@ def prune(catalog: Catalog, existing: Iterable[LakeTable], latest: Listed, earli
         return Pruning(
             PruneReason.LIST_INCOMPLETE,
             f"{len(latest.names)} of {count_of(latest.wanted, 'table')} were listed "
-            "(--max-discovered-tables), so which LakeTables have no table is not known",
+            f"({MOST_TABLES.field}), so which LakeTables have no table is not known",
         )
     gone = [table for table in made if table.spec.identifier not in latest.names]
     if not gone:
         return Pruning(PruneReason.NOTHING_TO_PRUNE, "each LakeTable that discovery made has its table")
     text = f"{count_of(len(gone), 'LakeTable')} of tables that are dropped or excluded: {_names(gone)}"
     if discovery.prune is Prune.KEEP:
-        return Pruning(PruneReason.KEPT, f"{text}; they stay, because discovery.prune is Keep")
+        return Pruning(PruneReason.KEPT, f"{text}; they stay, because spec.discovery.prune is Keep")
     ours = [table for table in gone if is_unchanged(table)]
     if not ours:
         return Pruning(PruneReason.CHANGED_BY_PEOPLE, f"{text}; they stay, because they were changed")
@@ -142,14 +143,14 @@ def _bounded(discovery: Discovery, made: int, ours: Sequence[LakeTable], latest:
     percent = discovery.prune_limit_percent
     if percent == _ALL_PERCENT:
         return None
-    way_out = "If that is meant, set discovery.pruneLimitPercent to 100 for a while"
+    way_out = "If that is meant, set spec.discovery.pruneLimitPercent to 100 for a while"
     if not latest.names:
         message = f"no table was found, so {count_of(len(ours), 'LakeTable')} that could go stay. {way_out}"
         return Pruning(PruneReason.NOTHING_LISTED, message)
     if len(ours) > max(ALWAYS_ALLOWED, made * percent // _ALL_PERCENT):
         message = (
             f"{len(ours)} of {count_of(made, 'LakeTable')} would go at once, which is more than {percent}% "
-            f"(discovery.pruneLimitPercent), so they stay. {way_out}"
+            f"(spec.discovery.pruneLimitPercent), so they stay. {way_out}"
         )
         return Pruning(PruneReason.TOO_MANY, message)
     return None

@@ -17,6 +17,7 @@ from lithify.controller.deciding.wording import count_of, names_text
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus, QueueAdmission
+from lithify.settings import LONGEST_LOOK, MOST_TABLES
 
 ALL_DISCOVERED = "AllDiscovered"
 
@@ -158,7 +159,8 @@ def _cut(catalog: Catalog, seconds: float | None) -> str:
     if seconds is None:
         return ""
     asked = catalog.spec.timeout_seconds
-    return f"; timeoutSeconds is {asked}, but the operator gives a look {seconds:g} s (--max-timeout-seconds)"
+    given = f"the operator gives a look {seconds:g} s ({LONGEST_LOOK.field})"
+    return f"; spec.timeoutSeconds is {asked}, but {given}"
 
 
 def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: Discovered | None) -> None:
@@ -172,7 +174,8 @@ def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: D
             ALL_DISCOVERED,
             "LimitReached",
             f"{count_of(discovered.wanted, 'table')} found, {discovered.left_out} of them get no LakeTable: "
-            "the catalog has as many as it may have (--max-discovered-tables). Narrow discovery.include, or "
+            f"the catalog has as many as it may have ({MOST_TABLES.field}). Narrow "
+            "spec.discovery.include, or "
             f"delete LakeTables that nobody needs{_excepted(discovered)}",
         )
     else:
@@ -186,7 +189,7 @@ def _excepted(discovered: Discovered) -> str:
     text = ""
     if discovered.declined:
         deleted = count_of(len(discovered.declined), "table")
-        text += f"; {deleted} without, because it was deleted (discovery.recreate is Never): "
+        text += f"; {deleted} without, because it was deleted (spec.discovery.recreate is Never): "
         text += names_text(discovered.declined)
     if discovered.unusable:
         unusable = count_of(discovered.unusable, "table")

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -168,6 +168,13 @@ class DriverFolder:
         """How the driver ended, None if it has not said."""
         text = _text(self.outcome_file)
         return None if text is None else read_outcome(text)
+
+    def outcome_time(self) -> datetime | None:
+        """When the driver has said that, which is the last that it does; None if it has not."""
+        try:
+            return datetime.fromtimestamp(self.outcome_file.stat().st_mtime, UTC)
+        except OSError:
+            return None
 
     def progress(self) -> Progress | None:
         """How far the driver is, None if it has not said."""

@@ -26,10 +26,10 @@ _OWN_SPEC = {
     "hostname": "Spark names the host",
     "hostnameOverride": "Spark names the host",
     "priority": "Kubernetes takes it from priorityClassName; set that instead",
-    "activeDeadlineSeconds": "set deadlines in the policy instead",
+    "activeDeadlineSeconds": "set spec.deadlines of the policy instead",
 }
 _OWN_CONTAINER = {
-    "image": "set spark.image of the policy instead",
+    "image": "set spec.spark.image of the policy instead",
     "command": "it is what Lithify runs",
     "args": "it is what Lithify runs",
     "terminationMessagePath": "results are read from the usual place",
@@ -95,7 +95,7 @@ def _own_values(metadata: Plain, spec: Plain, bounds: Bounds) -> Iterator[Refusa
         yield "spec.restartPolicy", "a pod is one attempt, so it is Never"
     for name in ("serviceAccountName", "serviceAccount"):
         if spec.get(name, bounds.service_account) != bounds.service_account:
-            yield f"spec.{name}", "set spark.serviceAccountName of the policy instead"
+            yield f"spec.{name}", "set spec.spark.serviceAccountName of the policy instead"
 
 
 def _amounts(field: str, resources: Plain) -> Iterator[Refusal]:

@@ -118,15 +118,16 @@ def driver_pod(order: DriverOrder, settings: PodSettings) -> Plain:
     """
     problem = conf_problem(order.spark, host_access=settings.host_access)
     if problem is not None:
-        raise InvalidOption("spark", problem)
+        raise InvalidOption("the CompactionPolicy", problem)
     image = order.spark.image or settings.image
     if image is None:
-        raise InvalidOption("spark.image", "it has to be set, because the operator was started without one")
+        problem = "it has to be set, because the operator was started without one"
+        raise InvalidOption("spec.spark.image", problem)
     sizing = _sizing(order)
     defaults = _defaults(order.spark.driver.scratch_size)
     defaults["spec"]["terminationGracePeriodSeconds"] = settings.grace_seconds
     pod = completed(
-        "spark.driver.podTemplate",
+        "spec.spark.driver.podTemplate",
         order.spark.driver.pod_template,
         pod={"metadata": _metadata(order, sizing), "spec": _spec(order)},
         container=_container(order, settings, image, sizing),
@@ -276,7 +277,7 @@ def _environment(
     text = write_instructions(instructions)
     if len(text.encode()) > _LARGEST_ORDER:
         problem = "partitions, options and templates are too long together to be passed to a driver"
-        raise InvalidOption("partitions", problem)
+        raise InvalidOption("spec.partitions", problem)
     from_pod = {
         POD_NAME_VARIABLE: "metadata.name",
         POD_NAMESPACE_VARIABLE: "metadata.namespace",
@@ -308,7 +309,7 @@ def executor_template(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
     defaults = _defaults(order.spark.executor.scratch_size)
     defaults["spec"]["automountServiceAccountToken"] = False  # only drivers talk to the API server
     template = completed(
-        "spark.executor.podTemplate",
+        "spec.spark.executor.podTemplate",
         order.spark.executor.pod_template,
         pod={"metadata": metadata, "spec": spec},
         container={"securityContext": dict(RESTRICTED)},

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lithify.resources.pod_template.volumes import OF_THE_NODE
+from lithify.settings import HOST_ACCESS
 
-HOST = "it reaches out of the pod; an operator started with --allow-host-access lets it pass"
+HOST = f"it reaches out of the pod; who runs the operator can allow that with {HOST_ACCESS.field}"
 
 Refusal = tuple[str, str]
 """A field, below that of the template, and why it must not be there."""

@@ -7,6 +7,7 @@ one, so nothing in here raises: what has not the form that it should have counts
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,6 +23,7 @@ from lithify.controller.launching.ownership import (
     texts_in,
 )
 from lithify.controller.launching.template import CONTAINER
+from lithify.plain_text import repeatable
 from lithify.resources.names import ANNOTATION_PROGRESS, FINALIZER_DRIVER, LABEL_ATTEMPT
 
 Pod = Mapping[str, Any]
@@ -52,6 +54,7 @@ _CONFIGURATION = frozenset(
         "PreStartHookError",
     }
 )
+_PULLED_IN_VAIN = re.compile(r'Back-off pulling image "[^"]*": (?=ErrImagePull: )')
 _GATED = "SchedulingGated"
 _EVICTED_BY_QUEUE = "TerminationTarget"
 """What Kueue says of a pod that it takes back for others."""
@@ -81,6 +84,7 @@ def state_of(pod: Pod, now: datetime) -> DriverState:
         terminating=metadata.get("deletionTimestamp") is not None,
         released=FINALIZER_DRIVER not in texts_in(metadata, "finalizers"),
         started=_time(mapping_in(container, "running") or ended, "startedAt"),
+        finished=_time(ended, "finishedAt"),
         progress=read_progress(text_in(mapping_in(metadata, "annotations"), ANNOTATION_PROGRESS)),
         outcome=outcome,
         exit_code=_exit_code(ended),
@@ -196,7 +200,10 @@ def _exit_code(ended: Pod) -> int | None:
 
 
 def _said(found: Pod) -> str:
-    return _sentence(text_in(found, "reason"), text_in(found, "message"))
+    reason, message = text_in(found, "reason"), repeatable(text_in(found, "message"))
+    # A kubelet that pulls again and again alternates between what went wrong and that it waits because of it.
+    again = _PULLED_IN_VAIN.match(message)
+    return message[again.end() :] if again else _sentence(reason, message)
 
 
 def _sentence(reason: str, message: str) -> str:

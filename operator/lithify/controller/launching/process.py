@@ -303,6 +303,7 @@ class ProcessLauncher:
             terminating=record.stopped is not None,
             released=record.released,
             started=record.started,
+            finished=None if is_alive else folder.outcome_time(),
             progress=progress,
             outcome=outcome,
             exit_code=code,

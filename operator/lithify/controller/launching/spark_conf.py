@@ -48,22 +48,22 @@ def conf_problem(spec: SparkTemplate, *, host_access: bool = False) -> str | Non
     for key in sorted(spec.conf):
         reason = reason_against(key)
         if reason is not None:
-            return f"spark.conf must not hold {key}: {reason}"
+            return f"spec.spark.conf must not hold {key}: {reason}"
     bounds = Bounds(spec.service_account_name, host_access)
     return (
         _size_problem(spec)
-        or template_problem("spark.driver.podTemplate", spec.driver.pod_template, bounds)
-        or template_problem("spark.executor.podTemplate", spec.executor.pod_template, bounds)
+        or template_problem("spec.spark.driver.podTemplate", spec.driver.pod_template, bounds)
+        or template_problem("spec.spark.executor.podTemplate", spec.executor.pod_template, bounds)
     )
 
 
 def _size_problem(spec: SparkTemplate) -> str | None:
     if spec.executor.min_instances > spec.executor.max_instances:
-        return "spark.executor.minInstances is above maxInstances"
+        return "spec.spark.executor.minInstances is above maxInstances"
     needed = least_executor_memory(spec.executor.cores, quantity_bytes(spec.task_memory))
     if quantity_bytes(spec.executor.memory) < needed:
         return (
-            f"spark.executor.memory is {spec.executor.memory}, but {spec.executor.cores} cores with a "
+            f"spec.spark.executor.memory is {spec.executor.memory}, but {spec.executor.cores} cores with a "
             f"taskMemory of {spec.task_memory} each, and a JVM, take at least {mebibytes(needed)}Mi"
         )
     return None

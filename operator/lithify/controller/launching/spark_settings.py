@@ -41,12 +41,10 @@ ALLOWED = frozenset(
 
 _WHERE = "it decides where the run takes place and as whom"
 _CODE = "it brings code into the run; build an image with it instead"
-_TEMPLATE = "set it in spark.driver.podTemplate or spark.executor.podTemplate of the policy instead"
-_IMAGE = "set spark.image, imagePullPolicy or imagePullSecrets of the policy instead"
-_MEMORY = "memory is reckoned from the fields of spark.driver and spark.executor in the policy"
-_COUNT = (
-    "set spark.executor.minInstances and maxInstances, and spark.dynamicAllocation, of the policy instead"
-)
+_TEMPLATE = "set it in spark.driver.podTemplate or spec.spark.executor.podTemplate of the policy instead"
+_IMAGE = "set spec.spark.image, imagePullPolicy or imagePullSecrets of the policy instead"
+_MEMORY = "memory is reckoned from the fields of spec.spark.driver and spec.spark.executor in the policy"
+_COUNT = "set minInstances, maxInstances (spec.spark.executor) and spec.spark.dynamicAllocation of the policy"
 _ADDRESS = "executors find their driver by it"
 _SECRECY = "it protects the credentials that tasks carry"
 _SCRATCH = "everything that is temporary is kept in /tmp, see scratchSize in the policy"
@@ -58,7 +56,7 @@ _REFUSED_POD_SETTINGS: Mapping[str, str] = {
     "spark.kubernetes.namespace": _WHERE,
     "spark.kubernetes.context": _WHERE,
     "spark.kubernetes.trust.certificates": _WHERE,
-    "spark.kubernetes.authenticate.": "set spark.serviceAccountName of the policy instead",
+    "spark.kubernetes.authenticate.": "set spec.spark.serviceAccountName of the policy instead",
     "spark.kubernetes.driver.master": _WHERE,
     "spark.kubernetes.driver.pod.name": _WHERE,
     "spark.kubernetes.executor.podNamePrefix": _WHERE,
@@ -97,21 +95,21 @@ _REFUSED: Mapping[str, str] = {
     "spark.driver.blockManager.port": _ADDRESS,
     "spark.blockManager.port": _ADDRESS,
     "spark.port.maxRetries": _ADDRESS,
-    "spark.driver.memory": "set spark.driver.memory of the policy instead",
+    "spark.driver.memory": "set spec.spark.driver.memory of the policy instead",
     "spark.driver.minMemoryOverhead": _MEMORY,
-    "spark.driver.cores": "set spark.driver.cores of the policy instead",
+    "spark.driver.cores": "set spec.spark.driver.cores of the policy instead",
     "spark.driver.resource": _TEMPLATE,
     "spark.driver.supervise": _OURS,
-    "spark.driver.timeout": "set deadlines in the policy instead",
+    "spark.driver.timeout": "set spec.deadlines of the policy instead",
     "spark.executor.instances": _COUNT,
-    "spark.executor.cores": "set spark.executor.cores of the policy instead",
-    "spark.executor.memory": "set spark.executor.memory of the policy instead",
+    "spark.executor.cores": "set spec.spark.executor.cores of the policy instead",
+    "spark.executor.memory": "set spec.spark.executor.memory of the policy instead",
     "spark.executor.minMemoryOverhead": _MEMORY,
     "spark.executor.pyspark.memory": _MEMORY,
     "spark.executor.resource.": _TEMPLATE,
     "spark.executorEnv.": _TEMPLATE,
     "spark.memory.offHeap.": _MEMORY,
-    "spark.task.cpus": "a task has one core; set spark.executor.cores of the policy instead",
+    "spark.task.cpus": "a task has one core; set spec.spark.executor.cores of the policy instead",
     "spark.task.resource.": _TEMPLATE,
     "spark.dynamicAllocation.enabled": _COUNT,
     "spark.dynamicAllocation.minExecutors": _COUNT,

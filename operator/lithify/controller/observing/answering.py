@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock, find_zone
 from lithify.controller.observing.listing import wanted_tables
-from lithify.controller.observing.request import NO_TABLES, ObservationRequest, TableTarget
+from lithify.controller.observing.request import NO_TABLES, ObservationRequest, PlanRequest, TableTarget
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
-from lithify.errors import InvalidOption, LithifyError
+from lithify.errors import InvalidOption, LithifyError, in_fields
+from lithify.settings import TIME_ZONE
 from lithify.tables.format import TableAddress
 from lithify.tables.paimon.observing.looking import Look, TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
@@ -32,13 +33,14 @@ class Answers:
     def __init__(self, settings: WorkerSettings, clock: Clock) -> None:
         kept = KeptTables(Path(settings.cache_folder), settings.cache_bytes)
         self._watch = TableWatch(kept, clock, settings.most_open)
+        self._clock = clock
 
     def reply(self, question: Question) -> Reply:
         """The answer, or why there is none."""
         try:
             return Reply(value=self._answer(question))
         except LithifyError as error:
-            return Reply(error=without_secrets(error, question.target))
+            return Reply(error=without_secrets(in_fields(error), question.target))
         except MemoryError:
             raise
         except RuntimeError as error:
@@ -52,6 +54,11 @@ class Answers:
         address = _address(question.target)
         if isinstance(question, ObservationRequest):
             return self._watch.observe(_look(question, address))
+        if isinstance(question, PlanRequest):
+            # Looks, of which there are many more, need none of what a plan imports.
+            from lithify.controller.observing.planning import plan
+
+            return plan(question, address, _zone(question.target.time_zone), self._clock)
         if isinstance(question, FindRun):
             return self._watch.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):
@@ -66,7 +73,7 @@ def _zone(name: str | None) -> ZoneInfo:
     try:
         return find_zone(name)
     except ValueError as error:
-        raise InvalidOption("timeZone", str(error)) from error
+        raise InvalidOption(TIME_ZONE, str(error)) from error
 
 
 def _address(target: TableTarget) -> TableAddress:

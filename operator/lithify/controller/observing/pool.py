@@ -13,7 +13,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from lithify.controller.observing.process import WorkerProcess
 from lithify.controller.observing.request import (
     ALL_TABLES,
     ObservationRequest,
+    PlanRequest,
     TableFilter,
     TableList,
     TableTarget,
@@ -39,10 +40,11 @@ from lithify.errors import (
     CatalogUnavailable,
     LithifyError,
     ProcessLost,
+    StorageError,
     StorageUnavailable,
     TimedOut,
 )
-from lithify.tables.observation import Observation, RunFound
+from lithify.tables.observation import Observation, PlanFound, RunFound
 
 _MOMENT = 0.01
 _CLOSING = 5.0
@@ -118,6 +120,12 @@ class ObserverPool:
         found: Observation | None = await self._ask(request, request.cache_key, what, timeout)
         return found
 
+    async def plan(self, request: PlanRequest, timeout: float) -> PlanFound:
+        """What a run would do; raises like `observe`. Plans never take more than half of the places."""
+        what = f"planning a compaction of {request.target.identifier}"
+        found: PlanFound = await self._ask(request, "", what, timeout)
+        return found
+
     async def find_run(
         self, target: TableTarget, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
@@ -157,21 +165,18 @@ class ObserverPool:
             message = framed(question)
         except Exception as error:
             raise LithifyError(f"{what}: the question cannot be sent ({type(error).__name__})") from error
-        source = _source_of(question.target)
+        source = _source_of(question)
         place = await self._take(key, source)
         reply: Reply | None = None
         failure: BaseException | None = None
         try:
             reply = await self._reply(place, message, what, timeout)
             failure = reply.error
-        except LithifyError as error:
-            failure = error
-            raise
-        except Exception as error:
-            failure = error
-            raise LithifyError(f"{what} failed unexpectedly ({type(error).__name__}: {error})") from error
         except BaseException as error:
             failure = error
+            if isinstance(error, Exception) and not isinstance(error, LithifyError):
+                problem = f"{what} failed unexpectedly ({type(error).__name__}: {error})"
+                raise LithifyError(problem) from error
             raise
         finally:
             self._learn(source, question.target.identifier, failure)
@@ -184,7 +189,7 @@ class ObserverPool:
         """Notes how a question ended; those that wait for a catalog that is silent are refused."""
         ending = _ending_of(failure)
         if ending is Ending.SILENT:
-            self._silences[source] = str(failure)
+            self._silences[source] = _silence_text(failure)
         refused = self._turns.ended(source, table, ending)
         if refused:
             _refuse(refused, self._silence(source))
@@ -218,8 +223,9 @@ class ObserverPool:
     async def _take(self, key: str, source: Source) -> _Place:
         """Waits for a place. One in which the table was seen is preferred, then one with a worker."""
         self._check_open()
-        if not self._turns.admits(source):
-            raise self._silence(source)
+        for each in (replace(source, is_long=False), source):
+            if not self._turns.admits(each):
+                raise self._silence(each)
         waiting = _Waiting(key, asyncio.get_running_loop().create_future())
         self._turns.add(source, waiting)
         self._hand_out()
@@ -287,12 +293,14 @@ class ObserverPool:
         place.worker, place.seen, place.retiring = None, OrderedDict(), None
 
 
-def _source_of(target: TableTarget) -> Source:
+def _source_of(question: Question) -> Source:
+    target = question.target
     address = str(target.catalog_options.get("uri") or target.warehouse)
     endpoint = next(
         (value for name, value in target.catalog_options.items() if name.endswith("endpoint")), ""
     )
-    return Source(target.catalog, " ".join(part for part in (address, endpoint) if part))
+    where = " ".join(part for part in (address, endpoint) if part)
+    return Source(target.catalog, where, isinstance(question, PlanRequest))
 
 
 def _ending_of(failure: BaseException | None) -> Ending:
@@ -304,6 +312,13 @@ def _ending_of(failure: BaseException | None) -> Ending:
     if failure is None or isinstance(failure, LithifyError):
         return Ending.ANSWERED
     return Ending.WITHDRAWN
+
+
+def _silence_text(failure: BaseException | None) -> str:
+    """How a catalog was silent, without the table that it was asked about: the text stands in all of them."""
+    if isinstance(failure, TimedOut):
+        return f"no answer within {failure.seconds:g} s"
+    return failure.problem if isinstance(failure, StorageError) else str(failure)
 
 
 def _refuse(waiting: Iterable[_Waiting], error: LithifyError) -> None:

@@ -22,7 +22,8 @@ from lithify.controller.observing.wire import (
     WorkerSettings,
     framed,
 )
-from lithify.errors import ProcessLost, TimedOut
+from lithify.errors import ProcessLimit, ProcessLost, TimedOut
+from lithify.settings import LOOKS
 
 _WORKER = "lithify.controller.observing.worker"
 _LEAN = {
@@ -96,7 +97,7 @@ class WorkerProcess:
 
         Raises:
             TimedOut: it took longer.
-            ProcessLost: the worker ended.
+            ProcessLost: the worker ended; a ProcessLimit if it did so at one of its limits.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -105,7 +106,7 @@ class WorkerProcess:
             self.kill()
             raise TimedOut(what, seconds) from error
         except (EOFError, OSError, ValueError) as error:
-            raise ProcessLost(what, await self._how_it_ended()) from error
+            raise await self._lost(what) from error
         except BaseException:
             self.kill()
             raise
@@ -141,7 +142,8 @@ class WorkerProcess:
             raise EOFError
         return read_reply(await replies.readexactly(size))
 
-    async def _how_it_ended(self) -> str:
+    async def _lost(self, what: str) -> ProcessLost:
+        """The error that says how the worker ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_ENDING):
                 await self._process.wait()
@@ -149,14 +151,16 @@ class WorkerProcess:
         self.kill()
         settings = self._settings
         if settings is not None and code in _LIMITS:
-            return _LIMITS[code].format(settings.memory_bytes >> 20, settings.processor_seconds)
+            limit = _LIMITS[code].format(settings.memory_bytes >> 20, settings.processor_seconds)
+            return ProcessLimit(what, limit)
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
-        return f"the worker {how} before it answered"
+        return ProcessLost(what, f"the worker {how} before it answered")
 
 
 _MEMORY = (
     "the worker needed more memory than the {0} MiB that it may take; raise the memory limit of the "
-    "operator's container, or have it look at fewer tables at a time (--looks)"
+    "operator's container, or have it look at fewer tables at a time ("
+    f"{LOOKS.field})"
 )
 _LIMITS = {
     TOO_MUCH_MEMORY: _MEMORY,

@@ -19,10 +19,15 @@ from lithify import errors
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import LithifyError
-from lithify.tables.observation import Observation, RunFound
+from lithify.tables.observation import Observation, PlanFound, RunFound
 
 _MOST_INTEGER = 1 << 63
-_SHAPES: dict[str, type[Any]] = {"observation": Observation, "run": RunFound, "tables": TableList}
+_SHAPES: dict[str, type[Any]] = {
+    "observation": Observation,
+    "plan": PlanFound,
+    "run": RunFound,
+    "tables": TableList,
+}
 _KNOWN = {
     name: found
     for name, found in vars(errors).items()

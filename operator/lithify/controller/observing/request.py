@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.io.reach import NOWHERE, Reach
-from lithify.tables.observation import Observation, RunFound
+from lithify.tables.observation import Observation, PlanFound, RunFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,29 @@ class ObservationRequest:
     idle_seconds: int | None = None
     reconsider: bool = False
     held: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """A question for what a run would do.
+
+    Attributes:
+        target: which table.
+        table_uuid: the expected UUID; None accepts any.
+        strategy: how much the run would take.
+        partitions: only partitions with the values of one of these; empty for all.
+        buckets: only these buckets; empty for all.
+        held: fingerprints of buckets by path: those that still have these files are left out.
+        task_bytes: about how much one task would read; None for the table's usual size.
+    """
+
+    target: TableTarget
+    table_uuid: str | None = None
+    strategy: Strategy = Strategy.MINOR
+    partitions: tuple[Mapping[str, str], ...] = ()
+    buckets: tuple[int, ...] = ()
+    held: Mapping[str, str] = field(default_factory=dict)
+    task_bytes: int | None = None
 
 
 MOST_TABLES = 10_000
@@ -120,6 +144,10 @@ class TableObserver(Protocol):
         are expired, so that nobody can say, a `CommitUnknown` is raised. Without it None says only that no
         snapshot that is kept is the run's.
         """
+        ...
+
+    async def plan(self, request: PlanRequest, timeout: float) -> PlanFound:
+        """What a run would do."""
         ...
 
     async def list_tables(

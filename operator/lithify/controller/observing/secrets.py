@@ -10,15 +10,12 @@ from lithify.controller.observing.request import TableTarget
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import LithifyError
 from lithify.plain_text import cut
-from lithify.redaction import Redactor, names_of
+from lithify.redaction import Redactor, is_telling, names_of
 
 _MOST_ENTRIES = 1000
 _SHORTEST = 4
 """What is shorter is no secret, and would be found in every other word."""
 
-_SECRET_OPTION = re.compile(
-    r"secret|password|token|credential|signature|access.?key|(?:^|\.)(?:ak|sk|sas)(?:$|\.)", re.I
-)
 _IN_VALUE = (
     re.compile(r"(?:password|pwd|secret|token|sig|signature)=([^&;\s]+)", re.I),
     re.compile(r"//[^/:@\s]*:([^/@\s]+)@"),
@@ -27,7 +24,7 @@ _IN_VALUE = (
 
 def secrets_in(options: Mapping[str, str]) -> tuple[str, ...]:
     """What among catalog options nobody may see, the longest first."""
-    found = {value for name, value in options.items() if _SECRET_OPTION.search(name)}
+    found = {value for name, value in options.items() if is_telling(name)}
     for value in options.values():
         for pattern in _IN_VALUE:
             found.update(pattern.findall(value))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from lithify.errors import InvalidOption
+from lithify.settings import LOOKS
 
 LEAST = 256 << 20
 """Bytes below which a worker is of no use: Python with Polars and PyArrow takes 170 MiB of them."""
@@ -69,7 +70,7 @@ def share(container: int | None, machine: int, wanted: int) -> Share:
     workers = min(wanted, left // LEAST)
     if workers < 1:
         raise InvalidOption(
-            "--looks",
+            LOOKS,
             f"the operator may take {total >> 20} MiB of memory, in which no process fits that looks at "
             "tables; raise the memory limit of its container (resources.limits.memory) to at least "
             f"{_OWN_LEAST + LEAST >> 20} MiB",

@@ -3,9 +3,10 @@
 Used by `pool`, which has the places. Pure but for its ticks. Questions about one catalog wait in one line,
 and lines take turns, so that nobody waits for all the tables of somebody else. A catalog has to prove that it
 answers: until it has, and again from a question on to which there was no answer, it is asked one question
-at a time, and all such catalogs together get half of the places. Two of its tables in a row without an answer
-pause it, as a circuit breaker does: its questions are refused at once, but for a single one after each pause
-that finds out whether it is back.
+at a time, and all such catalogs together get half of the places. Questions that take long have a line of
+their own in each catalog, which is never proven. Two tables in a row without an answer pause a catalog, as a
+circuit breaker does: its questions are refused at once, but for a single one after each pause that finds out
+whether it is back.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from time import monotonic
 from typing import Generic, TypeVar
+
+from lithify.controller.running.backoff import doubled
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
@@ -34,10 +37,12 @@ class Source:
     Attributes:
         catalog: which Catalog, as `namespace/name`.
         address: where it is; a Catalog that is changed has to prove itself anew.
+        is_long: its questions take long, so they never get more than one that has proven nothing.
     """
 
     catalog: str
     address: str
+    is_long: bool = False
 
 
 class Ending(Enum):
@@ -125,7 +130,7 @@ class Turns(Generic[Item]):
         line = self._line(source)
         line.active -= 1
         if ending is Ending.ANSWERED:
-            line.is_proven, line.pauses = True, 0
+            line.is_proven, line.pauses = not source.is_long, 0
             line.silent.clear()
         elif ending is Ending.LOST:
             line.is_proven = False
@@ -153,8 +158,8 @@ class Turns(Generic[Item]):
         return waiting
 
     def _pause(self, line: _Line[Item]) -> list[Item]:
-        line.paused_until = self.ticks() + min(LONGEST_PAUSE, FIRST_PAUSE * 2**line.pauses)
-        line.pauses = min(line.pauses + 1, 10)
+        line.pauses += 1
+        line.paused_until = self.ticks() + doubled(FIRST_PAUSE, LONGEST_PAUSE, line.pauses)
         refused = list(line.waiting)
         line.waiting.clear()
         return refused

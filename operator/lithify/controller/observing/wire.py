@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from lithify.controller.observing.request import ALL_TABLES, ObservationRequest, TableFilter, TableTarget
+from lithify.controller.observing.request import (
+    ALL_TABLES,
+    ObservationRequest,
+    PlanRequest,
+    TableFilter,
+    TableTarget,
+)
 from lithify.errors import LithifyError
 from lithify.tables.io.addresses import AddressPolicy
 
@@ -68,7 +74,7 @@ class ListTables:
     wanted: TableFilter = ALL_TABLES
 
 
-Question = ObservationRequest | FindRun | ListTables
+Question = ObservationRequest | PlanRequest | FindRun | ListTables
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ from lithify.controller.launching.sizing import learned_speed
 from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.locking import LockView, TableLocking, holder_of
 from lithify.controller.reconciling.pacing import Backoff, Repeats
+from lithify.controller.reconciling.planning import Planning
 from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
 from lithify.controller.running.failures import count_of
-from lithify.controller.running.machine import is_plan_only, memory_factor, step
+from lithify.controller.running.machine import is_plan_only, is_planned_here, memory_factor, step
 from lithify.errors import (
     AccountMissing,
     ClusterRefused,
@@ -59,6 +60,7 @@ class _Memory:
         repeats: how fast acts without effect are repeated.
         absences: how fast a driver is looked for that the API server does not tell of.
         search: the search for what it has committed.
+        planning: the plan, if it only plans.
         lock: the name of its table's lock.
         former: who had the lock, and is over.
         refusal: why its driver was refused, and in which attempt.
@@ -70,6 +72,7 @@ class _Memory:
     repeats: Repeats
     absences: Backoff
     search: Search
+    planning: Planning = field(default_factory=Planning)
     lock: str | None = None
     former: Holder | None = None
     refusal: tuple[int, str] | None = None
@@ -81,6 +84,13 @@ class _Memory:
         """Nothing is known of a run yet."""
         search = Search(Backoff(f"{uid}:search", LONGEST_WAIT))
         return cls(uid, Repeats(Backoff(f"{uid}:acts")), Backoff(f"{uid}:driver"), search)
+
+    def forget_answers(self, acts: tuple[Act, ...]) -> None:
+        """Forgets what was found out for steps that are over; `acts` are those of the step now."""
+        if Act.FIND_RUN not in acts:
+            self.search.forget()  # a driver may be alive from here on, so an answer grows old
+        if Act.PLAN not in acts:
+            self.planning.forget()
 
 
 @dataclass(slots=True)
@@ -111,9 +121,7 @@ class Compactions:
             return await self._clear(key)
         if run.is_over and key not in self.unreleased:
             return None
-        memory = self._memories.get(key)
-        if memory is None or memory.uid != run.metadata.uid:
-            memory = self._memories[key] = _Memory.of(run.metadata.uid)
+        memory = self._memory(key, run.metadata.uid)
         facts = await self._facts(run, memory)
         if facts.driver is UNKNOWN:
             memory.search.forget()
@@ -130,8 +138,7 @@ class Compactions:
             await self._tell(run, written)
         self.world.metrics.compaction_changed(key, written)
         await self._act_all(answer.acts, written, facts, memory)
-        if Act.FIND_RUN not in answer.acts:
-            memory.search.forget()  # a driver may be alive from here on, so an answer grows old
+        memory.forget_answers(answer.acts)
         wake = None if answer.wake is None else (answer.wake - now).total_seconds()
         if answer.acts:
             stage = (written.reason, written.status.attempts)
@@ -192,14 +199,15 @@ class Compactions:
         world, store = self.world, self.world.store
         table = store.table_of(run)
         catalog = store.catalog_of(table) if table else None
-        is_waiting = not (run.reason.has_driver or run.is_over)
+        is_planned = is_planned_here(run)
+        is_waiting = not run.is_over and (is_planned or not run.reason.has_driver)
         problem = await self._problem(run, table, catalog) if is_waiting else None
         if problem is None and memory.missing is not None:
             problem = await self._account(memory, is_waiting=is_waiting)
         if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
             problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
         seen = await self._lock(run, memory)
-        hold = world.room.hold_of_run(run, self.world.now()) if is_waiting else ""
+        hold = world.room.hold_of_run(run, self.world.now()) if is_waiting and not is_planned else ""
         return Facts(
             policy=store.rules_of(table),
             identifier=table.spec.identifier if table else None,
@@ -212,6 +220,7 @@ class Compactions:
             problem=problem,
             delay=memory.delay[1] if memory.delay and memory.delay[0] == run.status.attempts else "",
             found=memory.search.found,
+            plan=memory.planning.outcome,
             deleted=run.metadata.deletion_timestamp is not None,
         )
 
@@ -232,13 +241,12 @@ class Compactions:
         if catalog is None:
             missing = f"there is no Catalog {table.spec.catalog_ref.name} in namespace {namespace}"
             return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
-        if catalog.spec.secret_ref is not None:
-            try:
-                await self.world.secrets.of_catalog(catalog)
-            except UserError as error:
-                return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
-            except ClusterRefused as error:
-                return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
+        try:
+            await self.world.secrets.of_catalog(catalog)
+        except UserError as error:
+            return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
+        except ClusterRefused as error:
+            return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
         return None
 
     async def _account(self, memory: _Memory, *, is_waiting: bool) -> Problem | None:
@@ -292,6 +300,8 @@ class Compactions:
             await world.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
         elif act is Act.FIND_RUN:
             memory.search.go_on(world, run, self.begin)
+        elif act is Act.PLAN:
+            memory.planning.go_on(world, run, self.begin, heeds_blocks=_is_by_itself(run))
 
     def _wake_waiting(self, lock: str, former_uid: str) -> None:
         """Has those looked at who may wait for a lock that is free now."""
@@ -389,8 +399,19 @@ class Compactions:
             if new.reason.status is ConditionStatus.TRUE:
                 metrics.attempt_ended(None)
 
+    def _memory(self, key: ObjectKey, uid: str) -> _Memory:
+        """What is remembered of a run, and of no other one that had its name before."""
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != uid:
+            if memory is not None:
+                memory.planning.forget()
+            memory = self._memories[key] = _Memory.of(uid)
+        return memory
+
     def _forget(self, key: ObjectKey) -> None:
-        self._memories.pop(key, None)
+        memory = self._memories.pop(key, None)
+        if memory is not None:
+            memory.planning.forget()
         self._clearing.pop(key, None)
         self.unreleased.discard(key)
 

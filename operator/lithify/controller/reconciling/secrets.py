@@ -15,8 +15,9 @@ from typing import Protocol
 from lithify.controller.api import Api
 from lithify.errors import InvalidOption, NotFound
 from lithify.redaction import is_telling
-from lithify.resources.catalog import Catalog, SecretReference, catalog_options
+from lithify.resources.catalog import Catalog, SecretReference, catalog_options, is_credential
 from lithify.resources.names import SECRET, ObjectKey
+from lithify.settings import catalog_option
 
 KEPT_SECONDS = 300.0
 """A changed Secret is noticed after this long, or as soon as the catalog refuses the old credentials."""
@@ -45,6 +46,12 @@ class _Kept:
     options: Mapping[str, str] = field(repr=False)
 
 
+_EXPOSED = (
+    "credentials belong into a Secret, because all who may read Catalogs can read this: name the Secret and "
+    "its keys in spec.secretRef"
+)
+
+
 @dataclass(slots=True)
 class Secrets:
     """What Secrets say, for a while.
@@ -65,7 +72,7 @@ class Secrets:
 
         Raises:
             NotFound: the Secret, or a key of it, does not exist.
-            InvalidOption: the values are too long.
+            InvalidOption: the values are too long, or credentials stand in the Catalog itself.
         """
         key, spec = catalog.metadata.key, catalog.spec
         secret = await self._of_secret(key, spec.secret_ref) if spec.secret_ref is not None else {}
@@ -74,6 +81,8 @@ class Secrets:
         plain = [value for name, value in spec.options.items() if name not in telling]
         ordinary = [key.namespace, key.name, spec.warehouse, spec.uri or "", *plain]
         self.hidden.replace(key, [*secret.values(), *telling.values()], ordinary)
+        for name in filter(is_credential, spec.options):
+            raise InvalidOption(catalog_option(name).field, _EXPOSED)
         return options
 
     async def options(self, namespace: str, reference: SecretReference) -> dict[str, str]:
@@ -91,7 +100,11 @@ class Secrets:
         plain: Mapping[str, str] = secret.get("stringData") or {}
         missing = sorted(set(reference.options.values()) - encoded.keys() - plain.keys())
         if missing:
-            raise NotFound("key", f"{', '.join(missing)} in Secret {key}", "spec.secretRef.options names it")
+            raise NotFound(
+                "key",
+                f"{', '.join(missing)} in Secret {key}",
+                "spec.secretRef.options of the Catalog names it",
+            )
         found = {
             option: plain[name] if name in plain else b64decode(encoded[name]).decode(errors="replace")
             for option, name in reference.options.items()

@@ -13,6 +13,7 @@ from time import monotonic
 
 from lithify.controller.deciding.admission import HOUR, Active, Admission, Caps, Waiting, admit, limits_of
 from lithify.controller.reconciling.store import Store
+from lithify.controller.running.case import is_planned_here
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, Kind, ObjectKey
 from lithify.resources.table import LakeTable
@@ -51,7 +52,7 @@ class Room:
     def hold_of_run(self, run: Compaction, now: datetime) -> str:
         """The limit that holds a run back; empty if it may start, which takes the slot."""
         table = self.store.table_of(run)
-        if table is None or _has_slot(run):
+        if table is None or _has_slot(run) or is_planned_here(run):
             return _FREE
         since = min(run.metadata.creation_timestamp or now, now)
         waiting = Waiting(run.metadata.key, self._priority(table), since, _policy_key(table), _bytes(run))
@@ -101,6 +102,8 @@ class Room:
     def _admission(self, now: datetime) -> Admission:
         active, recent = [*self._granted.values()], []
         for run in self.store.compactions:
+            if is_planned_here(run):
+                continue  # it reads no data
             found = self._active(run, now)
             if found is not None and _has_slot(run):
                 active.append(found)

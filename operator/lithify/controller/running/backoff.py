@@ -1,7 +1,8 @@
-"""How long a run waits before its next attempt, and an operator before it repeats itself.
+"""How long a run waits before its next attempt, and an operator before it repeats itself or asks a catalog.
 
-Used by `ending` and `reconciling.pacing`. Pure. The jitter follows from the run and the number of tries, so
-that a wait computed twice is the same, while runs that failed together do not come back together.
+Used by `ending`, `reconciling.pacing` and `observing.turns`. Pure. The jitter follows from the run and the
+number of tries, so that a wait computed twice is the same, while runs that failed together do not come back
+together.
 """
 
 from __future__ import annotations

@@ -71,6 +71,21 @@ class Case:
         return own if own is not None and own.attempt >= self.status.attempts else None
 
     @property
+    def driver_end(self) -> datetime | None:
+        """When the driver of the attempt that is under way ended, if that is known.
+
+        Nobody may have watched then. It is earlier than now, and how long the run took depends on it alone.
+        Kubelets leave fractions of seconds out: the next second is never before the driver's last commit.
+        """
+        driver, began = self.current, self.status.start_time
+        if driver is None or driver.finished is None or not self.reason.has_driver:
+            return None
+        if driver.phase is not DriverPhase.ENDED:
+            return None
+        ended = min(driver.finished.replace(microsecond=0) + timedelta(seconds=1), self.now)
+        return ended if began is None else max(ended, began)
+
+    @property
     def is_alive(self) -> bool:
         """Whether a driver that has the run's name may still do something."""
         pod = self.pod
@@ -122,6 +137,14 @@ class Case:
 def is_plan_only(run: Compaction) -> bool:
     """Whether the run's next attempt only plans: a dry run, or one that nobody has approved yet."""
     return run.spec.dry_run or (run.spec.approval is Approval.MANUAL and not run.spec.approved)
+
+
+def is_planned_here(run: Compaction) -> bool:
+    """Whether the operator's workers make the plan that a run wants next, so that it takes no driver.
+
+    A driver that an operator of an older release has started for it is still heard.
+    """
+    return is_plan_only(run) and run.status.driver is None
 
 
 def case_of(run: Compaction, facts: Facts, now: datetime) -> Case:

@@ -48,7 +48,7 @@ from lithify.resources.policy import Approval
 from lithify.tables.observation import RunFound
 
 CANCELLED = "Cancelled as asked for by spec.cancel."
-OUT_OF_TIME = "The run took longer than its activeDeadlineSeconds allow."
+OUT_OF_TIME = "The run took longer than its spec.activeDeadlineSeconds allow."
 SUSPENDED = "Suspended by spec.suspend; set it to false to go on."
 _UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
 _REFUSED = frozenset({Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})
@@ -267,9 +267,10 @@ def _success(case: Case, result: ResultSummary, message: str, **changes: Any) ->
 
 def _final(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
     status = case.status
-    fields: dict[str, Any] = {"completion_time": case.now, "duration": None}
+    ended = case.driver_end or case.now
+    fields: dict[str, Any] = {"completion_time": ended, "duration": None}
     if status.start_time is not None:
-        fields["duration"] = duration_text(case.since(status.start_time))
+        fields["duration"] = duration_text((ended - status.start_time).total_seconds())
     if case.reason.has_driver:
         fields["attempt_history"] = with_attempt(case, reason, message)
     done = stand(case, reason, message, **{**fields, **changes})

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 
+from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState
 from lithify.resources.compaction import CompactionStatus, Reason
 from lithify.resources.policy import CompactionPolicySpec
@@ -68,6 +69,7 @@ class Facts:
         found: what it has committed, as the answer to the `Act.FIND_RUN` of the step before; None if nothing.
             Unknown while there is no answer, and again after any step that did not ask: a driver may have
             been alive since.
+        plan: the answer to the `Act.PLAN` of the attempt that is under way, None while there is none.
         deleted: the object is being deleted, or gone.
     """
 
@@ -82,6 +84,7 @@ class Facts:
     problem: Problem | None = None
     delay: str = ""
     found: RunFound | Unknown | None = UNKNOWN
+    plan: Outcome | None = None
     deleted: bool = False
 
 
@@ -91,7 +94,7 @@ class Act(Enum):
     TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt that status says
     is under way. STOP_DRIVER asks the driver to end. KEEP_DRIVER lets it go with its logs in place,
     REMOVE_DRIVER without, so that the name is free for the next attempt. FIND_RUN looks for what the run has
-    committed.
+    committed. PLAN has the operator's workers plan the attempt that status says is under way.
     """
 
     TAKE_LOCK = auto()
@@ -101,6 +104,7 @@ class Act(Enum):
     KEEP_DRIVER = auto()
     REMOVE_DRIVER = auto()
     FIND_RUN = auto()
+    PLAN = auto()
 
 
 @dataclass(frozen=True, slots=True)

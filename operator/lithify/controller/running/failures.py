@@ -102,5 +102,7 @@ def _field(failure: Failure) -> str:
 
 
 def _out_of_memory(name: str, seen: str) -> Verdict:
-    message = f"Driver {name} was killed for want of memory{seen}; raise spark.driver.memory in the policy."
+    message = (
+        f"Driver {name} was killed for want of memory{seen}; raise spec.spark.driver.memory of the policy."
+    )
     return Verdict(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, message)

@@ -10,16 +10,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from lithify.controller.driver import DriverPhase
-from lithify.controller.running.case import Case, case_of, is_plan_only
+from lithify.controller.running.case import Case, case_of, is_plan_only, is_planned_here
 from lithify.controller.running.driving import adopt, drive
 from lithify.controller.running.ending import compacted
 from lithify.controller.running.facts import UNKNOWN, Facts, Lock, Step
 from lithify.controller.running.failures import memory_factor
+from lithify.controller.running.planning import is_planning, plan
 from lithify.controller.running.release import free_table, settle
 from lithify.controller.running.waiting import wait
 from lithify.resources.compaction import Compaction, Reason
 
-__all__ = ["is_plan_only", "memory_factor", "step"]
+__all__ = ["is_plan_only", "is_planned_here", "memory_factor", "step"]
 
 
 def step(run: Compaction, facts: Facts, now: datetime) -> Step:
@@ -45,6 +46,8 @@ def _go_on(case: Case) -> Step:
     outcome = own.outcome if own is not None and own.phase is DriverPhase.ENDED else None
     if outcome is not None and outcome.reason is Reason.COMPACTED:
         return compacted(case, outcome)  # Of whatever attempt: a result is never lost.
+    if is_planning(case):
+        return plan(case)
     if case.reason.has_driver:
         return drive(case)
     if own is not None and (own.phase is not DriverPhase.ENDED or own.attempt > case.status.attempts):

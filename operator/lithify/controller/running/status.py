@@ -56,7 +56,7 @@ def with_attempt(case: Case, reason: Reason, message: str) -> tuple[AttemptSumma
         reason=reason.value,
         message=shortened(message),
         start_time=driver.start_time if driver else None,
-        completion_time=case.now,
+        completion_time=case.driver_end or case.now,
     )
     return (*case.status.attempt_history, ended)[-_ATTEMPTS_KEPT:]
 

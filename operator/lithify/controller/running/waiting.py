@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from lithify.controller.running.case import Case
+from lithify.controller.running.case import Case, is_plan_only
 from lithify.controller.running.driving import recreated
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, approval_text, finish
 from lithify.controller.running.facts import Act, Lock, Problem, Step
+from lithify.controller.running.planning import begin
 from lithify.controller.running.release import clear_name, free_table
 from lithify.controller.running.status import message_of, stand
 from lithify.resources.compaction import Reason
@@ -43,7 +44,7 @@ def wait(case: Case) -> Step:
         return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
     if case.facts.problem is not None:
         return _pend(case, case.facts.problem)
-    return _queue(case)
+    return begin(case) if is_plan_only(case.run) else _queue(case)
 
 
 def _rest(case: Case, reason: Reason, message: str) -> Step:

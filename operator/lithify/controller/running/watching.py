@@ -128,7 +128,7 @@ def _overdue(driver: DriverState, stage: Reason, limit: int) -> tuple[Reason, st
     if stage is not Reason.SUBMITTING:
         return (
             Reason.DEADLINE_EXCEEDED,
-            f"{stage.value} took longer than {limit} s; see the policy's deadlines.",
+            f"{stage.value} took longer than {limit} s; see spec.deadlines of the policy.",
         )
     seen = f": {driver.message}" if driver.message else "."
     if driver.trouble in _TROUBLES:

@@ -1,78 +1,26 @@
-"""What `lithify drive` reports of an attempt: its report, plan or error as an `Outcome`.
+"""What `lithify drive` reports of an attempt: its report as an `Outcome`.
 
-Pure but for the writing. Only here errors become reasons, by their class, never by their message.
+Pure but for the writing. What errors and plans come to is in `resources.reasons`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from lithify.contract.outcome import Outcome, write_outcome
-from lithify.errors import (
-    AttemptFenced,
-    CommitConflict,
-    CommitOutrun,
-    CorruptTable,
-    Failure,
-    LithifyError,
-    NoExecutors,
-    NotAllowed,
-    NotFound,
-    OutOfMemory,
-    OutOfReach,
-    StorageError,
-    UnsupportedTable,
-    UserError,
-)
+from lithify.contract.reasons import blocks_of
 from lithify.job.report import Report
-from lithify.resources.compaction import MOST_BLOCKED_OF_A_RUN, PlanSummary, Reason, ResultSummary
-from lithify.resources.table import BucketBlock
+from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
 from lithify.tables.format import Plan, Task
 from lithify.tables.observation import RunFound
 
 _SAMPLES = 5
 _SAMPLE_LENGTH = 160
 """Five of them leave room for everything else in what a pod can say when it ends."""
-
-_PROBLEM_LENGTH = 160
-_LONGEST_PATH = 400
-
-_REASONS: Mapping[type[BaseException], Reason] = {
-    LithifyError: Reason.DRIVER_FAILED,
-    UserError: Reason.INVALID_SPEC,
-    NotAllowed: Reason.ACCESS_DENIED,
-    OutOfReach: Reason.ACCESS_DENIED,
-    UnsupportedTable: Reason.UNSUPPORTED,
-    CorruptTable: Reason.CORRUPT_TABLE,
-    StorageError: Reason.STORAGE_UNAVAILABLE,
-    CommitConflict: Reason.COMMIT_CONFLICT,
-    CommitOutrun: Reason.COMMIT_CONFLICT,
-    NoExecutors: Reason.SCHEDULING_TIMED_OUT,
-    AttemptFenced: Reason.DRIVER_LOST,
-    OutOfMemory: Reason.OUT_OF_MEMORY,
-    MemoryError: Reason.OUT_OF_MEMORY,
-}
-"""The nearest class among an error's ancestors counts."""
-_TABLE = frozenset({"table", "branch", "database", "warehouse"})
-"""What is not found if there is no table; anything else that is missing was named by the run."""
-
-
-def reason_of(error: BaseException) -> Reason:
-    """The final reason that an error stands for."""
-    if isinstance(error, NotFound) and vars(error).get("what") in _TABLE:
-        return Reason.TABLE_NOT_FOUND
-    return next((_REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS), Reason.DRIVER_FAILED)
-
-
-def failure_of(error: BaseException) -> Failure:
-    """Who can make an error go away."""
-    if isinstance(error, MemoryError):
-        return Failure.OUT_OF_MEMORY
-    return error.failure if isinstance(error, LithifyError) else Failure.BUG
 
 
 def plan_summary(plan: Plan, tasks: Sequence[Task]) -> PlanSummary:
@@ -113,17 +61,11 @@ def result_summary(report: Report) -> ResultSummary:
 
 
 def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
-    """An outcome that also says which buckets the run could not compact.
-
-    Paths of any length would leave no room for others; those that are left out are tried again.
-    """
+    """An outcome that also says which buckets the run could not compact."""
     if report is None:
         return outcome
-    told = [
-        BucketBlock.of(each, _PROBLEM_LENGTH) for each in report.blocked if len(each.bucket) <= _LONGEST_PATH
-    ]
     count = len(report.blocked) + len(report.held)
-    return replace(outcome, blocked=tuple(told[:MOST_BLOCKED_OF_A_RUN]), blocked_count=count)
+    return replace(outcome, blocked=blocks_of(report.blocked), blocked_count=count)
 
 
 def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, message: str = "") -> Outcome:
@@ -158,30 +100,6 @@ def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:
         ),
         base_snapshot_id=_text(found.base),
         committed_snapshot_id=_text(found.snapshot),
-    )
-
-
-def outcome_of_plan(run: str, attempt: int, plan: PlanSummary, snapshot: int | None) -> Outcome:
-    """An attempt that was only to plan."""
-    return Outcome(
-        run=run,
-        attempt=attempt,
-        reason=Reason.PLANNED if plan.buckets else Reason.NOTHING_TO_DO,
-        plan=plan,
-        base_snapshot_id=_text(snapshot),
-    )
-
-
-def outcome_of_error(run: str, attempt: int, error: BaseException, plan: PlanSummary | None) -> Outcome:
-    """An attempt that failed before it had committed anything."""
-    message = str(error) if isinstance(error, LithifyError) else f"{type(error).__name__}: {error}"
-    return Outcome(
-        run=run,
-        attempt=attempt,
-        reason=reason_of(error),
-        failure=failure_of(error),
-        message=message,
-        plan=plan,
     )
 
 

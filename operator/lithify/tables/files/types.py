@@ -21,9 +21,14 @@ import pyarrow as pa
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.rewriting.order import DAY_NANOS, EPOCH_DAY, INSTANT, KeyValue, fold_float, unfold_float
-from lithify.rewriting.runs import NO_ORDER
 
 Raw: TypeAlias = int | float | bytes | None
+
+NO_ORDER = (
+    "a value of the key or sequence is NaN, which Paimon 1.4 holds equal to every number, so that the result "
+    "of a compaction would depend on the order of the files; delete or overwrite such rows first"
+)
+"""Why rows with a NaN there are not merged."""
 
 _TYPE = re.compile(r"(?P<root>[A-Z_]+)(?:\((?P<arguments>[\d, ]+)\))?(?P<zoned> WITH LOCAL TIME ZONE)?")
 _ALIASES = {

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.errors import OutOfReach
-from lithify.tables.io.addresses import ALLOW_ADDRESS, Address, AddressPolicy, as_address
+from lithify.settings import ALLOWED_ADDRESSES
+from lithify.tables.io.addresses import Address, AddressPolicy, as_address
 
 _REMEMBERED = 4096
 
@@ -88,9 +89,9 @@ def refusal(host: str) -> OutOfReach:
     """The error for a host that is not allowed. It does not tell whether the host exists or listens."""
     problem = (
         "the operator connects only to public addresses on behalf of Catalogs; who runs it can allow this "
-        f"one with {ALLOW_ADDRESS}"
+        "one with "
     )
-    return OutOfReach(host, problem)
+    return OutOfReach(host, problem, ALLOWED_ADDRESSES)
 
 
 def _resolved(host: str, port: int) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from lithify.errors import OutOfReach
+from lithify.settings import OWN_IDENTITY
 
-OWN_IDENTITY = "--own-identity"
 EVERY_NAMESPACE = "*"
 
 _S3 = frozenset({"s3", "s3a", "s3n"})
@@ -57,9 +57,8 @@ class Reach:
         problem = (
             "the operator would have to use rights of its own there, because the Catalog brings no "
             "credentials; give it keys, or have who runs the operator allow it with "
-            f"{OWN_IDENTITY} NAMESPACE=PREFIX"
         )
-        raise OutOfReach(path, problem)
+        raise OutOfReach(path, problem, OWN_IDENTITY)
 
 
 UNBOUNDED = Reach()

@@ -14,6 +14,7 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
+from lithify.settings import PARTITIONS
 from lithify.tables.files.names import format_of
 from lithify.tables.format import Selection
 from lithify.tables.io.storage import Storage
@@ -326,7 +327,7 @@ class PaimonTable:
             for column in wanted.keys() - set(self.schema.partition_keys):
                 known = ", ".join(self.schema.partition_keys) or "it is not partitioned"
                 problem = f"{column} is not a partition column of {self.name} ({known})"
-                raise InvalidOption("--partition", problem)
+                raise InvalidOption(PARTITIONS, problem)
 
     def _check_found(self, selection: Selection, live: Collection[BucketId]) -> None:
         specs = [self.places.spec(bucket.partition) for bucket in live]

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from lithify.controller.cluster.folder import FolderApi
+import yaml
+
+from lithify.controller.cluster.folder import FolderApi, Validate
 from lithify.errors import InvalidOption
 from lithify.resources.names import COMPACTION, LAKE_TABLE, Kind, ObjectKey
 
@@ -47,17 +49,17 @@ def run_of(owner: dict[str, Any], name: str) -> dict[str, Any]:
 class Folder:
     """A folder of the user's, and the Api over it; its clock stands still unless it is moved."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rules: Validate = validate) -> None:
         self.path = path
+        self.rules = rules
         self.now = START
-        self._saves = 0
         self._api: FolderApi | None = None
 
     @property
     def api(self) -> FolderApi:
         """The open Api."""
         if self._api is None:
-            self._api = FolderApi(self.path, validate, lambda: self.now, interval=0.01)
+            self._api = FolderApi(self.path, self.rules, lambda: self.now, interval=0.01)
         return self._api
 
     def close(self) -> None:
@@ -94,9 +96,15 @@ class Folder:
         """Moves the clock."""
         self.now += time
 
-    def record(self, part: str, kind: Kind, key: ObjectKey) -> Path:
-        """Where the record of an object should be."""
-        return self.path / ".lithify" / part / kind.plural / f"{key.namespace}.{key.name}.yaml"
+    @property
+    def state(self) -> Path:
+        """The state file."""
+        return self.path / ".lithify" / "state.yaml"
+
+    def stored(self, kind: Kind) -> list[dict[str, Any]]:
+        """The objects of a kind in the state file."""
+        found = yaml.safe_load(self.state.read_text(encoding="utf-8"))["items"] or []
+        return [item for item in found if item["kind"] == kind.name]
 
     def messages(self) -> list[tuple[str, int]]:
         """File and document of each flaw."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lithify.errors import ClusterConflict
-from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
+from lithify.controller.cluster.state_file import Entry, Origin, StateFile
+from lithify.errors import ClusterUnavailable, StorageError
+from lithify.resources.names import COMPACTION, LABEL_CATALOG, LAKE_TABLE, ObjectKey
+from lithify.resources.validating import validated
 from support.cases import case
-from unit.controller.cluster.folders import ORDERS, Folder, make_run, run_of, table, the_table
+from unit.controller.cluster.folders import ORDERS, Folder, make_run, table, the_table
 
 RUN = ObjectKey("default", "orders-1")
 USERS = ObjectKey("default", "users")
@@ -111,7 +116,7 @@ async def test_a_removed_file_takes_its_objects_along(folder: Folder) -> None:
     folder.remove("a.yaml")
     assert await folder.api.get(LAKE_TABLE, ORDERS) is None
     assert await folder.api.get(COMPACTION, RUN) is None
-    assert not list((folder.path / ".lithify").rglob("*.yaml"))
+    assert folder.stored(LAKE_TABLE) == folder.stored(COMPACTION) == []
 
 
 async def test_a_removed_document_takes_its_object_along(folder: Folder) -> None:
@@ -189,47 +194,37 @@ async def test_which_files_count(folder: Folder) -> None:
     assert [one["metadata"]["name"] for one in found] == ["ta", "tb"]
 
 
-async def test_deleting_leaves_the_file_and_lasts_until_that_changes(folder: Folder) -> None:
+async def test_what_stands_in_a_file_cannot_be_deleted(folder: Folder) -> None:
     text = table()
     folder.put("a.yaml", text)
     known = await the_table(folder)
     await folder.api.delete(LAKE_TABLE, ORDERS)
     for _ in range(2):
         folder.settle()
-        assert await folder.api.get(LAKE_TABLE, ORDERS) is None
+        assert await the_table(folder) == known
         folder.reopen()
     assert (folder.path / "a.yaml").read_text() == text
-    folder.put("a.yaml", table(more="  suspend: true\n"))
-    assert (await the_table(folder))["metadata"]["uid"] != known["metadata"]["uid"]
-
-
-async def test_a_deleted_object_comes_back_after_its_document_was_gone(folder: Folder) -> None:
-    folder.put("a.yaml", table())
-    await folder.api.delete(LAKE_TABLE, ORDERS)
-    folder.remove("a.yaml")
-    folder.put("a.yaml", table())
-    assert await the_table(folder)
 
 
 async def test_what_the_api_changed_outlives_the_process_but_not_the_users_word(folder: Folder) -> None:
     folder.put("a.yaml", table(labels="{mine: a}"))
-    patch = {"metadata": {"labels": {"state": "x"}}, "spec": {"suspend": True}}
+    patch = {"metadata": {"labels": {LABEL_CATALOG: "x"}}, "spec": {"suspend": True}}
     await folder.api.patch(LAKE_TABLE, ORDERS, patch)
     for _ in range(2):
         found = await the_table(folder)
-        assert found["metadata"]["labels"] == {"mine": "a", "state": "x"}
+        assert found["metadata"]["labels"] == {"mine": "a", LABEL_CATALOG: "x"}
         assert (found["spec"]["suspend"], found["metadata"]["generation"]) == (True, 2)
         folder.reopen().look()
     folder.put("a.yaml", table(identifier="sales.other", labels="{mine: b}"))
     found = await the_table(folder)
-    assert found["metadata"]["labels"] == {"mine": "b", "state": "x"}
+    assert found["metadata"]["labels"] == {"mine": "b", LABEL_CATALOG: "x"}
     assert found["spec"] == {"identifier": "sales.other", "suspend": False}
     assert found["metadata"]["generation"] == 3
 
 
 async def test_a_discovered_table_is_taken_over_by_a_file(folder: Folder) -> None:
     body = {
-        "metadata": {"name": "orders", "labels": {"catalog": "c"}},
+        "metadata": {"name": "orders", "labels": {LABEL_CATALOG: "c", "other": "x"}},
         "spec": {"identifier": "sales.orders"},
     }
     made = await folder.api.create(LAKE_TABLE, "default", body)
@@ -239,117 +234,97 @@ async def test_a_discovered_table_is_taken_over_by_a_file(folder: Folder) -> Non
         found = await the_table(folder)
         assert found["metadata"]["uid"] == made["metadata"]["uid"]
         assert found["metadata"]["generation"] == 2
-        assert found["metadata"]["labels"] == {"catalog": "c", "a": "b"}
+        assert found["metadata"]["labels"] == {LABEL_CATALOG: "c", "a": "b"}
         assert (found["spec"]["suspend"], found["status"]["runs"]) == (True, 3)
-        assert not folder.record("objects", LAKE_TABLE, ORDERS).exists()
+        assert len(folder.stored(LAKE_TABLE)) == 1
         folder.reopen().look()
 
 
-async def edit(path: Path, part: str, name: str, value: object) -> None:
-    """What a person does with an editor."""
-    found = yaml.safe_load(path.read_text())
-    found[part][name] = value
-    path.write_text(yaml.safe_dump(found))
-
-
-async def test_the_operators_objects_can_be_edited(folder: Folder) -> None:
-    folder.put("a.yaml", table())
+async def test_a_run_is_cancelled_by_a_copy_of_its_item(tmp_path: Path) -> None:
+    text = table().replace("spec:\n", "spec:\n  catalogRef: {name: lake}\n")
+    (tmp_path / "a.yaml").write_text(text)
+    folder = Folder(tmp_path, validated)
     made = await make_run(folder)
-    path = folder.record("objects", COMPACTION, RUN)
-    await edit(path, "spec", "cancel", True)
-    await edit(path, "status", "attempts", 99)
-    await edit(path, "metadata", "uid", "forged")
-    folder.settle()
+    [item] = folder.stored(COMPACTION)
+    item["spec"]["cancel"] = True
+    folder.put("b.yaml", yaml.safe_dump(item))
     found = await folder.api.get(COMPACTION, RUN)
-    assert found is not None
-    assert found["spec"]["cancel"] is True
-    assert found["status"] == made["status"], "status is the operator's"
-    assert found["metadata"]["uid"] == made["metadata"]["uid"]
-    assert found["metadata"]["generation"] == 2
-    before = path.stat()
-    folder.settle()
-    assert path.stat() == before
-
-
-async def test_an_edit_is_not_overwritten_by_the_operator(folder: Folder) -> None:
-    folder.put("a.yaml", table())
-    await make_run(folder)
-    await edit(folder.record("objects", COMPACTION, RUN), "spec", "cancel", True)
-    with pytest.raises(ClusterConflict):
-        await folder.api.patch(COMPACTION, RUN, {"status": {"attempts": 1}}, subresource="status")
-    folder.settle()
-    found = await folder.api.patch(COMPACTION, RUN, {"status": {"attempts": 1}}, subresource="status")
-    assert found is not None
-    assert (found["spec"]["cancel"], found["status"]["attempts"]) == (True, 1)
-
-
-async def test_a_flawed_edit_is_told_and_changes_nothing(folder: Folder) -> None:
-    body = {"metadata": {"name": "orders"}, "spec": {"identifier": "sales.orders"}}
-    made = await folder.api.create(LAKE_TABLE, "default", body)
-    path = folder.record("objects", LAKE_TABLE, ORDERS)
-    await edit(path, "spec", "identifier", "wrong")
-    folder.settle()
-    assert [flaw.file for flaw in folder.api.problems()] == [path.relative_to(folder.path).as_posix()]
-    assert await the_table(folder) == made
-    path.write_text("{")
-    folder.settle()
-    assert len(folder.api.problems()) == 1
-    await folder.api.patch(LAKE_TABLE, ORDERS, {"status": {"runs": 1}}, subresource="status")
-    folder.settle()
-    assert folder.api.problems() == []
-
-
-async def test_removing_a_record_deletes_the_object(folder: Folder) -> None:
-    folder.put("a.yaml", table())
-    await make_run(folder)
-    folder.record("objects", COMPACTION, RUN).unlink()
-    folder.settle()
-    assert await folder.api.get(COMPACTION, RUN) is None
-
-
-async def test_records_that_are_spoilt_are_told_and_cost_nothing_else(folder: Folder) -> None:
-    folder.put("a.yaml", table())
-    await make_run(folder)
-    await folder.api.create(COMPACTION, "default", run_of(await the_table(folder), "orders-2"))
     folder.close()
-    folder.record("objects", COMPACTION, RUN).write_text("metadata: {name: orders-1}\n")
-    folder.record("status", LAKE_TABLE, ORDERS).write_text("")
-    folder.settle()
-    assert len(folder.api.problems()) == 2
-    assert [one["metadata"]["name"] for one in await folder.api.list(COMPACTION)] == ["orders-2"]
-    assert await the_table(folder), "made anew from the user's file"
+    assert found is not None
+    assert found["spec"] == {**made["spec"], "cancel": True}
+    assert found["metadata"]["generation"] == 2
+    for name in ("uid", "labels", "ownerReferences"):
+        assert found["metadata"][name] == made["metadata"][name]
+
+
+async def test_two_looks_at_the_same_folder_write_once(folder: Folder) -> None:
+    folder.put("a.yaml", table() + "---\n" + table("users", "crm.users"))
+    written = folder.state.stat()
+    for _ in range(2):
+        folder.settle()
+        folder.reopen().look()
+    assert folder.state.stat() == written
+
+
+async def test_a_state_file_that_cannot_be_written_is_tried_again(folder: Folder) -> None:
+    folder.put("a.yaml", table())
+    blocker = folder.state.with_name("state.yaml.new")
+    blocker.mkdir()
+    folder.save("a.yaml", table(more="  suspend: true\n"))
+    folder.api.look()
+    with pytest.raises(ClusterUnavailable):
+        folder.api.look()
+    assert (await the_table(folder))["spec"]["suspend"] is False, "disk first"
+    blocker.rmdir()
+    folder.api.look()
+    assert (await the_table(folder))["spec"]["suspend"] is True
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        case("[" * 3000 + "]" * 3000, id="depth"),
+        case("", id="empty"),
+        case("{", id="no YAML"),
+        case("items: [{metadata: {name: orders-1}}]\n", id="no object"),
         case(
-            "metadata: {name: orders-1, uid: a, resourceVersion: '1'}\nstatus: " + "[" * 90 + "]" * 90,
-            id="some",
+            "items:\n- {apiVersion: lithify.dev/v1alpha1, kind: Compaction, metadata: {name: a}}\n",
+            id="no version",
         ),
-        case("metadata: {name: orders-1, uid: a, resourceVersion: [1]}\n", id="version"),
-        case("metadata: {name: [orders-1]}\n", id="name"),
-        case("metadata: {name: orders-1}\nfolder: text\n", id="bookkeeping"),
-        case(f"metadata: {{name: {'9' * 5000}}}\n", id="digits"),
     ],
 )
-@pytest.mark.parametrize("is_open", [case(True, id="open"), case(False, id="closed")])
-async def test_a_record_with_anything_in_it_costs_only_itself(
-    folder: Folder, text: str, is_open: bool
-) -> None:
+async def test_a_spoilt_state_file_is_refused_and_left_alone(folder: Folder, text: str) -> None:
     folder.put("a.yaml", table())
-    await make_run(folder)
-    await folder.api.create(COMPACTION, "default", run_of(await the_table(folder), "orders-2"))
-    folder.record("objects", COMPACTION, RUN).write_text(text)
-    if is_open:
-        folder.settle()
-        assert len(folder.api.problems()) <= 1, "what identifies an object is not taken in"
-    folder.reopen()
-    folder.settle()
-    assert len(folder.api.problems()) <= 1
-    assert is_open or folder.api.problems()
-    assert "orders-2" in [one["metadata"]["name"] for one in await folder.api.list(COMPACTION)]
+    folder.close()
+    folder.state.write_text(text)
+    with pytest.raises(StorageError) as refused:
+        folder.reopen()
+    assert refused.value.path == str(folder.state)
+    assert folder.state.read_text() == text
+    folder.state.unlink()
+    assert await the_table(folder), "made from the user's file, and nothing holds the lock"
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+async def test_whatever_is_stored_is_read_again(value: object) -> None:
+    metadata = {"name": "t", "namespace": "n", "uid": "u", "resourceVersion": "7"}
+    body = {"apiVersion": LAKE_TABLE.api_version, "kind": "LakeTable", "metadata": metadata, "status": value}
+    with TemporaryDirectory() as path:
+        file = StateFile(Path(path))
+        entry = Entry(LAKE_TABLE, body, Origin("a.yaml", "0"))
+        file.write({}, {(LAKE_TABLE, entry.key): entry})
+        assert list(file.read().values()) == [entry]
+        file.close()
 
 
 async def test_a_pipe_is_no_file(folder: Folder) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.controller.cluster.merge_patch import combine, difference, merge
+from lithify.controller.cluster.merge_patch import difference, merge
 from support.cases import case
 
 LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.text("ab", max_size=2)
@@ -66,19 +66,3 @@ def test_the_difference_makes_one_of_the_other(old: dict[str, Any], new: dict[st
     patch = difference(old, new)
     assert merge(old, patch) == new
     assert difference(new, merge(old, patch)) == {}
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        case({"a": {"b": "1"}}, {"a": {"c": "2"}}, id="fields of one object"),
-        case({"a": {"b": "1"}}, {"a": {"b": None}}, id="set, then removed"),
-        case({"a": {"b": None}}, {"a": {"b": "1"}}, id="removed, then set"),
-        case({"a": "1"}, {"a": None}, id="a value set, then removed"),
-        case({"a": {"b": "1"}}, {"a": None}, id="an object removed"),
-        case({}, {"a": {"b": "1"}}, id="nothing, then something"),
-    ],
-)
-@pytest.mark.parametrize("target", [{}, {"a": {"b": "0"}}, {"a": {"c": "0", "d": "0"}}], ids=str)
-def test_two_patches_in_one(target: dict[str, Any], first: dict[str, Any], second: dict[str, Any]) -> None:
-    assert merge(target, combine(first, second)) == merge(merge(target, first), second)

@@ -142,6 +142,7 @@ def test_the_oldest_open_run_is_the_active_one() -> None:
     assert active.metadata.name == "a"
     assert after(*runs).active_compaction == "a"
     assert active_of([]) is None
+    assert active_of([run("d", Reason.BACKING_OFF, 1, dry_run=True)]) is None, "it is in nobody's way"
 
 
 def test_a_request_is_handled_once_a_run_answers_it() -> None:
@@ -184,3 +185,18 @@ def test_a_dry_run_neither_accuses_nor_forgives() -> None:
     failed = after(run("a", Reason.DRIVER_FAILED, 1))
     later = after(run("b", Reason.NOTHING_TO_DO, 2, dry_run=True), known=replace(table(), status=failed))
     assert later.consecutive_failures == 1
+
+
+def test_a_run_that_ended_earlier_but_was_recorded_later_counts() -> None:
+    """After a downtime one is refused at once, and only then the end of another, hours ago, is recorded."""
+    refused, ended = run("b", Reason.UNSUPPORTED, 60), run("a", Reason.COMPACTED, 61)
+    ended = replace(ended, status=replace(ended.status, completion_time=NOON))
+    first = after_runs(table(), [refused], POLICY, NOON)
+    second = after_runs(replace(table(), status=first), [refused, ended], POLICY, NOON)
+    assert first.last_compaction is not None
+    assert second.last_compaction is not None
+    assert (first.last_compaction.name, second.last_compaction.name) == ("b", "a")
+    assert (second.last_success_time, second.consecutive_failures) == (NOON, 0)
+    assert second.last_compaction.completion_time == NOON
+    third = after_runs(replace(table(), status=second), [refused, ended], POLICY, NOON)
+    assert third == second, "each counts once"

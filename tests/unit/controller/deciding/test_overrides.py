@@ -86,14 +86,3 @@ class TestPrecedence:
 
     def test_without_a_policy_they_are_all(self) -> None:
         assert table_overrides(None, self.OWN) == self.OWN.spec.table_options
-
-
-@pytest.mark.parametrize(("text", "size"), [("1", 1), ("512", 512), ("1Ki", 1024), ("3Ti", 3 << 40)])
-def test_quantities(text: str, size: int) -> None:
-    assert quantity_bytes(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "Mi", "1.5Gi", "1G", "1 Mi "])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):
-        quantity_bytes(text)

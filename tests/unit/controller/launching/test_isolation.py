@@ -11,7 +11,7 @@ from lithify.controller.launching.template import check
 from lithify.errors import InvalidOption
 from support.cases import case
 
-FIELD = "spark.driver.podTemplate"
+FIELD = "spec.spark.driver.podTemplate"
 BOUNDS = Bounds("lithify-driver")
 
 

@@ -173,13 +173,13 @@ class TestPlain:
     def test_without_any_image_is_refused(self) -> None:
         with pytest.raises(InvalidOption) as caught:
             driver_pod(order(spark=SparkTemplate()), PodSettings())
-        assert caught.value.option == "spark.image"
+        assert caught.value.option == "spec.spark.image"
 
     def test_order_that_is_too_long_is_refused(self) -> None:
         partitions = tuple({"dt": f"{number:0200}"} for number in range(700))
         with pytest.raises(InvalidOption) as caught:
             pod_of(partitions=partitions)
-        assert caught.value.option == "partitions"
+        assert caught.value.option == "spec.partitions"
 
 
 class TestTemplate:

@@ -14,7 +14,7 @@ from lithify.resources.pod_template.volumes import FORMER
 from support.cases import case
 from support.pod_security import BASELINE, MORE, Template, pod
 
-FIELD = "spark.executor.podTemplate"
+FIELD = "spec.spark.executor.podTemplate"
 BOUNDS = Bounds("lithify-driver")
 OPEN = Bounds("lithify-driver", host_access=True)
 FORBIDDEN = [

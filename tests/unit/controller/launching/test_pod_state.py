@@ -237,6 +237,14 @@ def times_and_more() -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from(names), ODD)
 
 
+def test_when_a_driver_ended_is_what_its_container_says() -> None:
+    status = ended(0)
+    assert state_of(pod(status), NOW).finished is None
+    status["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = "2026-05-04T11:01:34Z"
+    assert state_of(pod(status), NOW).finished == datetime(2026, 5, 4, 11, 1, 34, tzinfo=UTC)
+    assert state_of(pod(RUNS), NOW).finished is None
+
+
 @given(made=odd_pods())
 def test_any_pod_has_some_state(made: dict[str, Any]) -> None:
     state = state_of(made, NOW)

@@ -82,7 +82,7 @@ def test_reaching_out_of_pods_is_the_operators_to_allow() -> None:
     spark = SparkTemplate(executor=ExecutorPods(pod_template={"spec": {"hostNetwork": True}}))
     problem = conf_problem(spark)
     assert problem is not None
-    assert "spark.executor.podTemplate.spec.hostNetwork" in problem
+    assert "spec.spark.executor.podTemplate.spec.hostNetwork" in problem
     assert conf_problem(spark, host_access=True) is None
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
@@ -12,11 +14,13 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
-from lithify.controller.observing.request import ObservationRequest, TableList, TableTarget
+from lithify.controller.observing.replies import read_reply, write_reply
+from lithify.controller.observing.request import ObservationRequest, PlanRequest, TableList, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
+from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.observation import Observation
+from lithify.tables.observation import Observation, PlanFound
 from lithify.tables.paimon.observing.looking import TableWatch
 from support.cases import case
 from support.small_tables import SmallTable
@@ -72,6 +76,42 @@ class TestAnswers:
     def test_runs_and_lists(self, answers: Answers, target: TableTarget) -> None:
         assert answers.reply(FindRun(target, "run-1", None)) == Reply(value=None)
         assert answers.reply(ListTables(target)) == Reply(value=TableList(("db.t",), wanted=1))
+
+
+class TestPlans:
+    def test_is_what_a_driver_would_report(
+        self, answers: Answers, table: SmallTable, target: TableTarget
+    ) -> None:
+        table.append()
+        found = sent(answers.reply(PlanRequest(target, strategy=Strategy.FULL))).value
+        assert isinstance(found, PlanFound)
+        assert (found.snapshot, found.buckets, found.tasks, found.files) == (2, 4, 4, 8)
+        one = answers.reply(PlanRequest(target, strategy=Strategy.FULL, buckets=(0,))).value
+        assert (one.buckets, one.bytes < found.bytes) == (2, True)
+        part = answers.reply(PlanRequest(target, strategy=Strategy.FULL, partitions=({"dt": "a"},))).value
+        assert part.buckets == 2
+        assert answers.reply(PlanRequest(target)).value == PlanFound(snapshot=2)
+
+    def test_comes_over_the_wire_as_it_is(self, answers: Answers, target: TableTarget) -> None:
+        reply = answers.reply(PlanRequest(target, strategy=Strategy.FULL))
+        assert read_reply(write_reply(reply)) == reply
+
+    def test_the_table_that_was_meant(self, answers: Answers, target: TableTarget) -> None:
+        error = error_of(answers, PlanRequest(target, table_uuid="another"))
+        assert isinstance(error, NotFound)
+        assert error.what == "table"
+
+    def test_needs_neither_spark_nor_more_than_a_look_until_it_is_asked_for(self) -> None:
+        script = (
+            "import sys, lithify.controller.observing.answering as a\n"
+            "print(sorted(name for name in sys.modules if name.startswith(('lithify.job', 'pyspark'))))\n"
+            "import lithify.controller.observing.planning\n"
+            "print('lithify.job.dry_run' in sys.modules, 'pyspark' in sys.modules, 'py4j' in sys.modules)\n"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+        )
+        assert ended.stdout.split("\n")[:2] == ["[]", "True False False"]
 
 
 class TestErrors:

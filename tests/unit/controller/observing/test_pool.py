@@ -14,7 +14,7 @@ import pytest
 
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.process import WorkerProcess
-from lithify.controller.observing.request import ObservationRequest, TableTarget
+from lithify.controller.observing.request import ObservationRequest, PlanRequest, TableTarget
 from lithify.controller.observing.turns import FIRST_PAUSE
 from lithify.controller.observing.wire import HEADER, Reply, WorkerSettings
 from lithify.errors import CatalogSilent, Failure, LithifyError, NotFound, ProcessLost, TimedOut
@@ -342,3 +342,69 @@ async def test_folder_of_the_cache_is_made_by_the_worker_only(shop: Shop, tmp_pa
     async with pool_of(worker=WorkerSettings(str(tmp_path / "kept"))) as pool:
         await ask(pool, "a")
     assert not (tmp_path / "kept").exists()
+
+
+class TestPlans:
+    async def test_looks_at_the_same_catalog_go_on_beside_plans(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            await proven(shop, pool)
+            plans = [plan(pool, name) for name in ("big", "bigger")]
+            await until(lambda: len(shop.busy) == 1)
+            await settle()
+            assert len(shop.busy) == 1, "one plan of a catalog at a time"
+            hanging = shop.busy[0]
+            looks = [ask(pool, name) for name in "abc"]
+            for look in looks:
+                await until(lambda: len(shop.busy) == 2)
+                answered = next(worker for worker in shop.busy if worker is not hanging)
+                assert answered.answer is not None
+                answered.answer.set_result(Reply())
+                await look
+            for task in plans:
+                task.cancel()
+            await asyncio.gather(*plans, return_exceptions=True)
+
+    async def test_a_plan_that_is_given_up_frees_its_place(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(workers=1) as pool:
+            given_up = plan(pool, "big")
+            await until(lambda: shop.busy)
+            given_up.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await given_up
+            assert shop.workers[0].has_ended
+            shop.is_fast = True
+            await ask(pool, "a")
+
+    async def test_plans_that_take_too_long_do_not_pause_looks(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            for name in ("big", "bigger"):
+                task = plan(pool, name)
+                await until(lambda: shop.busy)
+                assert shop.busy[0].answer is not None
+                shop.busy[0].answer.set_exception(TimeoutError())
+                with pytest.raises(TimedOut):
+                    await task
+            with pytest.raises(CatalogSilent):
+                await plan(pool, "biggest")
+            shop.is_fast = True
+            await ask(pool, "a")
+
+    async def test_a_catalog_that_is_silent_is_not_asked_for_plans(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of() as pool:
+            for name in "ab":
+                task = ask(pool, name)
+                await until(lambda: shop.busy)
+                assert shop.busy[0].answer is not None
+                shop.busy[0].answer.set_exception(TimeoutError())
+                with pytest.raises(TimedOut):
+                    await task
+            with pytest.raises(CatalogSilent):
+                await plan(pool, "big")
+
+
+def plan(pool: ObserverPool, table: str, warehouse: str = "w") -> asyncio.Task[Any]:
+    return asyncio.create_task(pool.plan(PlanRequest(TableTarget(warehouse, table, {})), SECONDS))

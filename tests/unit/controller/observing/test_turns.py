@@ -200,3 +200,21 @@ def test_no_more_than_there_are_places(places: int) -> None:
     play.asked(LAKE, *map(str, range(20)))
     taken = [play.taken() for _ in range(20)]
     assert sum(one is not None for one in taken) == places
+
+
+def test_long_questions_never_take_more_than_half_of_the_places() -> None:
+    long = [Source(source.catalog, source.address, is_long=True) for source in (LAKE, SHOP, GONE)]
+    play = Play(places=4).proven(LAKE, *long)
+    for source in long:
+        play.asked(source, "a", "b")
+    play.asked(LAKE, "c", "d", "e")
+    taken = [play.taken() for _ in range(5)]
+    assert [one for one in taken if one and one[0].is_long] == [(long[0], "a"), (long[1], "a")]
+    assert [one for one in taken if one and not one[0].is_long] == [(LAKE, "c"), (LAKE, "d")]
+
+
+def test_a_catalog_has_one_long_question_at_a_time_whatever_it_has_proven() -> None:
+    long = Source(LAKE.catalog, LAKE.address, is_long=True)
+    play = Play(places=6).proven(LAKE, long)
+    play.asked(long, "a", "b")
+    assert [play.taken(), play.taken()] == [(long, "a"), None]

@@ -17,7 +17,7 @@ from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.driver import DriverOrder, DriverState
-from lithify.controller.observing.request import ALL_TABLES, TableFilter, TableList, TableTarget
+from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.context import World as Surroundings
 from lithify.controller.reconciling.intake import Intake
@@ -40,7 +40,7 @@ from lithify.errors import (
 from lithify.resources.compaction import CompactionStatus
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import CATALOG, COMPACTION, EVENT, LAKE_TABLE, LEASE, POLICY, Kind, ObjectKey
-from lithify.tables.observation import RunFound
+from lithify.tables.observation import PlanFound, RunFound
 from unit.controller.running.runs import FOUND
 from unit.controller.running.runs import POLICY as RULES
 from unit.controller.running.world import World
@@ -189,6 +189,7 @@ class Drivers:
         run = self.world.runs.get(name)
         with Faults(self.world):
             self.acts += 1
+            assert not order.plan_only, "a driver is started where the operator plans itself"
             if run is not None and run.metadata.uid == order.uid:
                 self.world.start(run)
             elif name not in self.world.pods:
@@ -250,6 +251,12 @@ class Observer:
             raise CatalogUnavailable("lake", "no answer")
         return FOUND if run in self.world.commits else None
 
+    async def plan(self, request: PlanRequest, timeout: float) -> PlanFound:
+        await _leave()
+        if not self.world.catalog_answers:
+            raise CatalogUnavailable("lake", "no answer")
+        return PlanFound(snapshot=7, buckets=3, tasks=120, files=412, bytes=6_550_000_000)
+
     async def list_tables(
         self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
     ) -> TableList:
@@ -275,6 +282,11 @@ class Aside:
 
     def done(self) -> bool:
         return self._work is None
+
+    def cancel(self) -> None:
+        if self._work is not None:
+            self._work.close()
+            self._work = None
 
     def go_on(self) -> None:
         try:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.reconciling.slots import Room
 from lithify.controller.reconciling.store import Store
-from lithify.resources.compaction import SUCCEEDED, Compaction, CompactionSpec, CompactionStatus, Reason
+from lithify.resources.compaction import (
+    SUCCEEDED,
+    Compaction,
+    CompactionSpec,
+    CompactionStatus,
+    DriverStatus,
+    PlanSummary,
+    Reason,
+)
 from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, ObjectKey
 from lithify.resources.objects import Condition, Metadata, Reference
-from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec, Limits
+from lithify.resources.policy import Approval, CompactionPolicy, CompactionPolicySpec, Limits
 from lithify.resources.table import LakeTable, LakeTableSpec
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -24,7 +35,9 @@ def table(name: str, priority: int | None = None) -> LakeTable:
     return LakeTable(metadata=Metadata(name=name, namespace="team", uid=f"uid-{name}"), spec=spec)
 
 
-def run(name: str, reason: Reason | None = None, *, is_ours: bool = False, attempts: int = 0) -> Compaction:
+def run(
+    name: str, reason: Reason | None = None, *, is_ours: bool = False, attempts: int = 0, **spec: Any
+) -> Compaction:
     conditions = ()
     if reason is not None:
         conditions = (
@@ -38,7 +51,7 @@ def run(name: str, reason: Reason | None = None, *, is_ours: bool = False, attem
             labels={LABEL_TABLE: name} if is_ours else {},
             creation_timestamp=NOON,
         ),
-        spec=CompactionSpec(table_ref=Reference(name=name)),
+        spec=CompactionSpec(table_ref=Reference(name=name), **spec),
         status=CompactionStatus(conditions=conditions, attempts=attempts),
     )
 
@@ -154,3 +167,30 @@ def test_slots_are_never_given_to_more_than_there_are(steps: list[tuple[str, int
         stage.room.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
     stage.ticks += 10
     assert len(stage.next_names()) == min(limit, stage.room.waiting), "nobody waits beside a free slot"
+
+
+@pytest.mark.parametrize("spec", [{"dry_run": True}, {"approval": Approval.MANUAL}], ids=["dry", "manual"])
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_run_that_is_only_planned_takes_neither_slot_nor_bytes(spec: dict[str, Any], is_ours: bool) -> None:
+    stage = Stage()
+    stage.store.tables.put(table("b"))
+    planning = run("b", Reason.PLANNING, is_ours=is_ours, attempts=1, **spec)
+    large = PlanSummary(buckets=1, tasks=1, files=2, bytes=1 << 40, upgraded_files=0)
+    planned = run("b", Reason.PLANNED, is_ours=is_ours, attempts=1, **spec)
+    planned = replace(planned, status=replace(planned.status, plan=large, start_time=NOON))
+    limits = Limits(active_runs=1, bytes_per_hour="1Mi")
+    rules = CompactionPolicySpec(limits=limits)
+    metadata = Metadata(name="default", namespace="team", uid="policy", resource_version="2")
+    stage.store.policies.put(CompactionPolicy(metadata=metadata, spec=rules))
+    for one in (planning, planned):
+        assert stage.run(one) == ""
+        assert stage.table("a") == "", "the only slot is free"
+        stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+
+
+def test_a_driver_that_an_older_release_has_plan_takes_a_slot() -> None:
+    stage = Stage()
+    stage.store.tables.put(table("b"))
+    planning = run("b", Reason.PLANNING, attempts=1, dry_run=True)
+    stage.run(replace(planning, status=replace(planning.status, driver=DriverStatus(name="b-driver"))))
+    assert stage.table("a") != ""

@@ -67,7 +67,7 @@ async def test_only_the_keys_that_the_catalog_names_are_taken_and_hidden() -> No
     stage = Stage(Server(id="me", secret="hush", other="beside"))
     assert await stage.secrets.options("team", REFERENCE) == {"s3.access-key": "me", "s3.secret-key": "hush"}
     assert stage.hidden.values == {}
-    options = await stage.secrets.of_catalog(catalog(**{"s3.region": "eu-west-1", "token": "plain"}))
+    options = await stage.secrets.of_catalog(catalog(**{"s3.region": "eu-west-1", "header.cookie": "plain"}))
     assert options["s3.secret-key"] == "hush"
     assert stage.hidden.values == {LAKE: {"me", "hush", "plain"}}
     assert stage.hidden.ordinary >= {"s3://stones/w", "eu-west-1", "lake"}
@@ -115,6 +115,21 @@ async def test_what_is_missing_is_named_and_noticed_as_soon_as_it_is_there(serve
     assert caught.value.what == what
     server.values = {"id": "me", "secret": "hush"}
     assert await stage.secrets.of_catalog(catalog())
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["s3.secret-key", "fs.s3a.access.key", "token", "jdbc.password"])
+async def test_credentials_in_the_catalog_itself_are_refused_by_their_field(name: str) -> None:
+    """The API server refuses them; objects that it stored under an older definition have them still."""
+    stage = Stage(Server(id="me", secret="hush"))
+    with pytest.raises(InvalidOption) as caught:
+        await stage.secrets.of_catalog(
+            catalog(SecretReference(name="keys", options={"a": "id"}), **{name: "open sesame"})
+        )
+    assert caught.value.option == f'spec.options["{name}"] of the Catalog'
+    assert "spec.secretRef" in str(caught.value)
+    assert "sesame" not in str(caught.value)
+    assert "open sesame" in stage.hidden.values[LAKE], "and what stands there is hidden from logs"
 
 
 def test_a_catalog_becomes_options() -> None:

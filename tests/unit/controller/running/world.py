@@ -13,7 +13,7 @@ from datetime import datetime
 from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
-from lithify.controller.running.machine import is_plan_only, step
+from lithify.controller.running.machine import is_plan_only, is_planned_here, step
 from lithify.controller.running.searching import UNANSWERED
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, CompactionStatus, Reason
@@ -230,6 +230,7 @@ class Operator:
 
     world: World
     found: dict[str, RunFound | Unknown | None] = field(default_factory=dict)
+    plans: dict[str, Outcome] = field(default_factory=dict)
     seen: dict[str, Compaction] = field(default_factory=dict)
     busy: dict[str, Iterator[None]] = field(default_factory=dict)
     wake: dict[str, datetime | None] = field(default_factory=dict)
@@ -275,6 +276,8 @@ class Operator:
         self.wake[name] = answer.wake
         if Act.FIND_RUN not in answer.acts:
             self.found.pop(run.metadata.uid, None)
+        if Act.PLAN not in answer.acts:
+            self.plans.pop(run.metadata.uid, None)
         if answer.status != run.status and not deleted:
             if not world.write_status(run, answer.status):
                 return
@@ -298,8 +301,9 @@ class Operator:
             lock=lock,
             lock_holder=world.lock[0] if world.lock else "",
             admitted=world.admitted,
-            problem=None if run.reason.has_driver else world.problem,
+            problem=world.problem if is_planned_here(run) or not run.reason.has_driver else None,
             found=self.found.get(run.metadata.uid, UNKNOWN),
+            plan=self.plans.get(run.metadata.uid),
             deleted=deleted,
         )
 
@@ -325,11 +329,24 @@ class Operator:
             assert facts.driver is None
             assert facts.lock is Lock.OURS
             assert run.reason is Reason.SUBMITTING
+            assert not is_plan_only(run), "a driver is started where the operator plans itself"
             world.start(run)
         elif act is Act.STOP_DRIVER and is_same and pod is not None:
             pod.terminating = True
         elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver is not None:
             world.release(name, driver.uid, remove=act is Act.REMOVE_DRIVER)
+        elif act is Act.PLAN:
+            assert is_planned_here(run)
+            assert run.reason is Reason.PLANNING
+            answers = self.world.catalog_answers
+            reason, failure = Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE
+            self.plans[uid] = Outcome(
+                run=uid,
+                attempt=run.status.attempts,
+                reason=Reason.PLANNED if answers else reason,
+                failure=None if answers else failure,
+                plan=PLAN if answers else None,
+            )
         elif act is Act.FIND_RUN:
             found = FOUND if uid in world.commits else None
             self.found[uid] = found if world.catalog_answers else UNKNOWN

@@ -16,8 +16,7 @@ from lithify.rewriting.order import EPOCH_DAY, INSTANT, instants, timestamps_as_
 from lithify.tables.files.model import FileColumn
 from lithify.tables.files.nesting import rebuilt
 from lithify.tables.files.types import arrow_type
-from lithify.tables.files.variants.columns import in_form
-from lithify.tables.files.variants.joining import is_shredded
+from lithify.tables.files.variants.columns import in_form, is_shredded
 
 _PER_SECOND = {"ms": 10**3, "us": 10**6}
 _DAY_SECONDS = 86_400

@@ -1,7 +1,8 @@
 """The VARIANT columns of rows: in which form they go through a merge, and into which one they are written.
 
-Called by `reader` and by the Parquet reader and writer. A merge only moves rows, so columns that are shredded
-alike in all files, and will be so in the new ones, stay as they are.
+Called by `reader` and by the Parquet reader and writer; this module and `options` are all that others see of
+the package. A merge only moves rows, so columns that are shredded alike in all files, and will be so in the
+new ones, stay as they are.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import pyarrow as pa
 from lithify.tables.files.field_ids import field_with_ids, id_of
 from lithify.tables.files.nesting import rebuilt
 from lithify.tables.files.types import ColumnType, arrow_type, parse_type
+from lithify.tables.files.variants.encoding import Malformed
 from lithify.tables.files.variants.inference import InferenceOptions, inferred
 from lithify.tables.files.variants.joining import is_shredded, joined
 from lithify.tables.files.variants.options import VariantOptions
 from lithify.tables.files.variants.shape import is_canonical, stored_type
 from lithify.tables.files.variants.shredding import shredded
 
+__all__ = ["Malformed", "VariantColumns", "in_form", "is_shredded", "merged_form"]
 _WHOLE = arrow_type(parse_type("VARIANT"))
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from lithify.tables.files.types import ColumnType
 from lithify.tables.files.variants.inference import InferenceOptions
+from lithify.tables.files.variants.shape import simple_types
+
+__all__ = ["NOT_SHREDDED", "InferenceOptions", "VariantOptions", "simple_types"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,23 @@ It is tried once, and what has no answer yet may be carried out later: the soone
 for, the less can happen meanwhile.
 """
 _RETRIES = 30
+_LONGEST_BACKOFF = 5
 _BACKOFF: BackoffConfig = {
     "init_backoff": timedelta(milliseconds=100),
-    "max_backoff": timedelta(seconds=5),
+    "max_backoff": timedelta(seconds=_LONGEST_BACKOFF),
     "base": 2,
 }
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 2
 _CHUNK_BYTES = 1 << 20
+
+
+def seconds_to_failure(settings: Settings) -> float:
+    """Seconds within which a request to a store that never answers has failed with an error of its own.
+
+    The last try begins after a wait that begins at the end of the patience, and waits for an answer again.
+    """
+    return settings.patience + _LONGEST_BACKOFF + _CONNECT_SECONDS + SILENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

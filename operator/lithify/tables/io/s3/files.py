@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
+from lithify.settings import catalog_option
 from lithify.tables.io.s3.bucket import Bucket
 from lithify.tables.io.s3.settings import SCHEMES, Keys, Settings
 from lithify.tables.io.s3.streams import BlockReader, Upload
@@ -45,7 +46,7 @@ class S3Files:
                 "an endpoint that the Catalog names gets no credentials of the environment: give "
                 "s3.access-key and s3.secret-key"
             )
-            raise InvalidOption("s3.endpoint", problem)
+            raise InvalidOption(catalog_option("s3.endpoint"), problem)
 
     @property
     def _is_ambient(self) -> bool:

@@ -1,7 +1,8 @@
 """How a catalog's options say to reach S3, under the names that pypaimon has for them.
 
-Read by `file_io`. Credentials that the options do not hold come from where the environment says: variables,
-a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE), the container's or the machine's agent.
+Read by `connecting`, and by `file_io` for tokens. Credentials that the options do not hold come from where
+the environment says: variables, a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE), the
+container's or the machine's agent.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
+from lithify.settings import catalog_option
 from lithify.tables.io.reach import UNBOUNDED, Reach
 
 SCHEMES = frozenset({"s3", "s3a", "s3n"})
@@ -98,7 +100,7 @@ def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> Setti
         endpoint=endpoint,
         region=_region(_first(options, ("region",))),
         path_style=_boolean(options, _PATH_STYLE) or _has_no_subdomains(endpoint),
-        keys=_keys(options),
+        keys=read_keys(options),
         patience=_patience(options),
         reach=reach,
     )
@@ -109,11 +111,17 @@ def _first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((str(options[key]).strip() for key in keys if options.get(key)), None)
 
 
-def _keys(options: Mapping[str, str]) -> Keys | None:
+def read_keys(options: Mapping[str, str]) -> Keys | None:
+    """The credentials among a catalog's options, or those in a token of it; None if there are none.
+
+    Raises:
+        InvalidOption: one half of them is missing.
+    """
     access, secret = _first(options, _ACCESS_KEY), _first(options, _SECRET_KEY)
     if (access is None) != (secret is None):
         present, missing = ("secret", "access") if access is None else ("access", "secret")
-        raise InvalidOption(f"s3.{missing}-key", f"it is missing, but there is an s3.{present}-key")
+        problem = f"it is missing, but there is an s3.{present}-key"
+        raise InvalidOption(catalog_option(f"s3.{missing}-key"), problem)
     return None if access is None or secret is None else Keys(access, secret, _first(options, _TOKEN))
 
 
@@ -122,7 +130,7 @@ def _endpoint(text: str | None) -> str | None:
         return None
     url = text.rstrip("/") if "://" in text else f"https://{text.rstrip('/')}"
     if not _ENDPOINT.fullmatch(url) or not _has_port(url):
-        raise InvalidOption("s3.endpoint", "it is not of the form https://host:port")
+        raise InvalidOption(catalog_option("s3.endpoint"), "it is not of the form https://host:port")
     return url
 
 
@@ -136,7 +144,8 @@ def _has_port(url: str) -> bool:
 
 def _region(text: str | None) -> str | None:
     if text is not None and not _REGION.fullmatch(text):
-        raise InvalidOption("s3.region", "it is no name of a region: letters, digits and hyphens")
+        problem = "it is no name of a region: letters, digits and hyphens"
+        raise InvalidOption(catalog_option("s3.region"), problem)
     return text
 
 
@@ -155,7 +164,7 @@ def _has_no_subdomains(endpoint: str | None) -> bool:
 def _boolean(options: Mapping[str, str], names: tuple[str, ...]) -> bool:
     text = (_first(options, names) or "false").lower()
     if text not in ("true", "false"):
-        raise InvalidOption("s3.path.style.access", f"'{text}' is neither true nor false")
+        raise InvalidOption(catalog_option("s3.path.style.access"), f"'{text}' is neither true nor false")
     return text == "true"
 
 
@@ -168,5 +177,5 @@ def _patience(options: Mapping[str, str]) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= 600:
-        raise InvalidOption(PATIENCE, f"'{text}' is not a number of seconds from 0 to 600")
+        raise InvalidOption(catalog_option(PATIENCE), f"'{text}' is not a number of seconds from 0 to 600")
     return seconds

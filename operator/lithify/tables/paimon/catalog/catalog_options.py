@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
+from lithify.settings import METASTORE, URI, catalog_option
 from lithify.tables.io.s3.settings import OPTION_NAMES as S3_OPTIONS
 from lithify.tables.io.s3.settings import PATIENCE
 from lithify.tables.paimon.catalog.jdbc_uri import read_jdbc_uri
@@ -42,7 +43,7 @@ def check_catalog_options(warehouse: str, options: Mapping[str, str]) -> None:
     metastore = options.get("metastore", "filesystem")
     if metastore not in _OF_METASTORES:
         known = ", ".join(_OF_METASTORES)
-        raise InvalidOption("metastore", f"this release does not know '{metastore}', only {known}")
+        raise InvalidOption(METASTORE, f"this release does not know '{metastore}', only {known}")
     _check_value("warehouse", warehouse, _no_check)
     for name in sorted(options):
         _check(name, str(options[name]), metastore)
@@ -72,11 +73,11 @@ def _check(name: str, value: str, metastore: str) -> None:
     if name in ("metastore", "uri"):
         return
     if name == "warehouse":
-        raise InvalidOption(name, "it stands beside the options, not among them")
+        raise InvalidOption(catalog_option(name), "it stands beside the options, not among them")
     if metastore == "rest" and name.startswith(_HEADER):
         header = name.removeprefix(_HEADER)
         if not _HEADER_NAME.fullmatch(header) or header.lower() in _OWN_HEADERS or _is_for_proxies(header):
-            raise InvalidOption(name, "this header cannot be set")
+            raise InvalidOption(catalog_option(name), "this header cannot be set")
         _check_value(name, value, _no_check)
         return
     check = _OF_METASTORES[metastore].get(name)
@@ -85,23 +86,23 @@ def _check(name: str, value: str, metastore: str) -> None:
             f"it is no catalog option that this release knows for the metastore {metastore}; "
             "docs/commands.md lists those that it does"
         )
-        raise InvalidOption(_CONTROL.sub("?", name[:128]), problem)
+        raise InvalidOption(catalog_option(_CONTROL.sub("?", name[:128])), problem)
     _check_value(name, value, check)
 
 
 def _check_value(name: str, value: str, check: Check) -> None:
     problem = "it contains control characters" if _CONTROL.search(value) else check(value)
     if problem is not None:
-        raise InvalidOption(name, problem)
+        raise InvalidOption(catalog_option(name), problem)
 
 
 def _check_uri(metastore: str, uri: str | None) -> None:
     if metastore == "filesystem":
         if uri is not None:
-            raise InvalidOption("uri", "it has no meaning for the metastore filesystem")
+            raise InvalidOption(URI, "it has no meaning for the metastore filesystem")
         return
     if uri is None:
-        raise InvalidOption("uri", f"the metastore {metastore} needs it")
+        raise InvalidOption(URI, f"the metastore {metastore} needs it")
     _check_value("uri", uri, _http_uri if metastore == "rest" else lambda _: None)
     if metastore == "jdbc":
         read_jdbc_uri(uri)

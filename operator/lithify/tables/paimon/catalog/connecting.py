@@ -50,6 +50,7 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
+from lithify.settings import CATALOG_SETTINGS, TABLE, WAREHOUSE
 from lithify.tables.io.reach import UNBOUNDED, Reach, local_path
 from lithify.tables.io.s3.answers import NO_BUCKET
 from lithify.tables.io.s3.settings import is_s3, read_settings
@@ -124,12 +125,16 @@ def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reac
     reaches = table.file_io = bounded_local(table.file_io)
     if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
         return
-    if isinstance(reaches, RESTTokenFileIO):
-        with answering(str(catalog_options.get("uri"))):
-            token = reaches.valid_token()
-        table.file_io = S3FileIO(read_settings({**catalog_options, **token.token}, reach), reaches)
-    else:
-        table.file_io = S3FileIO(read_settings(catalog_options, reach))
+    with answering(str(catalog_options.get("uri"))):
+        table.file_io = _on_s3(
+            catalog_options, reach, reaches if isinstance(reaches, RESTTokenFileIO) else None
+        )
+
+
+def _on_s3(options: Mapping[str, str], reach: Reach, tokens: RESTTokenFileIO | None = None) -> S3FileIO:
+    """Reaches files on S3 by a catalog's options, or by its tokens; nothing else reads the settings."""
+    given = options if tokens is None else {**options, **tokens.valid_token().token}
+    return S3FileIO(read_settings(given, reach), tokens)
 
 
 def _check_location(path: str, reach: Reach) -> None:
@@ -260,7 +265,7 @@ class _RestCatalog(RESTCatalog):  # type: ignore[misc]
         """What reaches files by the catalog's options."""
         _check_location(table_path, self._reach)
         if is_s3(table_path):
-            return S3FileIO(read_settings(self._given, self._reach))
+            return _on_s3(self._given, self._reach)
         return FileIO.get(table_path, self.context.options)
 
     def file_io_for_data(self, table_path: str, identifier: Identifier) -> FileIO:
@@ -276,7 +281,7 @@ def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach)
         return _catalog_of(warehouse, options, reach)
     except (ValueError, ImportError) as error:
         problem = f"no catalog can be opened with these settings ({error})"
-        raise InvalidOption("--catalog-option", problem) from error
+        raise InvalidOption(CATALOG_SETTINGS, problem) from error
     except NoSuchResourceException as error:
         hint = f"{uri} does not have it, or is not the address of a Paimon REST catalog"
         raise NotFound("warehouse", warehouse, hint) from error
@@ -287,7 +292,7 @@ def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach) -> Cat
     if metastore == "rest":
         return _RestCatalog(options, reach)
     if is_s3(warehouse):
-        file_io = S3FileIO(read_settings(options, reach))
+        file_io = _on_s3(options, reach)
         return (JdbcCatalogOnS3 if metastore == "jdbc" else _CatalogOfFiles)(warehouse, options, file_io)
     catalog = CatalogFactory.create(options)
     if type(catalog) is FileSystemCatalog:
@@ -297,16 +302,16 @@ def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach) -> Cat
 
 def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -> None:
     if is_s3(warehouse):
-        _check_prefix(warehouse, S3FileIO(read_settings(options, reach)))
+        _check_prefix(warehouse, _on_s3(options, reach))
         return
     _check_location(warehouse, reach)
     if local_path(warehouse) is None and urlsplit(warehouse).scheme:
-        raise InvalidOption("--warehouse", f"{warehouse} is neither a local path nor on S3")
+        raise InvalidOption(WAREHOUSE, f"{warehouse} is neither a local path nor on S3")
     try:
         with reporting(warehouse):
             exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
     except (ValueError, ImportError) as error:
-        raise InvalidOption("--warehouse", f"{warehouse} cannot be opened ({error})") from error
+        raise InvalidOption(WAREHOUSE, f"{warehouse} cannot be opened ({error})") from error
     if not exists:
         raise NotFound("warehouse", warehouse, "the directory does not exist")
 
@@ -333,11 +338,11 @@ def parse_name(name: str) -> Identifier:
     match = _NAME.fullmatch(name)
     if match is None:
         problem = f"'{name}' is not of the form database.table or database.table$branch_name"
-        raise InvalidOption("--table", problem)
+        raise InvalidOption(TABLE, problem)
     for part in match.groupdict().values():
         if part is not None and not is_file_name(part):
-            raise InvalidOption("--table", f"{shown(name)} has characters that no folder has")
+            raise InvalidOption(TABLE, f"{shown(name)} has characters that no folder has")
     branch = match["branch"]
     if branch is not None and branch.lower() == DEFAULT_MAIN_BRANCH:
-        raise InvalidOption("--table", f"'{name}' is the table itself: leave out the name of the main branch")
+        raise InvalidOption(TABLE, f"'{name}' is the table itself: leave out the name of the main branch")
     return Identifier.create(match["database"], match["table"], branch=branch)

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from lithify.errors import InvalidOption
+from lithify.settings import URI
 
 _SERVER = re.compile(
     r"jdbc:(?P<kind>mysql|postgresql)://"
@@ -49,5 +50,5 @@ def read_jdbc_uri(uri: str) -> JdbcUri:
             f"this release takes {_FORMS}, without parameters; user and password are the options jdbc.user "
             "and jdbc.password"
         )
-        raise InvalidOption("uri", problem)
+        raise InvalidOption(URI, problem)
     return JdbcUri(server["kind"], host=server["host"].strip("[]"), port=port)

@@ -14,6 +14,7 @@ from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.settings import table_option
 from lithify.tables.format import TableAddress
 from lithify.tables.io.reach import Reach, local_path
 from lithify.tables.io.storage import Storage
@@ -106,7 +107,7 @@ def _check_overrides(overrides: Mapping[str, str]) -> None:
     for key in overrides:
         if not key.startswith(_TUNING):
             raise InvalidOption(
-                f"--option {key}",
+                table_option(key),
                 "it cannot be overridden for a run, only options that tune compaction and file writing can",
             )
 

@@ -18,7 +18,7 @@ from pypaimon.common.file_io import FileIO
 from lithify.errors import LithifyError
 from lithify.tables.io.s3.bucket import Bucket, Listed
 from lithify.tables.io.s3.files import S3Files
-from lithify.tables.io.s3.settings import Keys, Settings, read_settings
+from lithify.tables.io.s3.settings import Keys, Settings, read_keys
 from lithify.tables.io.s3.streams import SmallObject
 from lithify.tables.io.small_files import MOST_JSON, MOST_MANIFEST
 from lithify.tables.paimon.catalog import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
@@ -32,7 +32,7 @@ class _TokenKeys:
 
     def keys(self) -> Keys:
         token = self._tokens.valid_token()
-        keys = None if token is None else read_settings(token.token).keys
+        keys = None if token is None else read_keys(token.token)
         if token is None or keys is None:
             raise ValueError("the catalog's token has no keys for S3")
         expires = datetime.fromtimestamp(token.expire_at_millis / 1000, UTC)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from lithify.errors import InvalidOption
+from lithify.settings import PARTITIONS
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import KeptSnapshots, Observation
 from lithify.tables.paimon.observing.bucket_statistics import PLACE
@@ -99,7 +100,7 @@ def _check_filter(table: PaimonTable, wanted: Filter) -> None:
         if column not in table.schema.partition_keys:
             known = ", ".join(table.schema.partition_keys) or "it is not partitioned"
             problem = f"{column} is not a partition column of {table.name} ({known})"
-            raise InvalidOption("partitions", problem)
+            raise InvalidOption(PARTITIONS, problem)
 
 
 def _kept_snapshots(state: TableState, *, writers_expire: bool) -> KeptSnapshots:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
-from lithify.rewriting.spec import SequenceField
+from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.options.file_options import TARGET_SIZE, read_file_options

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.tables.files.variants.inference import InferenceOptions
-from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
-from lithify.tables.files.variants.shape import simple_types
+from lithify.tables.files.variants.options import NOT_SHREDDED, InferenceOptions, VariantOptions, simple_types
 from lithify.tables.paimon.options.option_reader import OptionReader, as_ratio
 
 _SHREDDING = ("variant.shreddingSchema", "parquet.variant.shreddingSchema")

@@ -91,6 +91,10 @@ class CompactedTable:
             tasks[unit.bucket].append(task)
         return tasks
 
+    def count_tasks(self, plan: RunPlan, sizing: Sizing) -> int:
+        """How many tasks a plan makes; none of them is kept."""
+        return sum(1 for _ in tasks_of(self.table, plan, sizing))
+
     def part_of(self, plan: RunPlan, units: Sequence[Unit]) -> RunPlan:
         """The same plan with some of its units only."""
         return replace(plan, units=tuple(units))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.files.model import FileColumn
 from lithify.tables.files.registry import Readers
-from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, VALUE_KIND
+from lithify.tables.paimon.schema.schema import RETRACTING_KINDS, SYSTEM_COLUMNS, VALUE_KIND
 
 _KIND = FileColumn(VALUE_KIND, SYSTEM_COLUMNS[VALUE_KIND])
 
 
 def hold_deletes(readers: Readers, path: str) -> bool:
     """Whether any row of a file retracts its key; footers usually tell."""
-    return readers.hold_any(path, _KIND, RETRACTS)
+    return readers.hold_any(path, _KIND, RETRACTING_KINDS)

@@ -153,13 +153,12 @@ class _Merge:
 
     def _open_runs(self) -> list[list[FileRun]]:
         task = self._task
-        compared = [*task.spec.key, *(field.name for field in task.spec.sequence_fields)]
         most = max((len(section) for section in task.sections), default=1)
         reading = Reading(
             task.inputs,
             task.schemas,
             task.target.schema,
-            compared,
+            task.spec.compared_columns,
             task.storage,
             task.keys,
             share=task.budget.reading // 2 // max(1, most),

@@ -16,14 +16,12 @@ import pyarrow.compute as pc
 
 from lithify.errors import CorruptTable
 from lithify.rewriting.order import key_at, parts_of_column
-from lithify.rewriting.spec import RETRACTS
 from lithify.tables.files.model import Unwritable
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.registry import open_writer
 from lithify.tables.files.statistics import ColumnStats, FloatStats
 from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
-from lithify.tables.files.variants.encoding import Malformed
-from lithify.tables.files.variants.joining import is_shredded
+from lithify.tables.files.variants.columns import Malformed, is_shredded
 from lithify.tables.io.storage import Storage, reporting
 from lithify.tables.paimon.layout.external_paths import Outside
 from lithify.tables.paimon.metadata.binary_row import encode_row
@@ -31,6 +29,7 @@ from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, Sta
 from lithify.tables.paimon.primary_key.statistics import key_stats, value_stats
 from lithify.tables.paimon.schema.schema import (
     KEY_PREFIX,
+    RETRACTING_KINDS,
     SEQUENCE_NUMBER,
     SYSTEM_COLUMNS,
     VALUE_KIND,
@@ -242,7 +241,7 @@ class _Summary:
         self.min_sequence = min(self.min_sequence, bounds["min"].as_py())
         self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
         kinds = rows.column(VALUE_KIND).to_numpy()
-        self.delete_rows += int(np.isin(kinds, RETRACTS).sum())
+        self.delete_rows += int(np.isin(kinds, RETRACTING_KINDS).sum())
         for name, stats in self.floats.items():
             stats.add(rows.column(name))
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lithify.rewriting.spec import MergeSpec, SequenceField
+from lithify.rewriting.functions import Deduplicate
+from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
+from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.field_ids import field_with_ids, with_id
-from lithify.tables.files.types import ColumnType, arrow_type
+from lithify.tables.files.types import NO_ORDER, ColumnType, arrow_type
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
@@ -22,6 +24,8 @@ SYSTEM_COLUMNS = {
     VALUE_KIND: ColumnType("TINYINT", nullable=False),
 }
 """The columns beside keys and values, in their order."""
+RETRACTING_KINDS = (1, 3)
+"""Row kinds that retract their key: -U and -D (0 is +I, 2 is +U)."""
 KEY_PREFIX = "_KEY_"
 _KEY_ID_OFFSET = 1073741823
 _SEQUENCE_NUMBER_ID = 2147483646
@@ -105,15 +109,17 @@ class Schema:
 def merge_spec(
     schema: Schema, sequence_fields: tuple[SequenceField, ...], *, ignore_deletes: bool, drop_deletes: bool
 ) -> MergeSpec:
-    """How the rows of a table of this schema are merged."""
-    return MergeSpec(
+    """How the rows of a table are merged: the fields of the user's sequence decide, then the number.
+
+    Comparisons of NaN are all false, so to Paimon 1.4 it equals every number, and no order has room for it.
+    """
+    layout = RecordLayout(
         key=schema.primary_key,
-        sequence_fields=sequence_fields,
-        ignore_deletes=ignore_deletes,
-        drop_deletes=drop_deletes,
-        sequence_number=SEQUENCE_NUMBER,
-        row_kind=VALUE_KIND,
+        sequence=(*sequence_fields, SequenceField(SEQUENCE_NUMBER)),
+        kinds=RowKinds(VALUE_KIND, RETRACTING_KINDS),
+        nan_problem=NO_ORDER,
     )
+    return MergeSpec(layout, Deduplicate(ignore_retractions=ignore_deletes), drop_retractions=drop_deletes)
 
 
 def _system_fields() -> list[pa.Field]:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lithify.redaction import REDACTED, is_telling
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Role, Support
 
 UNKNOWN_OPTION = "Lithify does not know this option and cannot tell what a compaction has to do about it"
 UNKNOWN_TYPE = "Lithify does not know this type"
-_SECRET = re.compile(r"secret|password|token|credential|access.?key|keytab", re.IGNORECASE)
 _TYPE = re.compile(r"([A-Z_]+) ?(?:\( ?([0-9]+)[^)]*\))?( WITH LOCAL TIME ZONE)?")
 
 
@@ -93,7 +93,7 @@ def check_layout(primary_key: Sequence[str], partition_keys: Sequence[str], buck
 def _shown(name: str, value: str) -> str:
     """A value as a message may show it: no secrets, one short line."""
     text = " ".join(value.split())
-    return "***" if _SECRET.search(name) else text if len(text) <= 80 else f"{text[:79]}…"
+    return REDACTED if is_telling(name) else text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _split_type(sql: str) -> tuple[str, int | None]:

@@ -1,0 +1,51 @@
+"""Plans a run inside a worker, as a driver would.
+
+Imported by `answering` when the first plan is asked for. It is the only module of the controller that imports
+`lithify.job`, of which it must import nothing that starts Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from lithify.clock import Clock
+from lithify.controller.observing.request import PlanRequest
+from lithify.errors import NotFound
+from lithify.job.dry_run import plan_only
+from lithify.tables.format import Selection, Sizing, TableAddress
+from lithify.tables.observation import PlanFound
+from lithify.tables.registry import open_table
+
+
+@dataclass(frozen=True, slots=True)
+class _ZoneClock:
+    """A clock that shows the time of a zone."""
+
+    clock: Clock
+    zone: ZoneInfo
+
+    def now(self) -> datetime:
+        return self.clock.now().astimezone(self.zone)
+
+    def sleep(self, seconds: float) -> None:
+        self.clock.sleep(seconds)
+
+
+def plan(request: PlanRequest, address: TableAddress, zone: ZoneInfo, clock: Clock) -> PlanFound:
+    """What a run would do.
+
+    Raises:
+        NotFound: there is no such table, or another one has its name now.
+        UserError: the request or the table cannot be served.
+        CorruptTable: metadata of the table is missing or broken.
+        StorageError: the file system refuses, or the catalog does not answer.
+    """
+    table = open_table(address)
+    if request.table_uuid is not None and table.uuid != request.table_uuid:
+        hint = "another table has its name now, so it was dropped and created again since this was asked for"
+        raise NotFound("table", table.name, hint)
+    selection = Selection(request.partitions, frozenset(request.buckets))
+    sizing, zoned = Sizing(request.task_bytes), _ZoneClock(clock, zone)
+    return plan_only(table, selection, request.strategy, zoned, sizing, request.held)

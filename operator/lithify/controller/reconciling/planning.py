@@ -1,0 +1,118 @@
+"""Has the operator's workers plan a run that only plans, beside everything else: a table may take its time.
+
+Used by `compactions`. What comes out has the form of a driver's outcome, so the state machine treats both
+alike. Nothing is remembered beyond the process: a new leader asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+
+from lithify.contract.outcome import Outcome
+from lithify.contract.reasons import outcome_of_error, outcome_of_plan
+from lithify.controller.deciding.blocked import held_by
+from lithify.controller.observing.request import PlanRequest
+from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.searches import Begin
+from lithify.controller.reconciling.targets import target_of
+from lithify.errors import (
+    ClusterError,
+    Failure,
+    LithifyError,
+    NotAllowed,
+    ProcessLimit,
+    TimedOut,
+)
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.resources.catalog import Catalog
+from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.names import COMPACTION
+from lithify.resources.quantities import quantity_bytes
+from lithify.resources.table import LakeTable
+
+_log = logging.getLogger(__name__)
+_ELSEWHERE = "`lithify plan` makes the same plan without the operator and its limits"
+
+
+@dataclass(slots=True)
+class Planning:
+    """The plan of a run's attempt, as far as this process has it.
+
+    Attributes:
+        outcome: the answer; None while there is none.
+    """
+
+    outcome: Outcome | None = None
+    _underway: asyncio.Future[None] | None = None
+    _number: int = 0
+
+    def forget(self) -> None:
+        """Gives up what is under way; nobody wants to know it any more."""
+        if self._underway is not None:
+            self._underway.cancel()
+        self.outcome, self._underway = None, None
+        self._number += 1
+
+    def go_on(self, world: World, run: Compaction, begin: Begin, *, heeds_blocks: bool) -> None:
+        """Asks for a plan unless that is under way or answered; the queue is told of the answer.
+
+        `heeds_blocks`: leave out the buckets that are known to be blocked.
+        """
+        is_asked = self._underway is not None and not self._underway.done()
+        if not is_asked and self.outcome is None:
+            self._underway = begin(self._plan(world, run, heeds_blocks=heeds_blocks))
+
+    async def _plan(self, world: World, run: Compaction, *, heeds_blocks: bool) -> None:
+        number, uid, attempt = self._number, run.metadata.uid, run.status.attempts
+        table = world.store.table_of(run)
+        catalog = world.store.catalog_of(table) if table else None
+        if table is None or catalog is None:
+            return  # the state machine is told so by other means
+        try:
+            outcome = await _outcome(world, run, table, catalog, heeds_blocks=heeds_blocks)
+        except ClusterError as error:
+            _log.warning("the run cannot be planned yet: %s", error)
+            return
+        except LithifyError as error:
+            if isinstance(error, NotAllowed):
+                world.secrets.refused(catalog.metadata.key)
+            outcome = outcome_of_failure(uid, attempt, error)
+        except Exception as error:  # noqa: BLE001  # it concerns one run, and is logged
+            _log.exception("planning a run failed unexpectedly")
+            outcome = outcome_of_error(uid, attempt, error)
+        if number == self._number:
+            self.outcome = outcome
+            world.queue.add(COMPACTION, run.metadata.key)
+
+
+def outcome_of_failure(run: str, attempt: int, error: LithifyError) -> Outcome:
+    """The outcome of an attempt whose plan failed. A plan at a worker's limits is not tried again."""
+    outcome = outcome_of_error(run, attempt, error)
+    if isinstance(error, ProcessLimit):
+        return replace(outcome, failure=Failure.USER, message=f"{error}; {_ELSEWHERE}")
+    if isinstance(error, TimedOut):
+        message = f"{error}; raise timeoutSeconds of the Catalog if the table is large, or: {_ELSEWHERE}"
+        return replace(outcome, reason=Reason.STORAGE_UNAVAILABLE, message=message)
+    return outcome
+
+
+async def _outcome(
+    world: World, run: Compaction, table: LakeTable, catalog: Catalog, *, heeds_blocks: bool
+) -> Outcome:
+    rules = world.store.rules_of(table)
+    options = await world.secrets.of_catalog(catalog)
+    reach = world.reach(run.metadata.namespace)
+    task_size = rules.spark.task_size
+    request = PlanRequest(
+        target=target_of(table, rules, options, catalog.spec.warehouse, reach),
+        table_uuid=run.status.table_uuid,
+        strategy=Strategy(run.spec.strategy.value.lower()),
+        partitions=run.spec.partitions,
+        buckets=run.spec.buckets,
+        held=held_by(table.status) if heeds_blocks else {},
+        task_bytes=None if task_size is None else int(quantity_bytes(task_size)),
+    )
+    found = await world.observer.plan(request, world.limits.timeout_of(catalog.spec))
+    return outcome_of_plan(run.metadata.uid, run.status.attempts, found)

@@ -1,0 +1,61 @@
+"""Plans a run without doing it: the figures of its plan, in bounded memory, without a trace in the table.
+
+Called by drivers that are told only to plan, and by the operator's workers (`controller.observing.planning`).
+Tasks are counted, not kept. It needs neither Spark nor anything that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from lithify.clock import Clock
+from lithify.job.blocks import error_of
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.format import OpenTable, Selection, Sizing
+from lithify.tables.observation import PlanFound
+
+_NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
+_MOST_TOLD = 1000
+"""Blocked buckets that are named; all are counted."""
+
+
+def plan_only(
+    table: OpenTable,
+    selection: Selection,
+    strategy: Strategy,
+    clock: Clock,
+    sizing: Sizing,
+    held: Mapping[str, str] = _NOTHING_HELD,
+) -> PlanFound:
+    """What a run would do to the newest snapshot.
+
+    Args:
+        table: the table.
+        selection: which partitions and buckets.
+        strategy: minor or full.
+        clock: for triggers that depend on the time.
+        sizing: how work would be cut.
+        held: fingerprints by bucket path: buckets that still have these files are left out.
+
+    Raises:
+        UserError: the table or the selection cannot be served.
+        CorruptTable: metadata of the table is missing or broken.
+        StorageError: the file system refuses.
+    """
+    table.check_supported()
+    view = table.look(selection)
+    if view is None:
+        return PlanFound(snapshot=None)
+    plan = table.plan(view, strategy, clock, held)
+    return PlanFound(
+        snapshot=plan.snapshot_id,
+        buckets=len(plan.units),
+        tasks=table.count_tasks(plan, sizing),
+        files=sum(unit.rewritten_files for unit in plan.units),
+        bytes=sum(unit.read_bytes for unit in plan.units),
+        upgraded_files=sum(unit.upgraded_files for unit in plan.units),
+        blocked=tuple(block.told for block in plan.blocks[:_MOST_TOLD]),
+        blocked_count=len(plan.blocks) + len(plan.held),
+        problem=str(error_of(table.name, plan.blocks)) if plan.blocks and not plan.units else "",
+    )

@@ -1,0 +1,136 @@
+"""The records of whole keys, with the boundaries between keys: what a merge function works on.
+
+Made by `merge` in each round, read by `functions`. Records stay where they were read; what has an order is
+their positions. A function gathers the columns that it needs, in the order that it needs, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.rewriting.order import IntPart, Part, rank_rows
+from lithify.rewriting.records import Mask, RecordLayout
+
+
+class Groups:
+    """Groups of records with equal keys; every group has all records of its key that take part in the pass.
+
+    Attributes:
+        rows: the records of the round, in no useful order. Some may be in no group. Texts, binaries and lists
+            have 64-bit offsets where the round is very large.
+        layout: which columns order them.
+        runs: the number of each record's run in the whole unit; the newest run is 0.
+        starts: positions in `order` at which groups begin, rising.
+
+    Args:
+        by_key: positions in `rows` ordered by key and, within a key, in the order of `rows`.
+        rises: whether `by_key` is the order of records already.
+    """
+
+    def __init__(
+        self,
+        rows: pa.RecordBatch,
+        layout: RecordLayout,
+        runs: IntPart,
+        by_key: IntPart,
+        starts: IntPart,
+        *,
+        rises: bool,
+    ) -> None:
+        self.rows = rows
+        self.layout = layout
+        self.runs = runs
+        self.starts = starts
+        self._by_key = by_key
+        self._rises = rises
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def sizes(self) -> IntPart:
+        """Number of records of each group."""
+        return np.diff(self.starts, append=len(self._by_key))
+
+    @property
+    def ends(self) -> IntPart:
+        """Positions in `order` at which groups end."""
+        return np.append(self.starts[1:], len(self._by_key))
+
+    @cached_property
+    def order(self) -> IntPart:
+        """Positions in `rows`, by key, then sequence, then run: the newest record of a group is last."""
+        return self._by_key if self._rises else self._sorted(self._by_key, self._ages)
+
+    @cached_property
+    def retracts(self) -> Mask:
+        """Which of the rows retract their key."""
+        return self.layout.retracts(self.rows)
+
+    @property
+    def members(self) -> IntPart:
+        """The position in `rows` of one record of each group: the only one, where there is only one."""
+        return self._by_key[self.starts]
+
+    def column(self, name: str) -> pa.Array:
+        """The values of a column in `order`."""
+        return pc.take(self.rows.column(name), pa.array(self.order), boundscheck=False)
+
+    def newest(self) -> IntPart:
+        """The position in `rows` of the newest record of each group. Cheaper than `order`."""
+        if self._rises or "order" in self.__dict__:
+            return self.order[self.ends - 1]
+        ages = self._ages[self._by_key]
+        largest = np.repeat(np.maximum.reduceat(ages, self.starts), self.sizes)
+        newest: IntPart = self._by_key[ages == largest]
+        return newest
+
+    def newest_of(self, among: Mask) -> IntPart:
+        """The position in `rows` of the newest record of each group for which `among` holds, -1 if none.
+
+        Args:
+            among: one value a row of `rows`.
+        """
+        places = np.where(among[self.order], np.arange(len(self.order)), -1)
+        last = np.maximum.reduceat(places, self.starts)
+        return np.where(last < 0, -1, self.order[last])
+
+    def order_within(self, parts: Sequence[Part]) -> IntPart:
+        """Positions in `rows`, by key, then parts of the rows; what is equal in these stays in `order`."""
+        return self._sorted(self.order, rank_rows(parts))
+
+    def numbers_of(self, positions: IntPart) -> IntPart:
+        """The number of the group to which each of these positions in `rows` belongs."""
+        numbers = np.empty(self.rows.num_rows, dtype=np.int64)
+        numbers[self._by_key] = self._numbers
+        return numbers[positions]
+
+    def only(self, chosen: Mask) -> Groups:
+        """Some of the groups; `chosen` has one value a group."""
+        sizes = self.sizes[chosen]
+        return Groups(
+            self.rows,
+            self.layout,
+            self.runs,
+            self._by_key[np.repeat(chosen, self.sizes)],
+            np.cumsum(sizes) - sizes,
+            rises=self._rises,
+        )
+
+    @property
+    def _numbers(self) -> IntPart:
+        """The number of the group of each record, in key order."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @cached_property
+    def _ages(self) -> IntPart:
+        """A number for each row: of the records of a key the newest has the largest; none is below 0."""
+        return rank_rows([*self.layout.sequence_parts(self.rows), self.runs.max() - self.runs])
+
+    def _sorted(self, order: IntPart, ranks: IntPart) -> IntPart:
+        return order[np.argsort(rank_rows([self._numbers, ranks[order]]), kind="stable")]

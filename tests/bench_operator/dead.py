@@ -1,0 +1,46 @@
+"""Tables of a catalog whose endpoint takes connections and answers nothing, beside all others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bench_operator.objects import create_tables, delete_tables, made
+from lithify.controller.api import Api
+from lithify.resources.names import CATALOG, ObjectKey
+
+NAME = "dead"
+
+
+@asynccontextmanager
+async def dead_tables(api: Api, namespace: str, count: int) -> AsyncIterator[None]:
+    """Puts tables of a dead catalog under care, and takes them away again."""
+    async with _silence() as uri:
+        spec = {"metastore": "Rest", "uri": uri, "options": {"token.provider": "bear", "token": "sesame"}}
+        await api.create(CATALOG, namespace, made(CATALOG, NAME, {"warehouse": "w", **spec}))
+        identifiers = [f"{NAME}.t{number}" for number in range(count)]
+        names = await create_tables(api, namespace, NAME, identifiers)
+        try:
+            yield
+        finally:
+            await delete_tables(api, namespace, names)
+            await api.delete(CATALOG, ObjectKey(namespace, NAME))
+
+
+@asynccontextmanager
+async def _silence() -> AsyncIterator[str]:
+    """The address of an endpoint that accepts, reads and never answers."""
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.read(1 << 16):
+                pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(swallow, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()

@@ -1,0 +1,159 @@
+"""Fields of our kinds, values of the chart, options and series that the pages name exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+
+from infrastructure.chart.rendering import CHART
+from lithify.controller.telemetry.series import SECTIONS
+from lithify.resources.crd import DEFINITIONS, schema_of
+from lithify.tables.io.s3.settings import OPTION_NAMES, PATIENCE
+from lithify.tables.paimon.support.loading import load
+from support.pages import CURRENT, OPERATOR, ROOT, Page
+
+Words = tuple[str, ...]
+
+GENERATED = {"docs/support.md", "docs/metrics.md"}
+"""Made of what they speak of, and full of others' words."""
+CATALOG_OPTIONS = {
+    "token.provider",
+    "jdbc.user",
+    "jdbc.username",
+    "jdbc.password",
+    "lock.enabled",
+    "lock.type",
+}
+"""tests/unit/tables/test_catalog_options.py holds the page of commands against all of them."""
+FOREIGN: Mapping[str, set[str]] = {
+    "CONTRIBUTING.md": {"errors.py"},
+    "README.md": {"uv.lock"},
+    "docs/batch-schedulers.md": {
+        "gangSchedulingStyle",
+        "integrations.frameworks",
+        "managedJobsNamespaceSelector",
+        "minMember",
+        "minResource",
+        "placeholderTimeoutInSeconds",
+    },
+    "docs/benchmarks.md": {"variant.inferShreddingSchema"},
+    "docs/commands.md": {"shop.orders"},
+    "docs/discovery.md": {"database.table", "sales.orders"},
+    "docs/monitoring.md": {"honorLabels"},
+    "docs/operator.md": {"cluster.local", "minio.storage.svc"},
+    "docs/security.md": {"managedFields", "resourceNames"},
+    "spark-images/README.md": {"operator.tar", "spark.tar"},
+}
+"""Words of other programs, names of tables, hosts and files."""
+_PATH = re.compile(r"\.?([a-z][a-zA-Z0-9-]*(?:\.[a-z][a-zA-Z0-9-]*)*)(?:\[\])?(?:[:=] ?\S.*)?")
+_SPARK = re.compile(r"spark\.(?!image\b|kueue\b)")
+"""Spark's own settings; it has none of these names."""
+_SERIES = re.compile(r"\blithify_[a-z0-9_]+")
+_PARTS = ("_bucket", "_sum", "_count")
+PLACES = [page for page in CURRENT if page.name not in GENERATED]
+each_page = pytest.mark.parametrize("page", PLACES, ids=lambda page: page.name)
+
+
+def paths(node: Any) -> Iterator[Words]:
+    """The paths of fields of a schema, or of values."""
+    is_schema = isinstance(node, Mapping) and {"properties", "items", "additionalProperties"} & node.keys()
+    if is_schema and "properties" in node:
+        for name, child in node["properties"].items():
+            yield (name,)
+            yield from ((name, *rest) for rest in paths(child))
+    elif is_schema:
+        yield from paths(node.get("items", node.get("additionalProperties")))
+
+
+def values(node: Any) -> Iterator[Words]:
+    """The paths of a chart's values."""
+    for name, child in node.items() if isinstance(node, Mapping) else ():
+        yield (name,)
+        yield from ((name, *rest) for rest in values(child))
+
+
+def endings(found: Iterable[Words]) -> set[Words]:
+    """Paths as people shorten them: without what stands before."""
+    return {path[start:] for path in found for start in range(len(path))}
+
+
+@cache
+def known() -> frozenset[Words]:
+    """Everything that a word of code with dots or capitals in it may name."""
+    fields = (path for each in DEFINITIONS for path in paths(schema_of(each.model)))
+    chart = values(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")))
+    rules = {name for rule in load().options for name in rule.names}
+    words = {*CATALOG_OPTIONS, *OPTION_NAMES, PATIENCE, *rules}
+    sources = (ROOT / "operator" / "lithify").rglob("*.py")
+    modules = (path.relative_to(ROOT / "operator" / "lithify").with_suffix("").parts for path in sources)
+    return frozenset(
+        {*endings(fields), *endings(chart), *modules, *(tuple(word.split(".")) for word in words)}
+    )
+
+
+def unknown_fields(page: Page) -> list[str]:
+    """The words of a page that look like fields or options, and that nothing has."""
+    found = {match[1] for match in map(_PATH.fullmatch, page.spans) if match is not None}
+    named = {word for word in found if "." in word or word != word.lower()}
+    ours = {word for word in named if not _SPARK.match(word)}
+    return sorted(
+        word for word in ours - FOREIGN.get(page.name, set()) if tuple(word.split(".")) not in known()
+    )
+
+
+def unknown_series(page: Page) -> list[str]:
+    """Names of series on a page that the operator does not have; one that ends in _ stands for several."""
+    names = {series.name for section in SECTIONS.values() for series in section}
+    all_names = names | {name + part for name in names for part in _PARTS}
+    found = set(_SERIES.findall(page.text))
+    return sorted(
+        name
+        for name in found
+        if name not in all_names and not (name.endswith("_") and any(each.startswith(name) for each in names))
+    )
+
+
+@each_page
+def test_fields_exist(page: Page) -> None:
+    assert unknown_fields(page) == []
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
+def test_series_exist(page: Page) -> None:
+    assert unknown_series(page) == []
+
+
+@each_page
+def test_words_of_others_are_still_there(page: Page) -> None:
+    assert [word for word in FOREIGN.get(page.name, ()) if word not in page.text] == []
+
+
+def test_the_fields_are_some() -> None:
+    found = [word for word in OPERATOR.spans if _PATH.fullmatch(word) and word != word.lower()]
+    assert len(found) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        (
+            "`spec.spark.executor.podTemplat`, `spec.spark.executor.podTemplate`",
+            "spec.spark.executor.podTemplat",
+        ),
+        ("`timeoutSecond`, `timeoutSeconds`", "timeoutSecond"),
+        ("`operator.allowedAddresses`, `operator.openAddresses`", "operator.openAddresses"),
+        ("`result.recovered`, `result.discovered`", "result.discovered"),
+    ],
+)
+def test_what_does_not_exist_is_noticed(text: str, unknown: str) -> None:
+    assert unknown_fields(Page(ROOT / "x.md", text)) == [unknown]
+
+
+def test_a_series_that_is_not_there_is_noticed() -> None:
+    text = "`lithify_tables`, `lithify_table_`, `lithify_tables_gone`"
+    assert unknown_series(Page(ROOT / "x.md", text)) == ["lithify_tables_gone"]
