@@ -188,6 +188,16 @@ class Limits:
     )
 
 
+@part(Rule("has(self.files) || has(self.bytes)", "minGain names files, bytes or both"))
+class MinGain:
+    """What a minor compaction has to be good for; one of several is enough."""
+
+    files: int | None = Field(
+        default=None, description="It can remove at least this number of files.", ge=1, le=1000000
+    )
+    bytes: Quantity | None = Field(default=None, description="It reads at least this much.")
+
+
 @part()
 class Retries:
     """How often a run is tried again after a failure, by what kind of failure it was."""
@@ -397,6 +407,17 @@ class CompactionPolicySpec:
         description="Full compactions take only partitions that nobody has written to for this long.",
         ge=60,
         le=31536000,
+    )
+    min_interval_seconds: int | None = Field(
+        default=None,
+        description="A compaction that nobody asks for starts this long after the table's last one at the "
+        "earliest.",
+        ge=1,
+        le=2592000,
+    )
+    min_gain: MinGain | None = Field(
+        default=None,
+        description="Minor compactions that are good for less are held back. Unset: none is.",
     )
     limits: Limits = Field(default=Limits(), description="How much at once.")
     priority: int = Field(
