@@ -199,6 +199,20 @@ class MinGain:
 
 
 @part()
+class SharedRuns:
+    """Small tables are compacted by one Spark application, a Compaction each, to save its start."""
+
+    max_tables: int = Field(default=20, description="Tables of one application at most.", ge=2, le=50)
+    max_bytes: Quantity = Field(default="1Gi", description="What they read together at most.")
+    max_table_bytes: Quantity = Field(
+        default="64Mi", description="A run that reads more has an application of its own."
+    )
+    wait_seconds: int = Field(
+        default=30, description="How long a run waits for others to share with.", ge=0, le=3600
+    )
+
+
+@part()
 class Retries:
     """How often a run is tried again after a failure, by what kind of failure it was."""
 
@@ -418,6 +432,10 @@ class CompactionPolicySpec:
     min_gain: MinGain | None = Field(
         default=None,
         description="Minor compactions that are good for less are held back. Unset: none is.",
+    )
+    shared_runs: SharedRuns | None = Field(
+        default=None,
+        description="Small tables of one Catalog share Spark applications. Unset: each has its own.",
     )
     limits: Limits = Field(default=Limits(), description="How much at once.")
     priority: int = Field(
