@@ -147,6 +147,7 @@ class Members:
         self._tell = tell
         self._verbose = verbose
         self._untold: list[Outcome] = []
+        self._left = list(told.members or ())
         self.exit_code = 0
 
     def execute(self, secrets: Path, runs: Compact, is_lost: Callable[[], bool]) -> Sequence[Outcome]:
@@ -157,10 +158,12 @@ class Members:
             runs: what runs a request.
             is_lost: whether it cannot run any more, so that the rest is left to others.
         """
-        for member in self._told.members or ():
+        while self._left:
             try:
                 self._stop.renew()
-                self._one(member, secrets, runs)
+                self._drop_unwanted()
+                if self._left:
+                    self._one(self._left.pop(0), secrets, runs)
             except Stopped:
                 self.exit_code = STOPPED
                 break
@@ -173,13 +176,10 @@ class Members:
     def _one(self, member: MemberInstructions, secrets: Path, runs: Compact) -> None:
         told = self._told.of_member(member)
         log = Log(told, verbose=self._verbose)
-        if self._is_unwanted(member):
-            self._end(log, _given_up(told, "The run was told to end before its turn came."))
-            return
         observer = MemberObserver(
             self._teller(member),
             self._stop,
-            lambda: self._is_unwanted(member),
+            lambda: member.run in self._drop_unwanted(),
             needs_executors=told.patience is not None,
         )
         attempt = Attempt(told, log, self._stop, self._tell, observer)
@@ -196,8 +196,15 @@ class Members:
 
         return tell
 
-    def _is_unwanted(self, member: MemberInstructions) -> bool:
-        return member.run in self._exchange.unwanted()
+    def _drop_unwanted(self) -> Collection[str]:
+        """Gives up the runs that are to end before their turn has come; all that are to end early."""
+        unwanted = self._exchange.unwanted()
+        for member in [one for one in self._left if one.run in unwanted]:
+            self._left.remove(member)
+            told = self._told.of_member(member)
+            log = Log(told, verbose=self._verbose)
+            self._end(log, _given_up(told, "The run was told to end before its turn came."))
+        return unwanted
 
     def _end(self, log: Log, outcome: Outcome) -> None:
         log.write("ended", outcome=json.loads(write_outcome(outcome)))
