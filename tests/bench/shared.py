@@ -1,6 +1,6 @@
 """Compacts small tables with a driver each and with one driver for all, as `lithify drive` is started.
 
-What counts is the processor time of the whole process tree: Python, Spark's JVM and its Python workers. Orders
+What counts is the processor time of the whole process tree: Python, Spark's JVM and Python workers. Orders
 go through a pipe and the drivers run their tasks themselves, as those of the process launcher do.
 """
 

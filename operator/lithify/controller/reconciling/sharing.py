@@ -130,7 +130,8 @@ class Sharing:
         drivers, key = self._drivers, lead.metadata.key
         if drivers is None or key in self._starting or self._is_assembling(lead):
             return False
-        runs = [lead, *(run for run in self._members(lead) if run.metadata.key != key)]
+        others = [run for run in self._members(lead) if run.metadata.key != key]
+        runs = [lead, *sorted(others, key=lambda run: run.metadata.key)]
         orders = [order for run in runs if (order := order_of(run)) is not None]
         if not orders or orders[0].key != key:
             return False

@@ -11,7 +11,7 @@ import pytest
 
 from lithify.controller.api import Object
 from lithify.controller.cluster.table_lock import TableLocks
-from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, SharedDrivers
 from lithify.controller.reconciling.departure import Departure
 from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.names import LABEL_LOCK, LEASE, Kind, ObjectKey
@@ -31,6 +31,10 @@ class Drivers:
     broken: dict[ObjectKey, Exception] = field(default_factory=dict)
     stopped: dict[ObjectKey, float] = field(default_factory=dict)
     released: list[tuple[ObjectKey, str, bool]] = field(default_factory=list)
+
+    @property
+    def shared(self) -> SharedDrivers | None:
+        return None
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
