@@ -289,8 +289,13 @@ class Sharing:
                 yield run
 
     def _is_coming(self, lead: ObjectKey, shared: SharedRun) -> bool:
-        """Whether the run that a shared driver is named after is about to start it."""
+        """Whether the run that a shared driver is named after is about to start it.
+
+        Those that it was brought together with may have written that down before it has.
+        """
         run = self._known(lead, shared.lead_uid)
+        if run is not None and is_gathering(run) and self._assigned.get(lead) == shared:
+            return True
         return run is not None and run.reason is Reason.SUBMITTING and run.status.shared_run == shared
 
     def _known(self, key: ObjectKey, uid: str) -> Compaction | None:
