@@ -161,14 +161,16 @@ class Sharing:
             await self._drivers.stop_member(driver, run.metadata.uid)
 
     async def end_deleted(self, lead: ObjectKey, uid: str) -> bool:
-        """Has a run ended whose Compaction was deleted; whether its driver does nothing for it any more."""
+        """Has a run ended whose Compaction was deleted; whether its driver does nothing for it any more.
+
+        The last one of a driver also waits until that is let go, or its pod would stay until the next sweep.
+        """
         driver = await self._drivers.look(lead) if self._drivers is not None else None
         found = driver.of_member(uid) if driver is not None else None
-        if driver is None or found is None or found.phase is DriverPhase.ENDED:
+        if driver is None or found is None:
             return True
-        if self._drivers is not None and uid not in driver.stopped:
-            await self._drivers.stop_member(driver, uid)
-        return False
+        is_let_go = await self._tend(driver)
+        return is_let_go and found.phase is DriverPhase.ENDED
 
     async def is_at_work(self, namespace: str, uid: str) -> bool:
         """Whether some shared driver may still do something for a run, whatever became of the run."""
