@@ -395,6 +395,15 @@ POLICIES = (
         {"full": {"schedule": "30 2 * * Sun"}},
     ),
     RuleCase(
+        "gain-of-nothing",
+        POLICY,
+        "spec.minGain",
+        "spec.minGain",
+        "minGain names files, bytes or both",
+        {"minGain": {"files": 10}},
+        {"minGain": {}},
+    ),
+    RuleCase(
         "backoff-above-most",
         POLICY,
         "spec",

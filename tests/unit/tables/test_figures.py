@@ -76,6 +76,7 @@ class TestFindings:
         assert (finding.trigger, finding.bucket, finding.buckets) == ("SortedRuns", "dt=b/bucket-3", 2)
         assert finding.detail == "bucket 3 of dt=b has 5 sorted runs, the trigger is 3"
         assert finding.bytes == 10_111 + 10_115
+        assert finding.files == 4 + 5
 
     def test_the_trigger_of_most_buckets_comes_first(self) -> None:
         alike = stack((0, 100), (0, 100), (0, 100), (5, 10**6))

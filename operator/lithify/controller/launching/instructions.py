@@ -8,7 +8,8 @@ the credentials with it. Both sides may be of different releases: unknown fields
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -26,6 +27,9 @@ VARIABLE = "LITHIFY_ORDER"
 """The environment variable that holds instructions; without it they come through stdin."""
 SECRETS_VARIABLE = "LITHIFY_SECRETS"
 """The environment variable that names the folder of the mounted Secret."""
+MEMBERS_VARIABLE = "LITHIFY_MEMBERS"
+"""The environment variable that names the folder of a shared driver process for the outcomes of its runs;
+without it, annotations of the pod are used."""
 OUTCOME_VARIABLE = "LITHIFY_OUTCOME"
 """The environment variable that names the file for the outcome."""
 PROGRESS_VARIABLE = "LITHIFY_PROGRESS"
@@ -33,6 +37,21 @@ PROGRESS_VARIABLE = "LITHIFY_PROGRESS"
 POD_NAME_VARIABLE = "LITHIFY_POD_NAME"
 POD_NAMESPACE_VARIABLE = "LITHIFY_POD_NAMESPACE"
 POD_ADDRESS_VARIABLE = "LITHIFY_POD_IP"
+
+
+@part()
+class MemberInstructions:
+    """What one run of a shared driver has of its own."""
+
+    run: str
+    identifier: str
+    table_uuid: str | None = None
+    overrides: Mapping[str, str] = Field(default_factory=dict)
+    time_zone: str = "UTC"
+    strategy: Strategy = Strategy.MINOR
+    partitions: tuple[Mapping[str, str], ...] = ()
+    buckets: tuple[int, ...] = ()
+    held: Mapping[str, str] = Field(default_factory=dict)
 
 
 @part()
@@ -46,6 +65,7 @@ class Instructions:
     follows from the plan; if none has come after `patience` seconds, the attempt ends. `held` are
     fingerprints of buckets by path: those that still have these files are left out. `own_prefixes` and
     `own_with_endpoint` say where the rights of the driver's own process may be used, see `Reach`.
+    With `members`, the driver compacts their tables one after the other; all else is true of each of them.
     """
 
     run: str
@@ -75,6 +95,12 @@ class Instructions:
     patience: int | None = None
     own_prefixes: tuple[str, ...] | None = DRIVER.prefixes
     own_with_endpoint: bool = DRIVER.with_endpoint
+    members: tuple[MemberInstructions, ...] | None = Field(default=None, max_length=50)
+
+    def of_member(self, member: MemberInstructions) -> Instructions:
+        """The instructions for one run of a shared driver, as if it had the driver for itself."""
+        own = {one.name: getattr(member, one.name) for one in fields(member)}
+        return replace(self, members=None, **own)
 
 
 def instructions_of(
@@ -119,6 +145,25 @@ def instructions_of(
         patience=None if sizing is None else order.scheduling_seconds,
         own_prefixes=reach.prefixes,
         own_with_endpoint=reach.with_endpoint,
+    )
+
+
+def shared_instructions(lead: Instructions, orders: Sequence[DriverOrder]) -> Instructions:
+    """The instructions for a driver that several runs share, from those for the first one alone."""
+    return replace(lead, members=tuple(map(_member_of, orders)))
+
+
+def _member_of(order: DriverOrder) -> MemberInstructions:
+    return MemberInstructions(
+        run=order.uid,
+        identifier=order.identifier,
+        table_uuid=order.table_uuid,
+        overrides=order.overrides,
+        time_zone=order.time_zone or "UTC",
+        strategy=order.strategy,
+        partitions=order.partitions,
+        buckets=order.buckets,
+        held=order.held,
     )
 
 

@@ -168,7 +168,7 @@ def _findings(due: pl.DataFrame) -> tuple[Finding, ...]:
     """One finding a trigger, that of most buckets first; the bucket with most sorted runs speaks for it."""
     worst = due.sort("sorted_runs", "bytes", "path", descending=True)
     by_trigger = worst.group_by("trigger", maintain_order=True).agg(
-        pl.first("path"), pl.first("detail"), buckets=pl.len(), bytes=pl.sum("bytes")
+        pl.first("path"), pl.first("detail"), buckets=pl.len(), bytes=pl.sum("bytes"), files=pl.sum("files")
     )
     findings = [Finding(*row) for row in by_trigger.iter_rows()]
     return tuple(sorted(findings, key=lambda each: (-each.buckets, -each.bytes, each.trigger)))
