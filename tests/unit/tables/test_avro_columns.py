@@ -66,7 +66,7 @@ def test_what_only_looks_like_a_row_is_none() -> None:
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(entries, min_size=1, max_size=6), st.data())
 def test_damage_is_not_read_as_anything_else(drawn: list[Entry], data: st.DataObject) -> None:
-    """Bytes that are changed, missing or too many in one of some blocks: an answer is that of the slow way."""
+    """Bytes that are changed, missing or too many in one of some blocks: any answer is the slow one."""
     unpacked = unpack(written([record_of_entry(each) for each in drawn], "null"), MANIFEST_ENTRY_SCHEMA)
     blocks = list(unpacked.blocks())
     number = data.draw(st.integers(0, len(blocks) - 1))

@@ -254,7 +254,7 @@ class TestCounts:
             file("m-0", (0, 9), level=3, size=SMALL_FILE - 1),
             file("m-1", (10, 19), level=3, size=SMALL_FILE),
         ]
-        (found,) = figures([bucket("dt=a/bucket-0", files)]).rows(named=True)
+        (found,) = figures([bucket("dt=a/bucket-0", files)]).to_pylist()
         assert (found["path"], found["partition_path"]) == ("dt=a/bucket-0", "dt=a")
         assert (found["files"], found["bytes"], found["rows"]) == (4, 219 + 2 * SMALL_FILE, 40)
         assert (found["small_files"], found["level0_files"], found["sorted_runs"]) == (3, 2, 3)

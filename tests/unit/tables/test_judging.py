@@ -182,7 +182,7 @@ def test_when_a_bucket_has_to_be_judged_again(
 ) -> None:
     bucket = Bucket(path_of(b"dt=a", 0), stack(*runs), 0)
     figures = judge(policy, MIDNIGHT + timedelta(hours=hours)).figures(live_files([bucket]))
-    assert list(figures["valid_until"]) == [changes]
+    assert figures["valid_until"].to_pylist() == [changes]
 
 
 class TestBlocked:
@@ -201,7 +201,7 @@ class TestBlocked:
             one = partial(order_key, types=types, names=tuple(columns))
             judging = replace(judging, order_keys=partial(order_keys, types=types, one=one))
         good = [] if columns else [self.GOOD]
-        *others, found = judging.figures(live_files([*good, bad])).sort("path").rows(named=True)
+        *others, found = judging.figures(live_files([*good, bad])).sort_by("path").to_pylist()
         assert all(other["full_bytes"] == 3 + 900 for other in others)
         assert found["fingerprint"] == fingerprint_of((each.name, each.level) for each in files)
         assert (found["files"], found["bytes"]) == (len(files), sum(each.size for each in files))

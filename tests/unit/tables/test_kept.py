@@ -321,7 +321,8 @@ class TestFolder:
             kept.use(key, 1000.0 + age)
         kept.use("a", 2000.0)
 
-        keep(kept, "d")
+        # Another worker: one makes room only after it has written much since the last time.
+        keep(kept_in(tmp_path, limit=3 * size + size // 2), "d")
 
         assert [key for key in "abcd" if is_kept(kept, key)] == ["a", "c", "d"]
 

@@ -248,6 +248,8 @@ def _row(stream: BytesIO, schema: Any) -> Record:
 
 
 def _decoded(schema: Any, rows: int, data: bytes) -> list[Record]:
+    if data and not rows:
+        raise ValueError("a block says that it has no rows, but it has bytes")
     array = as_array(rows, data)
     stream = BytesIO(array)
     try:
