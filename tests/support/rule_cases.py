@@ -344,7 +344,8 @@ SIZES = (
     *("spec.triggers.primaryKey.totalSizeBelow", "spec.triggers.primaryKey.incrementalSizeAbove"),
     *("spec.limits.bytesPerHour", "spec.spark.driver.memory", "spec.spark.driver.scratchSize"),
     *("spec.spark.executor.memory", "spec.spark.executor.scratchSize", "spec.spark.taskMemory"),
-    *("spec.spark.taskSize", "spec.spark.commitEvery"),
+    *("spec.spark.taskSize", "spec.spark.commitEvery", "spec.minGain.bytes"),
+    *("spec.sharedRuns.maxBytes", "spec.sharedRuns.maxTableBytes"),
 )
 """All fields that take sizes."""
 GOOD_SIZES = ("2G", "1.5Gi", "500M", "0.5Gi", "1e9", 2147483648, "2147483648", "3.5E2", "1k", ".5Ti")
