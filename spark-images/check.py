@@ -22,7 +22,19 @@ OPERATOR = (
 """What the operator's image is for. operator/without.txt has the packages that none of these imports."""
 LEFT_OUT = {"lithify.resources.rules"}
 """Modules that cannot be imported there: part of `lithify watch`."""
-ABSENT = ("pyspark", "py4j", "pandas", "pytz", "fsspec", "cel", "jsonschema", "pygments", "zstandard", "pip")
+ABSENT = (
+    "pyspark",
+    "py4j",
+    "pandas",
+    "polars",
+    "pytz",
+    "fsspec",
+    "cel",
+    "jsonschema",
+    "pygments",
+    "zstandard",
+    "pip",
+)
 
 
 def main(image: str) -> None:

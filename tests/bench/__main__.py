@@ -1,7 +1,8 @@
 """Runs a benchmark and prints its figures; `--write` puts them into docs/benchmarks.md.
 
 By default one table is compacted by Java Paimon and by us; with --planning, tables of many files are planned;
-with --commits, one bucket is compacted while others commit all the time. Java and ours are pinned to the same
+with --commits, one bucket is compacted while others commit all the time; with --shared, small tables are
+compacted by a driver each and by one for all. Java and ours are pinned to the same
 core wherever they are compared, one at a time.
 """
 
@@ -16,7 +17,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pyarrow as pa
 
-from bench import commits, compaction, page, planning
+from bench import commits, compaction, page, planning, shared
 from bench.table import LAYOUTS
 from support.invented.shape import Shape
 
@@ -32,6 +33,8 @@ def main() -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--planning", action="store_true", help="plan tables of many files")
     kind.add_argument("--commits", action="store_true", help="commit to them while others do")
+    kind.add_argument("--shared", action="store_true", help="small tables, alone and with one driver for all")
+    parser.add_argument("--tables", type=int, default=20, help="tables that share a driver")
     usual, shape = Shape(), parser.add_argument_group("tables of many files")
     shape.add_argument("--files", type=int, default=usual.files)
     shape.add_argument("--buckets", type=int, default=usual.buckets)
@@ -46,6 +49,8 @@ def main() -> None:
 
 def _figures(given: Namespace) -> tuple[str, str]:
     """The name of what was asked for, and its figures."""
+    if given.shared:
+        return "shared", shared.compare(given.tables, given.rows, given.repeats or given.tables)
     if given.commits:
         return "commits", commits.compare((given.files // 5, given.files), given.every)
     _pin_to_one_core()

@@ -11,7 +11,7 @@ from bench_operator.writes import Writes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- operator's figures -->", "<!-- end of operator's figures -->"
-COMMITS_BEGIN, COMMITS_END = "<!-- figures of commits -->", "<!-- end of figures of commits -->"
+COMMITS_BEGIN, COMMITS_END = "<!-- reactions to commits -->", "<!-- end of reactions to commits -->"
 MOST_INTERVALS = 2.0
 """Within so many check intervals 99 of 100 commits are to be seen, whatever other catalogs do."""
 

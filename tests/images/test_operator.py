@@ -102,7 +102,7 @@ def test_tables_of_all_catalogs_are_looked_at(
     listed = {"listed": ["db.t"], "run": None}
     assert found["answers"] == {name: {**answer, **listed} for name, answer in expected.items()}
     assert set(found["unused"]) == UNUSED
-    assert {"polars", "pyarrow", "obstore", "pypaimon", "kopf", "rich"} <= set(found["used"])
+    assert {"pyarrow", "obstore", "pypaimon", "kopf", "rich"} <= set(found["used"])
 
 
 def test_people_inspect_and_plan_with_it(table: SmallTable, inside: Run) -> None:

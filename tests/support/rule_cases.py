@@ -344,11 +344,18 @@ SIZES = (
     *("spec.triggers.primaryKey.totalSizeBelow", "spec.triggers.primaryKey.incrementalSizeAbove"),
     *("spec.limits.bytesPerHour", "spec.spark.driver.memory", "spec.spark.driver.scratchSize"),
     *("spec.spark.executor.memory", "spec.spark.executor.scratchSize", "spec.spark.taskMemory"),
-    *("spec.spark.taskSize", "spec.spark.commitEvery"),
+    *("spec.spark.taskSize", "spec.spark.commitEvery", "spec.minGain.bytes"),
+    *("spec.sharedRuns.maxBytes", "spec.sharedRuns.maxTableBytes"),
 )
 """All fields that take sizes."""
-GOOD_SIZES = ("2G", "1.5Gi", "500M", "0.5Gi", "1e9", 2147483648, "2147483648", "3.5E2", "1k", ".5Ti")
-NO_SIZES = ("2GB", "1.5 Gi", "0", "0.0Gi", "-1Gi", -1, "1ki", "1e", "lots", "1.5.1Gi")
+GOOD_SIZES = (
+    *("2G", "1.5Gi", "500M", "0.5Gi", "1e9", 2147483648, "2147483648", "3.5E2", "1k", ".5Ti"),
+    *("1Ki", "+4Mi", "12P"),
+)
+NO_SIZES = (
+    *("2GB", "1.5 Gi", "0", "0.0Gi", "-1Gi", -1, "1ki", "1e", "lots", "1.5.1Gi"),
+    *("", "1gi", "Mi"),
+)
 WINDOW: Spec = {"start": "22:00", "end": "06:00"}
 COLUMN_NAMES = "names of partition columns have 1 to 128 characters"
 ONE_OF = "exactly one of intervalSeconds and schedule says when full compactions run"
@@ -393,6 +400,15 @@ POLICIES = (
         "a schedule needs a timeZone",
         {"full": {"schedule": "30 2 * * Sun"}, "timeZone": "Europe/Berlin"},
         {"full": {"schedule": "30 2 * * Sun"}},
+    ),
+    RuleCase(
+        "gain-of-nothing",
+        POLICY,
+        "spec.minGain",
+        "spec.minGain",
+        "minGain names files, bytes or both",
+        {"minGain": {"files": 10}},
+        {"minGain": {}},
     ),
     RuleCase(
         "backoff-above-most",

@@ -44,6 +44,14 @@ class TableArguments:
 
 
 _TABLE_OPTIONS = (
+    click.option(
+        "--format",
+        "table_format",
+        type=click.Choice(["paimon"]),
+        default="paimon",
+        show_default=True,
+        help="The format of the table.",
+    ),
     click.option("--warehouse", required=True, help="Root directory of the catalog."),
     click.option(
         "--table", required=True, help="The table, as database.table or database.table$branch_name."
@@ -112,6 +120,7 @@ def table_arguments(options: dict[str, Any]) -> TableArguments:
             catalog_options=pairs("--catalog-option", options.pop("catalog_options")),
             overrides=pairs("--option", options.pop("overrides")),
             rule=Rule(options.pop("rule")),
+            format=options.pop("table_format"),
         ),
         selection=Selection(
             partitions=tuple(_partition(text) for text in options.pop("partitions")),

@@ -23,6 +23,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from lithify.clock import SystemClock, find_zone
+from lithify.contract.executors import executor_conf
 from lithify.contract.order import (
     OUTCOME_VARIABLE,
     POD_ADDRESS_VARIABLE,
@@ -36,7 +37,6 @@ from lithify.contract.order import (
 )
 from lithify.contract.outcome import Outcome, Progress, write_outcome
 from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_plan
-from lithify.controller.launching.sizing import executor_conf
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound, UserError, in_fields
 from lithify.job.attempt.outcome import outcome_of_found, outcome_of_report, save_outcome, with_blocked
 from lithify.job.attempt.progress import (
@@ -89,8 +89,12 @@ def _drive(environment: MutableMapping[str, str], stop: StopSignal, *, verbose: 
     """Runs the attempt, leaves its outcome where it is looked for, and returns the exit code."""
     text = environment.pop(VARIABLE, None)
     instructions = read_instructions(sys.stdin.read() if text is None else text)
+    if instructions.members is not None:
+        from lithify.cli.drive_shared import drive_members  # it makes attempts of this module
+
+        return drive_members(instructions, environment, stop, verbose=verbose)
     log = Log(instructions, verbose=verbose)
-    with _telling(environment) as tell:
+    with telling(environment) as tell:
         attempt = Attempt(instructions, log, stop, tell)
         outcome = attempt.execute(Path(environment.get(SECRETS_VARIABLE, "")), environment)
     if outcome is not None:
@@ -100,21 +104,27 @@ def _drive(environment: MutableMapping[str, str], stop: StopSignal, *, verbose: 
 
 
 @contextmanager
-def _telling(environment: Mapping[str, str]) -> Iterator[Tell]:
+def telling(environment: Mapping[str, str]) -> Iterator[Tell]:
     """Where progress goes: to a file, to the pod's annotation, or nowhere."""
     if PROGRESS_VARIABLE in environment:
         yield to_file(Path(environment[PROGRESS_VARIABLE]))
-    elif POD_NAME_VARIABLE in environment and "KUBERNETES_SERVICE_HOST" in environment:
-        pod = PodAddress(
-            host=environment["KUBERNETES_SERVICE_HOST"],
-            port=int(environment.get("KUBERNETES_SERVICE_PORT", "443")),
-            namespace=environment[POD_NAMESPACE_VARIABLE],
-            name=environment[POD_NAME_VARIABLE],
-        )
+    elif (pod := pod_address(environment)) is not None:
         with Throttled(pod.annotate) as tell:
             yield tell
     else:
         yield _silent
+
+
+def pod_address(environment: Mapping[str, str]) -> PodAddress | None:
+    """The pod that this process is in; None if it is in none."""
+    if POD_NAME_VARIABLE not in environment or "KUBERNETES_SERVICE_HOST" not in environment:
+        return None
+    return PodAddress(
+        host=environment["KUBERNETES_SERVICE_HOST"],
+        port=int(environment.get("KUBERNETES_SERVICE_PORT", "443")),
+        namespace=environment[POD_NAMESPACE_VARIABLE],
+        name=environment[POD_NAME_VARIABLE],
+    )
 
 
 def _silent(progress: Progress) -> None:
@@ -165,14 +175,28 @@ class Log:
 
 
 class Attempt:
-    """One attempt, from its instructions to its outcome."""
+    """One attempt, from its instructions to its outcome.
 
-    def __init__(self, instructions: Instructions, log: Log, stop: StopSignal, tell: Tell) -> None:
+    Attributes:
+        exit_code: what a process ends with that made this attempt alone.
+        error: what ended the attempt early, None if nothing did.
+    """
+
+    def __init__(
+        self,
+        instructions: Instructions,
+        log: Log,
+        stop: StopSignal,
+        tell: Tell,
+        observer: DriveObserver | None = None,
+    ) -> None:
         self._instructions = instructions
         self._log = log
         self._stop = stop
-        self._observer = DriveObserver(tell, stop, needs_executors=instructions.patience is not None)
+        needs_executors = instructions.patience is not None
+        self._observer = observer or DriveObserver(tell, stop, needs_executors=needs_executors)
         self.exit_code = 0
+        self.error: BaseException | None = None
 
     def execute(
         self, secrets: Path, environment: Mapping[str, str], runs: Compact | None = None
@@ -212,6 +236,7 @@ class Attempt:
     def _after(self, error: BaseException) -> Outcome | None:
         """What an attempt comes to that did not reach its end."""
         self._stop.shield()
+        self.error = error
         told, report = self._instructions, self._observer.committed_so_far
         if isinstance(error, LithifyError):
             error = in_fields(error)
@@ -255,7 +280,7 @@ class Attempt:
     def _spark(self, environment: Mapping[str, str]) -> Compact:
         def run(request: Request, observer: DriveObserver) -> Report:
             told, verbose = self._instructions, self._log.verbose
-            with _spark_settings(told, environment, verbose, lambda: observer.plan) as found:
+            with spark_settings(told, environment, verbose, lambda: observer.plan) as found:
                 settings = replace(found, executors=observer.executors)
                 ended = Ended()
                 try:
@@ -280,7 +305,7 @@ class Ended:
 
 
 @contextmanager
-def _spark_settings(
+def spark_settings(
     told: Instructions,
     environment: Mapping[str, str],
     verbose: bool,
@@ -340,6 +365,7 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
             catalog_options={**told.catalog_options, **credentials},
             overrides=told.overrides,
             reach=Reach(told.own_prefixes, told.own_with_endpoint),
+            format=told.format,
         ),
         strategy=Strategy(told.strategy.value.lower()),
         selection=Selection(told.partitions, frozenset(told.buckets)),

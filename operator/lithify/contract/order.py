@@ -1,31 +1,32 @@
 """What a driver is told: one attempt as JSON, the same for pods and for processes.
 
-Written by the launchers, read by `lithify drive`. In a pod the JSON stands in the environment, where all who
-may read the pod can read it, so it names the files of a mounted Secret; a process gets it through a pipe, and
-the credentials with it. Both sides may be of different releases: unknown fields are dropped.
+Made by `controller.launching.ordering`, read by `lithify drive`. In a pod the JSON stands in the environment,
+where all who may read the pod can read it, so it names the files of a mounted Secret; a process gets it through
+a pipe, and the credentials with it. Both sides may be of different releases: unknown fields are dropped.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from lithify.controller.driver import DriverOrder
-from lithify.controller.launching.sizing import ExecutorSizing
+from lithify.contract.executors import ExecutorSizing
 from lithify.errors import InvalidOption
-from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Strategy
 from lithify.resources.modelling import part, plain, read
-from lithify.resources.quantities import quantity_bytes
-from lithify.tables.io.reach import DRIVER, Reach
+from lithify.tables.io.reach import DRIVER
 
 VARIABLE = "LITHIFY_ORDER"
 """The environment variable that holds instructions; without it they come through stdin."""
 SECRETS_VARIABLE = "LITHIFY_SECRETS"
 """The environment variable that names the folder of the mounted Secret."""
+MEMBERS_VARIABLE = "LITHIFY_MEMBERS"
+"""The environment variable that names the folder of a shared driver process for the outcomes of its runs;
+without it, annotations of the pod are used."""
 OUTCOME_VARIABLE = "LITHIFY_OUTCOME"
 """The environment variable that names the file for the outcome."""
 PROGRESS_VARIABLE = "LITHIFY_PROGRESS"
@@ -33,6 +34,21 @@ PROGRESS_VARIABLE = "LITHIFY_PROGRESS"
 POD_NAME_VARIABLE = "LITHIFY_POD_NAME"
 POD_NAMESPACE_VARIABLE = "LITHIFY_POD_NAMESPACE"
 POD_ADDRESS_VARIABLE = "LITHIFY_POD_IP"
+
+
+@part()
+class MemberInstructions:
+    """What one run of a shared driver has of its own."""
+
+    run: str
+    identifier: str
+    table_uuid: str | None = None
+    overrides: Mapping[str, str] = Field(default_factory=dict)
+    time_zone: str = "UTC"
+    strategy: Strategy = Strategy.MINOR
+    partitions: tuple[Mapping[str, str], ...] = ()
+    buckets: tuple[int, ...] = ()
+    held: Mapping[str, str] = Field(default_factory=dict)
 
 
 @part()
@@ -46,11 +62,13 @@ class Instructions:
     follows from the plan; if none has come after `patience` seconds, the attempt ends. `held` are
     fingerprints of buckets by path: those that still have these files are left out. `own_prefixes` and
     `own_with_endpoint` say where the rights of the driver's own process may be used, see `Reach`.
+    With `members`, the driver compacts their tables one after the other; all else is true of each of them.
     """
 
     run: str
     attempt: int
     plan_only: bool = False
+    format: str = "paimon"
     identifier: str
     table_uuid: str | None = None
     warehouse: str
@@ -75,61 +93,12 @@ class Instructions:
     patience: int | None = None
     own_prefixes: tuple[str, ...] | None = DRIVER.prefixes
     own_with_endpoint: bool = DRIVER.with_endpoint
+    members: tuple[MemberInstructions, ...] | None = Field(default=None, max_length=50)
 
-
-def instructions_of(
-    order: DriverOrder,
-    *,
-    master: str,
-    conf: Mapping[str, str],
-    credentials: Mapping[str, str] | None = None,
-    executor_template: Mapping[str, Any] | None = None,
-    sizing: ExecutorSizing | None = None,
-    reach: Reach = DRIVER,
-) -> Instructions:
-    """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
-    reference = order.catalog.secret_ref
-    mounts = reference if credentials is None else None
-    commit_every = order.spark.commit_every
-    return Instructions(
-        run=order.uid,
-        attempt=order.attempt,
-        plan_only=order.plan_only,
-        identifier=order.identifier,
-        table_uuid=order.table_uuid,
-        warehouse=order.catalog.warehouse,
-        catalog_options=catalog_options(order.catalog, {}),
-        secret=mounts.name if mounts else "",
-        credential_files=dict(mounts.options) if mounts else {},
-        credentials=credentials or {},
-        overrides=order.overrides,
-        time_zone=order.time_zone or "UTC",
-        strategy=order.strategy,
-        partitions=order.partitions,
-        buckets=order.buckets,
-        held=order.held,
-        task_memory=task_memory(order),
-        task_size=_task_size(order),
-        task_share=1 / order.memory_factor,
-        commit_every=None if commit_every is None else int(quantity_bytes(commit_every)),
-        master=master,
-        conf=conf,
-        executor_template=executor_template,
-        sizing=sizing,
-        patience=None if sizing is None else order.scheduling_seconds,
-        own_prefixes=reach.prefixes,
-        own_with_endpoint=reach.with_endpoint,
-    )
-
-
-def task_memory(order: DriverOrder) -> int:
-    """Bytes that one task's merge may take: more, after an attempt that ran out of memory."""
-    return int(quantity_bytes(order.spark.task_memory) * order.memory_factor)
-
-
-def _task_size(order: DriverOrder) -> int | None:
-    size = order.spark.task_size
-    return None if size is None else int(quantity_bytes(size) / order.memory_factor)
+    def of_member(self, member: MemberInstructions) -> Instructions:
+        """The instructions for one run of a shared driver, as if it had the driver for itself."""
+        own = {one.name: getattr(member, one.name) for one in fields(member)}
+        return replace(self, members=None, **own)
 
 
 def write_instructions(instructions: Instructions) -> str:

@@ -9,7 +9,7 @@ write these texts, so reading one that is no outcome answers None and never rais
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -40,6 +40,7 @@ class Progress:
     """How far a driver is.
 
     `executors_ready` is the number of executors registered with the driver; unset where it starts none.
+    `run` is the run that is under way where several share a driver, else unset.
     """
 
     stage: Stage
@@ -47,6 +48,7 @@ class Progress:
     total: int = Field(default=0, ge=0)
     executors_ready: int | None = Field(default=None, ge=0)
     executors_wanted: int | None = Field(default=None, ge=0)
+    run: str | None = Field(default=None, max_length=64)
     plan: PlanSummary | None = None
 
     @property
@@ -74,6 +76,13 @@ class Outcome:
     committed_snapshot_id: str | None = None
     blocked: tuple[BucketBlock, ...] = ()
     blocked_count: int = Field(default=0, ge=0)
+
+
+@part()
+class SharedOutcome:
+    """The last words of a driver that several runs shared: outcomes that it could not tell otherwise."""
+
+    outcomes: tuple[Outcome, ...] = Field(default=(), max_length=50)
 
 
 def write_outcome(outcome: Outcome) -> str:
@@ -112,6 +121,36 @@ def _smaller(outcome: Outcome) -> Iterator[Outcome]:
 def read_outcome(text: str) -> Outcome | None:
     """The outcome in a text; None if there is none, because the driver died before it could write it."""
     return _read(Outcome, text)
+
+
+def write_shared_outcome(outcomes: Sequence[Outcome]) -> str:
+    """Outcomes as JSON of at most `MOST_BYTES` bytes.
+
+    Each is cut down if all are too long together. Then successes are left out, which stand in their tables,
+    and then the rest from its end; of a run that is not in here the operator looks at the table.
+    """
+    bare = [_bare(outcome) for outcome in outcomes]
+    failed = [outcome for outcome in bare if outcome.committed_snapshot_id is None]
+    fewer = [failed[:count] for count in range(len(failed), -1, -1)]
+    text = ""
+    for each in (outcomes, bare, *fewer):
+        text = _json(SharedOutcome(outcomes=tuple(each)))
+        if len(text.encode()) <= MOST_BYTES:
+            break
+    return text
+
+
+def _bare(outcome: Outcome) -> Outcome:
+    """What must be known of an outcome in any case."""
+    result = outcome.result and replace(outcome.result, skipped_samples=())
+    message = outcome.message[:_SHORT]
+    return replace(outcome, result=result, message=message, plan=None, blocked=())
+
+
+def read_shared_outcome(text: str) -> tuple[Outcome, ...]:
+    """The outcomes in a text, none if it is something else."""
+    found = _read(SharedOutcome, text)
+    return () if found is None else found.outcomes
 
 
 def read_progress(text: str) -> Progress | None:

@@ -6,15 +6,15 @@ refuses a second one. A driver that has ended stays until it is released, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
 from lithify.contract.outcome import Outcome, Progress
 from lithify.resources.catalog import CatalogSpec
-from lithify.resources.compaction import Strategy
+from lithify.resources.compaction import Reason, Strategy
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import SparkTemplate
 
@@ -106,6 +106,7 @@ class DriverState:
         executors: why there is no executor, if it has none; for people.
         outcome: how it ended; None if it has not, or died before it could say.
         exit_code: of its process, once it has ended.
+        waits: it is shared, and has not begun with this run.
     """
 
     name: str
@@ -123,6 +124,109 @@ class DriverState:
     executors: str = ""
     outcome: Outcome | None = field(default=None)
     exit_code: int | None = None
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A Compaction that shares a driver."""
+
+    key: ObjectKey
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDriver:
+    """A driver that several Compactions share, as it was found.
+
+    Attributes:
+        lead: the Compaction that it is named after.
+        state: the driver as a whole; its owner is the lead.
+        members: who shares it, in the order of their turns.
+        outcomes: how runs ended, by uid, of those that have.
+        stopped: the uids of those that were asked to end early.
+    """
+
+    lead: ObjectKey
+    state: DriverState
+    members: tuple[Member, ...]
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    stopped: frozenset[str] = frozenset()
+
+    def of_member(self, uid: str) -> DriverState | None:
+        """The driver as one of its runs sees it, as if it had it for itself; None if it is no member.
+
+        To a run whose outcome is there the driver has ended, whatever becomes of the others. Nobody lets it
+        go by itself, so it counts as let go.
+        """
+        turns = [member.uid for member in self.members]
+        if uid not in turns:
+            return None
+        outcome, begun = self.outcomes.get(uid), self._begun(turns)
+        waits = turns.index(uid) > begun
+        phase = self.state.phase
+        if outcome is not None:
+            phase = DriverPhase.ENDED
+        elif phase is DriverPhase.RUNNING and waits:
+            phase = DriverPhase.STARTING
+        is_told = outcome is not None
+        progress = self.state.progress
+        return replace(
+            self.state,
+            owner_uid=uid,
+            phase=phase,
+            trouble=None if is_told else self.state.trouble,
+            message="" if is_told else self.state.message,
+            terminating=self.state.terminating or uid in self.stopped,
+            released=phase is DriverPhase.ENDED,
+            progress=progress if progress is not None and progress.run == uid else None,
+            outcome=outcome,
+            exit_code=0 if is_told else self.state.exit_code,
+            waits=waits and not is_told and self.state.phase is not DriverPhase.STARTING,
+        )
+
+    def _begun(self, turns: Sequence[str]) -> int:
+        """The number of the last run that it has begun with, -1 for none; some are given up before that."""
+        progress = self.state.progress
+        current = progress.run if progress is not None else None
+        done = {uid for uid, told in self.outcomes.items() if told.reason is not Reason.CANCELLED}
+        told = [number for number, uid in enumerate(turns) if uid in done]
+        return max([turns.index(current) if current in turns else -1, *told])
+
+
+class SharedDrivers(Protocol):
+    """Runs drivers that several Compactions share. All raise `ClusterUnavailable` if there is no telling now.
+
+    Everything but `start` may be called for a driver that does not exist.
+    """
+
+    async def start(self, orders: Sequence[DriverOrder]) -> None:
+        """Starts a driver for some orders of one namespace, named after the first, unless there is one.
+
+        Raises:
+            AccountMissing, ClusterRefused, NameTaken: see `Launcher.start`.
+        """
+        ...
+
+    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+        """The driver that is named after a Compaction; None if there certainly is none."""
+        ...
+
+    async def stop_member(self, driver: SharedDriver, uid: str) -> None:
+        """Asks a driver to end one of its runs, or not to begin with it."""
+        ...
+
+    async def stop(self, driver: SharedDriver) -> None:
+        """Asks a driver to end with all its runs."""
+        ...
+
+    async def release(self, driver: SharedDriver) -> None:
+        """Lets a driver go; its logs stay."""
+        ...
+
+    async def all(self) -> list[SharedDriver]:
+        """The shared drivers that have not been released."""
+        ...
 
 
 class Launcher(Protocol):
@@ -130,6 +234,11 @@ class Launcher(Protocol):
 
     All raise `ClusterUnavailable` if there is no telling now.
     """
+
+    @property
+    def shared(self) -> SharedDrivers | None:
+        """Runs those drivers that several Compactions share; None if this launcher has none such."""
+        ...
 
     async def start(self, order: DriverOrder) -> DriverState:
         """Starts a driver, or returns the one that there is, of whatever attempt or owner.

@@ -81,6 +81,12 @@ class SparkRunner:
         self._settings = settings
         self._open = ExitStack()
         self._context: Any = None
+        self._is_lost = False
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no tasks can be run any more: Spark could not be started, found no room, or has ended."""
+        return self._is_lost
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +104,11 @@ class SparkRunner:
             ProcessLost: Spark itself ended.
         """
         largest_first = sorted(tasks, key=lambda task: -sum(task.input_sizes.values()))
-        context = self._start(tasks)
+        try:
+            context = self._start(tasks)
+        except BaseException:
+            self._is_lost = True
+            raise
         work = context.parallelize(largest_first, len(largest_first)).map(_Execute(self._settings.zone))
         with ThreadPoolExecutor(1) as waiting:
             results = waiting.submit(work.collect)
@@ -107,6 +117,7 @@ class SparkRunner:
                 return _results(results)
             except BaseException as error:  # the pool waits for the job, so it has to end
                 lost = _give_up(context, clock)
+                self._is_lost = lost is not None or isinstance(error, NoExecutors) or _has_ended(context)
                 if lost is not None and isinstance(error, Exception):
                     raise lost from error
                 raise
@@ -273,8 +284,13 @@ def _start_context(settings: SparkSettings, open_: ExitStack) -> Any:
 
 def _stop(context: Any) -> None:
     """Ends Spark and its executors; what has ended by itself is left alone."""
-    if context._gateway.proc.poll() is None:  # noqa: SLF001  PySpark does not say
+    if not _has_ended(context):
         context.stop()
+
+
+def _has_ended(context: Any) -> bool:
+    """Whether Spark's JVM is gone."""
+    return context._gateway.proc.poll() is not None  # noqa: SLF001  PySpark does not say
 
 
 def _with_retries(master: str) -> str:

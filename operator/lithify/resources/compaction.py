@@ -213,6 +213,14 @@ class DriverStatus:
 
 
 @part()
+class SharedRun:
+    """The driver that several Compactions share; it is named after one of them."""
+
+    lead: str = Field(description="The Compaction that it is named after.", max_length=NAME_LENGTH)
+    lead_uid: str = Field(description="Its uid.", max_length=64)
+
+
+@part()
 class AttemptSummary:
     """One attempt that ended."""
 
@@ -319,6 +327,9 @@ class CompactionStatus:
         default=None, description="While BackingOff: when the next attempt begins."
     )
     driver: DriverStatus | None = Field(default=None, description="The driver that is under way.")
+    shared_run: SharedRun | None = Field(
+        default=None, description="Set if the driver is, or was, shared with other Compactions."
+    )
     search_time: datetime | None = Field(
         default=None,
         description="Since when the table is searched for what a driver committed that left no result.",

@@ -195,6 +195,30 @@ class Limits:
     )
 
 
+@part(Rule("has(self.files) || has(self.bytes)", "minGain names files, bytes or both"))
+class MinGain:
+    """What a minor compaction has to be good for; one of several is enough."""
+
+    files: int | None = Field(
+        default=None, description="It can remove at least this number of files.", ge=1, le=1000000
+    )
+    bytes: Quantity | None = Field(default=None, description="It reads at least this much.")
+
+
+@part()
+class SharedRuns:
+    """Small tables are compacted by one Spark application, a Compaction each, to save its start."""
+
+    max_tables: int = Field(default=20, description="Tables of one application at most.", ge=2, le=50)
+    max_bytes: Quantity = Field(default="1Gi", description="What they read together at most.")
+    max_table_bytes: Quantity = Field(
+        default="64Mi", description="A run that reads more has an application of its own."
+    )
+    wait_seconds: int = Field(
+        default=30, description="How long a run waits for others to share with.", ge=0, le=3600
+    )
+
+
 @part()
 class Retries:
     """How often a run is tried again after a failure, by what kind of failure it was."""
@@ -409,6 +433,21 @@ class CompactionPolicySpec:
         description="Full compactions take only partitions that nobody has written to for this long.",
         ge=60,
         le=31536000,
+    )
+    min_interval_seconds: int | None = Field(
+        default=None,
+        description="A compaction that nobody asks for starts this long after the table's last one at the "
+        "earliest.",
+        ge=1,
+        le=2592000,
+    )
+    min_gain: MinGain | None = Field(
+        default=None,
+        description="Minor compactions that are good for less are held back. Unset: none is.",
+    )
+    shared_runs: SharedRuns | None = Field(
+        default=None,
+        description="Small tables of one Catalog share Spark applications. Unset: each has its own.",
     )
     limits: Limits = Field(default=Limits(), description="How much at once.")
     priority: int = Field(

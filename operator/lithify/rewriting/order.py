@@ -29,7 +29,6 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -73,6 +72,9 @@ def descending(part: Part) -> IntPart:
 
 def dense_rank(part: Part) -> IntPart:
     """Ranks values from 0 without gaps, equal values equal; only comparable within one array."""
+    # Here, because only merges come here, and the image that looks at tables is without Polars.
+    import polars as pl
+
     series = pl.Series(part) if isinstance(part, np.ndarray) else cast(pl.Series, pl.from_arrow(part))
     return series.rank("dense").cast(pl.Int64).to_numpy() - 1
 

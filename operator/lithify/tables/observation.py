@@ -22,6 +22,7 @@ class Finding:
         detail: the numbers behind it, as a sentence for people.
         buckets: how many buckets it fired for.
         bytes: what a compaction of these would read.
+        files: how many files these buckets have.
     """
 
     trigger: str
@@ -29,6 +30,7 @@ class Finding:
     detail: str
     buckets: int
     bytes: int
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,12 @@ from typing import Any
 
 import pytest
 
-from lithify.cli.drive import STOPPED, Attempt, Log, _spark_settings, request_of
+from lithify.cli.drive import STOPPED, Attempt, Log, request_of, spark_settings
 from lithify.clock import SystemClock
-from lithify.contract.order import (
-    Instructions,
-    instructions_of,
-    read_instructions,
-    write_instructions,
-)
+from lithify.contract.executors import ExecutorSizing
+from lithify.contract.order import Instructions, read_instructions, write_instructions
 from lithify.contract.outcome import Outcome, read_outcome, read_progress
-from lithify.controller.launching.sizing import ExecutorSizing
+from lithify.controller.launching.ordering import instructions_of
 from lithify.errors import Failure, StorageError, UnsupportedTable
 from lithify.job.attempt.progress import DriveObserver, StopSignal
 from lithify.job.driver import Request, compact
@@ -80,15 +76,15 @@ def test_number_of_executors_follows_from_the_plan() -> None:
     sizing = ExecutorSizing(fewest=1, most=8, cores=2, target_seconds=60, bytes_per_second=1.0)
     instructions = replace(told("/w"), conf={"spark.executor.instances": "8"}, sizing=sizing, patience=90)
     pod = {"LITHIFY_POD_IP": "fd00::7"}
-    with _spark_settings(instructions, pod, verbose=False) as settings:
+    with spark_settings(instructions, pod, verbose=False) as settings:
         assert settings.conf["spark.driver.host"] == "[fd00::7]"
         assert settings.sized(300, 100) == {"spark.executor.instances": "3"}
         assert settings.sized(300, 3) == {"spark.executor.instances": "2"}
         assert (settings.patience, settings.verbose) == (90, True)
     whole = PlanSummary(buckets=4, tasks=100, files=9, bytes=600, upgraded_files=0)
-    with _spark_settings(instructions, pod, False, lambda: whole) as settings:
+    with spark_settings(instructions, pod, False, lambda: whole) as settings:
         assert settings.sized(300, 3) == {"spark.executor.instances": "5"}
-    with _spark_settings(told("/w"), {}, verbose=False) as settings:
+    with spark_settings(told("/w"), {}, verbose=False) as settings:
         assert (settings.sized(300, 100), settings.patience, settings.verbose) == ({}, None, False)
 
 

@@ -39,7 +39,6 @@ FOREIGN: Mapping[str, set[str]] = {
         "managedJobsNamespaceSelector",
         "minMember",
         "minResource",
-        "placeholderTimeoutInSeconds",
     },
     "docs/benchmarks.md": {"variant.inferShreddingSchema"},
     "docs/commands.md": {"shop.orders"},

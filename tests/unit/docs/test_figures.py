@@ -28,7 +28,7 @@ from lithify.resources.names import CATEGORY
 from lithify.resources.pod_template.nodes import TEXT_LENGTH
 from lithify.resources.pod_template.template import SCHEMA
 from lithify.resources.pod_template.volumes import FORMER, OF_THE_NODE
-from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.policy import CompactionPolicySpec, MinGain
 from lithify.resources.table import MOST_BLOCKED, CancelledRun, LakeTableStatus, RunSummary
 from support.pages import DISCOVERY, OPERATOR, STARTED, Page
 from unit.controller.deciding.situations import BUSY, DROPPED, NOON, policy, situation
@@ -123,17 +123,21 @@ IN_VAIN = LakeTableStatus(
     last_compaction=RunSummary("orders-5", "Minor", "NothingToDo", completion_time=NOON)
 )
 CLOSED = policy(timeZone="UTC", windows=[{"start": "03:00", "end": "04:00"}])
+DEMANDING = replace(CLOSED, min_gain=MinGain(files=1_000_000))
+RESTED = replace(DEMANDING, min_interval_seconds=3600)
 ORDER: tuple[tuple[str, Hold, dict[str, Any]], ...] = (
     ("`suspend` of the table", Hold.SUSPENDED, {"suspend": False}),
     ("a table that cannot be looked at", Hold.NOT_READY, {"problem": None}),
-    ("its policy (missing", Hold.POLICY_MISSING, {"policy": replace(CLOSED, suspend=True)}),
+    ("its policy (missing", Hold.POLICY_MISSING, {"policy": replace(RESTED, suspend=True)}),
     ("invalid", Hold.POLICY_INVALID, {"policy_problem": None}),
-    ("suspended)", Hold.POLICY_SUSPENDED, {"policy": CLOSED}),
+    ("suspended)", Hold.POLICY_SUSPENDED, {"policy": RESTED}),
     ("a run that is active", Hold.ALREADY_ACTIVE, {"active": None}),
     ("an older LakeTable", Hold.DUPLICATE, {"duplicate_of": None}),
     ("back-off after failures", Hold.BACK_OFF, {"status": CANCELLED}),
     ("a cancelled run", Hold.CANCELLED, {"status": IN_VAIN}),
+    ("`minIntervalSeconds`", Hold.MIN_INTERVAL, {"policy": DEMANDING}),
     ("a run that found nothing to do", Hold.BACK_OFF, {"status": LakeTableStatus()}),
+    ("`minGain`", Hold.LITTLE_GAIN, {"policy": CLOSED}),
     ("a window that is closed", Hold.OUTSIDE_WINDOW, {"policy": replace(CLOSED, windows=())}),
     ("the limits of operator", Hold.CONCURRENCY_LIMIT, {"admitted": True}),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lithify.clock import SystemClock
@@ -15,6 +16,7 @@ from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.tables.paimon.metadata.column_groups import with_columns
 from lithify.tables.paimon.metadata.entry_columns import NARROW
 from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.primary_key.planning import plan_run
@@ -23,33 +25,33 @@ from support.cases import case
 from unit.job.orders import BUCKETS
 
 BAD = BUCKETS[1]
-Damage = Callable[[PaimonTable, pl.DataFrame], pl.DataFrame]
+Damage = Callable[[PaimonTable, pa.Table], pa.Table]
 
 
-def null_bound(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
+def null_bound(table: PaimonTable, files: pa.Table) -> pa.Table:
     types = table.schema.key_types
-    return files.with_columns(max_key=pl.lit(encode_row([None] * len(types), types)))
+    return with_columns(files, max_key=[encode_row([None] * len(types), types)] * len(files))
 
 
-def cut_bound(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
+def cut_bound(table: PaimonTable, files: pa.Table) -> pa.Table:
     del table
-    return files.with_columns(pl.col("min_key").bin.slice(0, 9))
+    return with_columns(files, min_key=pc.binary_slice(files["min_key"], 0, 9))
 
 
-def upgraded(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
+def upgraded(table: PaimonTable, files: pa.Table) -> pa.Table:
     """All files of the bucket in one level, although they overlap."""
     del table
-    return files.with_columns(level=pl.lit(4, pl.Int32))
+    return with_columns(files, level=pa.array([4] * len(files), pa.int32()))
 
 
-def indexed(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
+def indexed(table: PaimonTable, files: pa.Table) -> pa.Table:
     del table
-    return files.with_columns(embedded_index=pl.lit(b"index"))
+    return with_columns(files, embedded_index=[b"index"] * len(files))
 
 
-def of_a_lost_schema(table: PaimonTable, files: pl.DataFrame) -> pl.DataFrame:
+def of_a_lost_schema(table: PaimonTable, files: pa.Table) -> pa.Table:
     del table
-    return files.with_columns(schema_id=pl.lit(77, pl.Int64))
+    return with_columns(files, schema_id=[77] * len(files))
 
 
 def damaged(table: PaimonTable, damage: Damage) -> View:
@@ -57,7 +59,7 @@ def damaged(table: PaimonTable, damage: Damage) -> View:
     assert view is not None
     frames = {bucket.path: view.files.slice(*view.spans[bucket]) for bucket in view.bucket_ids}
     frames[BAD] = damage(table, frames[BAD])
-    files, spans = by_bucket(pl.concat(frames.values()).select(NARROW.names()), table.bucket_id)
+    files, spans = by_bucket(pa.concat_tables(frames.values()).select(NARROW.names), table.bucket_id)
     return replace(view, files=files, spans=spans)
 
 

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
+from typing import Any
 
-import polars as pl
+import pyarrow as pa
 
 from lithify.tables.model import Bucket, DataFile
+from lithify.tables.paimon.metadata.entry_columns import NARROW
 
-_FIELDS = {
-    "name": pl.String,
-    "size": pl.Int64,
-    "rows": pl.Int64,
-    "level": pl.Int32,
-    "min_key": pl.Binary,
-    "max_key": pl.Binary,
-    "min_sequence": pl.Int64,
-    "max_sequence": pl.Int64,
-    "created_millis": pl.Int64,
-    "delete_rows": pl.Int64,
-    "schema_id": pl.Int64,
-}
-SCHEMA = {"partition": pl.Binary, "bucket": pl.Int32, **_FIELDS}
+SCHEMA = pa.schema([NARROW.field(name) for name in ("partition", "bucket", *DataFile.__slots__)])
 
 
-def live_files(buckets: Iterable[Bucket]) -> pl.DataFrame:
+def live_files(buckets: Iterable[Bucket]) -> pa.Table:
     """The files of some buckets. Their key bounds are order keys already, not rows."""
     rows = [(each.id.partition, each.id.bucket, *astuple(file)) for each in buckets for file in each.files]
-    return pl.DataFrame(rows, SCHEMA, orient="row")
+    return frame(rows, SCHEMA)
 
 
-def files_of_one(files: Iterable[DataFile]) -> pl.DataFrame:
+def files_of_one(files: Iterable[DataFile]) -> pa.Table:
     """The files of one bucket."""
-    return pl.DataFrame([(b"", 3, *astuple(file)) for file in files], SCHEMA, orient="row")
+    return frame([(b"", 3, *astuple(file)) for file in files], SCHEMA)
+
+
+def frame(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.table(list(map(pa.array, columns, schema.types)), schema=schema)
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows of a table."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

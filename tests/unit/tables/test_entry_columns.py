@@ -80,8 +80,8 @@ def test_columns_are_the_records(drawn: list[Entry], codec: str) -> None:
 
     assert entries_of(decode_entries(content, statistics=True)) == drawn
     narrow = decode_entries(content)
-    assert narrow.schema == NARROW
-    assert narrow["name"].to_list() == [each.file.name for each in drawn]
+    assert narrow.schema.equals(NARROW)
+    assert narrow["name"].to_pylist() == [each.file.name for each in drawn]
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -198,6 +198,6 @@ def test_damaged_manifests_are_refused(content: bytes) -> None:
 
 
 def test_a_frame_of_no_entries_has_all_columns() -> None:
-    assert decode_entries(written([])).is_empty()
-    assert decode_entries(written([])).schema == NARROW
+    assert decode_entries(written([])).num_rows == 0
+    assert decode_entries(written([])).schema.equals(NARROW)
     assert entries_of(decode_entries(written([]), statistics=True)) == []

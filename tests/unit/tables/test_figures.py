@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
-import polars as pl
+import pyarrow as pa
 import pytest
 
 from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak
@@ -38,7 +38,7 @@ def bucket(path: str, files: Sequence[DataFile]) -> Bucket:
 
 def figures(
     buckets: Sequence[Bucket], policy: CompactionPolicy = POLICY, now: datetime = MIDNIGHT
-) -> pl.DataFrame:
+) -> pa.Table:
     paths = {(each.id.partition, each.id.bucket): each.id for each in buckets}
     partitions = {each.id.partition: each.id.path.rpartition("/")[0] for each in buckets}
 
@@ -47,7 +47,7 @@ def figures(
             partition, number, f"{partitions[partition]}/bucket-0"
         )
 
-    return Judge(policy, now, pl.Series.to_list, path_of, "db.t").figures(live_files(buckets))
+    return Judge(policy, now, pa.Array.to_pylist, path_of, "db.t").figures(live_files(buckets))
 
 
 def spec_of(partition: bytes) -> dict[str, str]:
@@ -76,6 +76,7 @@ class TestFindings:
         assert (finding.trigger, finding.bucket, finding.buckets) == ("SortedRuns", "dt=b/bucket-3", 2)
         assert finding.detail == "bucket 3 of dt=b has 5 sorted runs, the trigger is 3"
         assert finding.bytes == 10_111 + 10_115
+        assert finding.files == 4 + 5
 
     def test_the_trigger_of_most_buckets_comes_first(self) -> None:
         alike = stack((0, 100), (0, 100), (0, 100), (5, 10**6))
@@ -254,7 +255,7 @@ class TestCounts:
             file("m-0", (0, 9), level=3, size=SMALL_FILE - 1),
             file("m-1", (10, 19), level=3, size=SMALL_FILE),
         ]
-        (found,) = figures([bucket("dt=a/bucket-0", files)]).rows(named=True)
+        (found,) = figures([bucket("dt=a/bucket-0", files)]).to_pylist()
         assert (found["path"], found["partition_path"]) == ("dt=a/bucket-0", "dt=a")
         assert (found["files"], found["bytes"], found["rows"]) == (4, 219 + 2 * SMALL_FILE, 40)
         assert (found["small_files"], found["level0_files"], found["sorted_runs"]) == (3, 2, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ IN_SLOTS = [atomic for atomic in ORDERED if not atomic.column.is_bytes]
 
 
 def keys_of(rows: list[bytes], types: list[ColumnType]) -> list[bytes]:
-    return list(order_keys(pl.Series(rows, dtype=pl.Binary), types, partial(order_key, types=types)))
+    return list(order_keys(pa.array(rows, pa.binary()), types, partial(order_key, types=types)))
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +17,7 @@ from lithify.tables.paimon.observing.live_files import Misfit, applied
 from lithify.tables.paimon.observing.observation_cache import FILES
 from support.cases import case
 from unit.planning.trees import repeatable
+from unit.tables.live_files import rows_of
 
 Place = tuple[bytes, int]
 Change = tuple[int, Place, str, int, int]
@@ -27,7 +28,7 @@ def change(kind: int, name: str, level: int = 0, place: Place = (b"p", 0), size:
     return (kind, place, name, level, size)
 
 
-def entries(changes: Sequence[Change]) -> pl.DataFrame:
+def entries(changes: Sequence[Change]) -> pa.Table:
     """Changes as the columns that manifests are decoded into."""
     rows = [
         {
@@ -50,17 +51,17 @@ def entries(changes: Sequence[Change]) -> pl.DataFrame:
         }
         for kind, place, name, level, size in changes
     ]
-    return pl.DataFrame(rows, NARROW)
+    return pa.Table.from_pylist(rows, NARROW)
 
 
-def in_order(history: Sequence[Sequence[Change]]) -> pl.DataFrame:
+def in_order(history: Sequence[Sequence[Change]]) -> pa.Table:
     """The changes of some snapshots, in each what it adds first."""
-    deltas = [entries(delta).sort("kind", maintain_order=True) for delta in history]
-    return pl.concat([entries([]), *deltas])
+    deltas = [entries(delta).sort_by("kind") for delta in history]
+    return pa.concat_tables([entries([]), *deltas])
 
 
-def everything(history: Sequence[Sequence[Change]]) -> pl.DataFrame:
-    return live_of([entries([]), *map(entries, history)]).select(FILES.names())
+def everything(history: Sequence[Sequence[Change]]) -> pa.Table:
+    return live_of([entries([]), *map(entries, history)]).select(FILES.names)
 
 
 def random_history(rng: Random) -> list[list[Change]]:
@@ -103,7 +104,7 @@ def test_what_snapshots_change_is_the_same_as_all_that_is_there(rng: Random, see
 
     shuffled = [list(delta) for delta in history]
     rng.shuffle(shuffled)
-    assert files.sort(FILES.names()).equals(everything(shuffled).sort(FILES.names()))
+    assert sorted(map(repr, rows_of(files))) == sorted(map(repr, rows_of(everything(shuffled))))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_what_does_not_fit_is_noticed(deltas: list[list[Change]]) -> None:
 def test_what_is_left(deltas: list[list[Change]], expected: dict[tuple[str, int], int]) -> None:
     left = applied(everything([[change(ADD, "a")]]), in_order(deltas))
     assert {
-        (name, level): size for name, level, size in left.select("name", "level", "size").rows()
+        (name, level): size for name, level, size in rows_of(left.select(["name", "level", "size"]))
     } == expected
 
 

@@ -61,7 +61,8 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
     buckets = [random_bucket(rng, number, policy) for number in range(8)]
     statistics = bucket_statistics(live_files(buckets), policy.small_file_size)
 
-    reasons = dict(zip(statistics["bucket"], resting_reasons(statistics, policy, strategy, now), strict=True))
+    said = resting_reasons(statistics, policy, strategy, now).to_pylist()
+    reasons = dict(zip(statistics["bucket"].to_pylist(), said, strict=True))
 
     for bucket in buckets:
         planned = plan_bucket(bucket, policy, strategy, now)
@@ -139,7 +140,7 @@ def test_what_is_said_of_a_bucket(
     files: tuple[DataFile, ...], policy: CompactionPolicy, strategy: Strategy, reason: str | None
 ) -> None:
     statistics = bucket_statistics(files_of_one(files), policy.small_file_size)
-    assert list(resting_reasons(statistics, policy, strategy, MIDNIGHT)) == [reason]
+    assert resting_reasons(statistics, policy, strategy, MIDNIGHT).to_pylist() == [reason]
 
 
 def test_a_table_without_files() -> None:
@@ -158,7 +159,7 @@ def test_the_hour_that_clocks_show_twice() -> None:
     )
     for minutes, reason in ((60, "no trigger fired"), (61, None)):
         now = (datetime(2026, 10, 25, 0, 30, tzinfo=UTC) + timedelta(minutes=minutes)).astimezone(zone)
-        assert list(resting_reasons(statistics, policy, Strategy.MINOR, now)) == [reason]
+        assert resting_reasons(statistics, policy, Strategy.MINOR, now).to_pylist() == [reason]
 
 
 def test_statistics_of_a_bucket() -> None:
@@ -167,7 +168,7 @@ def test_statistics_of_a_bucket() -> None:
         file("m-0", (0, 9), level=3, size=SMALL_FILE - 1, deletes=4),
         file("m-1", (10, 19), level=3, size=SMALL_FILE, created=MIDNIGHT_MILLIS + 1),
     ]
-    (found,) = bucket_statistics(files_of_one(files), SMALL_FILE).rows(named=True)
+    (found,) = bucket_statistics(files_of_one(files), SMALL_FILE).to_pylist()
     assert found == {
         "partition": b"",
         "bucket": 3,
@@ -187,4 +188,4 @@ def test_statistics_of_a_bucket() -> None:
 
 def test_deletes_that_a_writer_did_not_count_are_unknown() -> None:
     files = files_of_one([file("a", deletes=3), file("b", (10, 19), deletes=None)])
-    assert list(bucket_statistics(files, SMALL_FILE)["delete_rows"]) == [None]
+    assert bucket_statistics(files, SMALL_FILE)["delete_rows"].to_pylist() == [None]

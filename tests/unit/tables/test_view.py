@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,11 +26,11 @@ def bucket_id(partition: bytes, bucket: int) -> BucketId:
     return BucketId(partition, bucket, f"p={partition.hex()}/bucket-{bucket}")
 
 
-def keys(bounds: pl.Series) -> list[OrderKey]:
+def keys(bounds: pa.Array) -> list[OrderKey]:
     """The bounds as they are; one that is `no order` has none."""
-    if b"no order" in bounds.to_list():
+    if b"no order" in bounds.to_pylist():
         raise UnsupportedTable("a data file", ("column k: NaN",))
-    return [OrderKey(bound) for bound in bounds]
+    return [OrderKey(bound) for bound in bounds.to_pylist()]
 
 
 def view_of(listed: list[Entry]) -> View:

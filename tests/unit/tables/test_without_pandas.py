@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from support.small_tables import SmallTable
+
 _SOURCES = Path(__file__).resolve().parents[3] / "operator"
-_DATA = "import pyarrow as pa, polars as pl; pl.from_arrow(pa.table({'a': pa.array([1, None])})).to_arrow()"
+_DATA = "import pyarrow as pa; pa.table({'a': pa.array(['b', None])})['a'].to_numpy()"
 
 
 pytestmark = pytest.mark.thorough
@@ -55,3 +57,26 @@ def _answer(code: str) -> str:
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
+
+
+_NO_POLARS = """
+import sys
+from importlib.machinery import PathFinder
+found = PathFinder.find_spec
+PathFinder.find_spec = classmethod(
+    lambda cls, name, path=None, target=None: None if name == "polars" else found(name, path, target)
+)
+"""
+
+
+def test_tables_are_looked_at_without_polars(tmp_path: Path) -> None:
+    """As in the operator's image, which does not have it."""
+    table = SmallTable(tmp_path).create()
+    table.append()
+    asked = (
+        f"{_NO_POLARS}\n"
+        "from lithify.tables.paimon.catalog.opening import TableAddress, open_table\n"
+        f"table = open_table(TableAddress({str(table.warehouse)!r}, 'db.t'))\n"
+        "print(len(table.on_newest(table.manifests.live)), len(sys.modules['polars'].__dict__) < 20)"
+    )
+    assert _answer(asked) == "4 True"

@@ -27,6 +27,21 @@ HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """Runs that may share a driver, and then one slot.
+
+    Attributes:
+        names: tell it from others.
+        tables: how many runs a driver takes at most.
+        bytes: what they read together at most.
+    """
+
+    names: tuple[str, ...]
+    tables: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """A run that wants to start.
 
@@ -36,6 +51,7 @@ class Waiting:
         since: since when it waits.
         policy: the policy that it counts against, in the same namespace as the run.
         bytes: about how much it reads.
+        pool: with whom it may share a driver, None if with nobody.
     """
 
     key: ObjectKey
@@ -43,6 +59,7 @@ class Waiting:
     since: datetime
     policy: ObjectKey
     bytes: int = 0
+    pool: Pool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +71,16 @@ class Active:
         policy: the policy that it counts against.
         bytes: about how much it reads.
         started: when; for an hour from then on its bytes count, also once it is over.
+        pool: with whom it is going to share a driver; None if it has one, or shares with nobody.
+        driver: names the driver that it shares, empty if it does not.
     """
 
     key: ObjectKey
     policy: ObjectKey
     bytes: int
     started: datetime
+    pool: Pool | None = None
+    driver: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +143,7 @@ def admit(
     recent = {run.key: run for run in started_recently} | running
     room = _Room(caps, limits, now)
     for run in running.values():
-        room.take_slot(run.policy)
+        room.take_slot(run)
     for run in recent.values():
         # What seems to start later than now was started by a clock that was wrong.
         if now - HOUR < run.started < now + HOUR:
@@ -132,7 +153,7 @@ def admit(
     for one in sorted(waiting, key=lambda one: _rank(one, now)):
         limit = room.limit_for(one)
         if limit is None:
-            room.take_slot(one.policy)
+            room.take_slot(one)
             room.take_bytes(one.policy, one.bytes, now)
             admitted.append(one.key)
         else:
@@ -159,12 +180,37 @@ class _Room:
         self._bytes: Counter[ObjectKey] = Counter()
         self._first_over: dict[ObjectKey, datetime] = {}
         self._out_of_bytes: set[ObjectKey] = set()
+        self._drivers: set[str] = set()
+        self._open: dict[Pool, tuple[int, int]] = {}
+        """How many more runs, and bytes, the last driver takes that a pool has a slot for."""
 
-    def take_slot(self, policy: ObjectKey) -> None:
-        """A run takes a slot of all three kinds."""
+    def take_slot(self, run: Waiting | Active) -> None:
+        """A run takes a slot of all three kinds, unless it shares that of others."""
+        if self._joins(run):
+            return
+        policy = run.policy
         self._total += 1
         self._by_namespace[policy.namespace] += 1
         self._by_policy[policy] += 1
+
+    def _joins(self, run: Waiting | Active) -> bool:
+        """Whether a run shares a slot that is taken already; if not, others may share its own."""
+        driver = run.driver if isinstance(run, Active) else ""
+        if driver:
+            is_known = driver in self._drivers
+            self._drivers.add(driver)
+            return is_known
+        if run.pool is None:
+            return False
+        fits = self._fits(run)
+        tables, size = self._open[run.pool] if fits else (run.pool.tables, run.pool.bytes)
+        self._open[run.pool] = tables - 1, size - run.bytes
+        return fits
+
+    def _fits(self, run: Waiting | Active) -> bool:
+        """Whether there is a driver to come that has room for a run."""
+        tables, size = self._open.get(run.pool, (0, 0)) if run.pool is not None else (0, 0)
+        return tables > 0 and size >= run.bytes
 
     def take_bytes(self, policy: ObjectKey, size: int, started: datetime) -> None:
         """A run has taken bytes that are given back an hour later."""
@@ -175,6 +221,16 @@ class _Room:
     def limit_for(self, one: Waiting) -> str | None:
         """The limit that holds a run, None if it may start."""
         limits = self._limits.get(one.policy, _UNLIMITED)
+        held = None if self._fits(one) else self._full(one, limits)
+        if held is not None:
+            return held
+        if limits.bytes_per_hour is not None and not self._has_bytes(one, limits.bytes_per_hour):
+            size = bytes_text(limits.bytes_per_hour)
+            return f"runs of CompactionPolicy {one.policy.name} may read {size} an hour, and did"
+        return None
+
+    def _full(self, one: Waiting, limits: PolicyLimits) -> str | None:
+        """Which slots are all taken, None if there is one of each kind."""
         total, per_namespace = self._caps.total, self._caps.per_namespace
         if total is not None and self._total >= total:
             return f"all {total} runs that this operator may have are active"
@@ -182,9 +238,6 @@ class _Room:
             return f"all {per_namespace} runs that a namespace may have are active"
         if limits.active_runs is not None and self._by_policy[one.policy] >= limits.active_runs:
             return f"all {limits.active_runs} runs of CompactionPolicy {one.policy.name} are active"
-        if limits.bytes_per_hour is not None and not self._has_bytes(one, limits.bytes_per_hour):
-            size = bytes_text(limits.bytes_per_hour)
-            return f"runs of CompactionPolicy {one.policy.name} may read {size} an hour, and did"
         return None
 
     def _has_bytes(self, one: Waiting, most: int) -> bool:

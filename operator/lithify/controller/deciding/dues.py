@@ -116,7 +116,12 @@ def _minor(seen: Observation, policy: CompactionPolicySpec | None) -> Due:
     strongest = seen.findings[0]
     partitions = seen.partitions_due or (() if policy is None else policy.partitions)
     return Due(
-        Strategy.MINOR, strongest.trigger, finding_text(strongest), _named(partitions), _found_bytes(seen)
+        Strategy.MINOR,
+        strongest.trigger,
+        finding_text(strongest),
+        _named(partitions),
+        _found_bytes(seen),
+        surplus_files=sum(finding.files - finding.buckets for finding in seen.findings),
     )
 
 

@@ -15,9 +15,11 @@ from lithify.controller.deciding.dues import Occasion
 from lithify.controller.deciding.problems import TableProblem
 from lithify.controller.deciding.situation import Due, Hold, Situation
 from lithify.controller.deciding.windows import describe_window, opening
-from lithify.controller.deciding.wording import count_of, moment_text
+from lithify.controller.deciding.wording import bytes_text, count_of, moment_text
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.quantities import quantity_bytes
+from lithify.resources.table import RunSummary
 
 _MOST_DOUBLINGS = 20
 _SECOND = timedelta(seconds=1)
@@ -121,15 +123,20 @@ def _unready(situation: Situation) -> str | None:
 
 
 def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, now: datetime) -> Held:
-    """Back-off and windows; requests do not come here."""
+    """Back-off, intervals, gain and windows; requests do not come here."""
     doubted = None
-    longest = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
-    for hold, until, message in _waits(situation, due, longest):
+    backoff = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
+    interval = timedelta(seconds=policy.min_interval_seconds or 0)
+    for hold, until, message in _waits(situation, due, backoff):
+        longest = interval + _SECOND if hold is Hold.MIN_INTERVAL else backoff
         # A wait that is longer than any was set by a clock that was wrong, or under another policy.
         if now < until <= now + longest:
             return Held(hold, message, until)
         if now < until:
             doubted = _earlier(doubted, until - longest)
+    too_little = _gain_text(policy, due)
+    if too_little:
+        return Held(Hold.LITTLE_GAIN, too_little, doubted)
     found = opening(policy.windows, find_zone(policy.time_zone), now)
     changes = _earlier(doubted, found.until)
     if found.is_open or found.next_window is None:
@@ -139,12 +146,15 @@ def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, 
 
 
 def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
-    """Until when the table is left alone, and why: after failures, a cancelled run, and a run in vain."""
+    """Until when the table is left alone, and why: after failures, and after the last run."""
     status = situation.table.status
     if status.held_until is not None:
         yield Hold.BACK_OFF, status.held_until, _back_off_text(situation, status.held_until)
     yield from _after_cancel(situation, longest)
     last, seen = status.last_compaction, situation.observation
+    interval = situation.policy.min_interval_seconds if situation.policy is not None else None
+    if last is not None and interval is not None:
+        yield Hold.MIN_INTERVAL, *_min_interval(last, interval)
     if last is None or seen is None or last.reason != Reason.NOTHING_TO_DO:
         return
     # Should an observation and a planner ever disagree, runs must not follow one another for ever.
@@ -152,6 +162,40 @@ def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple
     if is_unwritten and last.strategy == due.strategy:
         text = f"Compaction {last.name} found nothing to do, and nothing has been written since"
         yield Hold.BACK_OFF, last.completion_time + longest, text
+
+
+def _min_interval(last: RunSummary, seconds: int) -> tuple[datetime, str]:
+    """When the next automatic run may begin after the last run, and why not earlier."""
+    until = last.completion_time + timedelta(seconds=seconds)
+    text = (
+        f"Compaction {last.name} ended at {moment_text(last.completion_time)} and minIntervalSeconds is "
+        f"{seconds}, so the next one starts at {moment_text(until)} at the earliest"
+    )
+    return until, text
+
+
+def _gain_text(policy: CompactionPolicySpec, due: Due) -> str:
+    """What a run would gain and what the policy asks for, empty if it gains enough.
+
+    Only runs by triggers are measured: a full one by interval or schedule is asked for by the clock.
+    """
+    least = policy.min_gain
+    if least is None or due.surplus_files is None:
+        return ""
+    wanted = []
+    if least.files is not None:
+        if due.surplus_files >= least.files:
+            return ""
+        wanted.append(count_of(least.files, "file"))
+    if least.bytes is not None:
+        size = quantity_bytes(least.bytes)
+        if due.bytes >= size:
+            return ""
+        wanted.append(bytes_text(int(size)))
+    return (
+        f"it would read {bytes_text(due.bytes)} and remove {count_of(due.surplus_files, 'file')} at most, "
+        f"minGain asks for {' or '.join(wanted)}"
+    )
 
 
 def _after_cancel(situation: Situation, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:

@@ -28,6 +28,8 @@ class Hold(StrEnum):
     CONCURRENCY_LIMIT = "ConcurrencyLimit"
     BACK_OFF = "BackOff"
     CANCELLED = "Cancelled"
+    MIN_INTERVAL = "MinInterval"
+    LITTLE_GAIN = "LittleGain"
     ALREADY_ACTIVE = "AlreadyActive"
     NOT_READY = "NotReady"
     DUPLICATE = "Duplicate"
@@ -80,6 +82,7 @@ class Due:
         message: the same for people.
         partitions: which partitions; empty for all.
         bytes: about how much it reads.
+        surplus_files: how many files it can remove at most, None if nobody can tell.
     """
 
     strategy: Strategy
@@ -87,6 +90,7 @@ class Due:
     message: str
     partitions: tuple[Mapping[str, str], ...] = ()
     bytes: int = 0
+    surplus_files: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

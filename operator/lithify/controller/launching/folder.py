@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,14 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from lithify.contract.outcome import MOST_BYTES, Outcome, Progress, read_outcome, read_progress
+from lithify.contract.outcome import (
+    MOST_BYTES,
+    Outcome,
+    Progress,
+    read_outcome,
+    read_progress,
+    read_shared_outcome,
+)
 from lithify.resources.modelling import part, plain, read
 from lithify.resources.names import ObjectKey
 
@@ -28,8 +35,16 @@ _PRIVATE = 0o700
 
 
 @part()
+class MemberRecord:
+    """A Compaction that shares a driver process."""
+
+    name: str
+    uid: str
+
+
+@part()
 class Record:
-    """What is known of a driver process.
+    """What is known of a driver process; one with `members` is shared by them.
 
     `memory_kills` counts the processes that the kernel had killed for want of memory before it was started.
     `swept` says that it is dead and nothing is left of what it had started.
@@ -46,6 +61,7 @@ class Record:
     released: bool = False
     remove: bool = False
     swept: bool = False
+    members: tuple[MemberRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +93,11 @@ class DriverFolder:
         return self.path / "progress.json"
 
     @property
+    def members_folder(self) -> Path:
+        """What a shared driver says of single runs, and is told about them."""
+        return self.path / "members"
+
+    @property
     def log_file(self) -> Path:
         """What the driver prints."""
         return self.path / "log"
@@ -106,6 +127,7 @@ class DriverFolder:
         """Forgets the driver that was here, or could not be started; the log stays."""
         for file in (self._record_file, self.outcome_file, self.progress_file):
             file.unlink(missing_ok=True)
+        shutil.rmtree(self.members_folder, ignore_errors=True)
 
     @contextmanager
     def locked(self) -> Iterator[int | None]:
@@ -176,17 +198,34 @@ class DriverFolder:
         except OSError:
             return None
 
+    def shared_outcomes(self) -> Mapping[str, Outcome]:
+        """How runs of a shared driver have ended, by the ids of those that have."""
+        last = read_shared_outcome(_text(self.outcome_file) or "")
+        files = sorted(self.members_folder.glob("*.json"))
+        told = [outcome for file in files if (outcome := read_outcome(_text(file) or "")) is not None]
+        return {outcome.run: outcome for outcome in (*last, *told)}
+
+    def stopped(self) -> frozenset[str]:
+        """The runs of a shared driver that are to end early."""
+        return frozenset(path.stem for path in self.members_folder.glob("*.stop"))
+
+    def stop_member(self, run: str) -> None:
+        """Leaves a mark that a run of a shared driver is to end early."""
+        self.members_folder.mkdir(mode=_PRIVATE, exist_ok=True)
+        (self.members_folder / f"{run}.stop").touch()
+
     def progress(self) -> Progress | None:
         """How far the driver is, None if it has not said."""
         text = _text(self.progress_file)
         return None if text is None else read_progress(text)
 
-    def progress_time(self) -> int | None:
-        """When that was written, to see whether it has changed."""
-        try:
-            return self.progress_file.stat().st_mtime_ns
-        except OSError:
-            return None
+    def progress_time(self) -> tuple[int, ...]:
+        """When that was written, also of single runs, to see whether it has changed."""
+        found = []
+        for path in (self.progress_file, self.members_folder):
+            with suppress(OSError):
+                found.append(path.stat().st_mtime_ns)
+        return tuple(found)
 
     def open_log(self) -> BinaryIO:
         """The log, to be appended to."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from lithify.clock import Clock
 from lithify.controller.api import Api, Object
-from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, SharedDrivers
 from lithify.controller.launching.network_policy import belongs_together, network_policy, policy_name
 from lithify.controller.launching.ownership import (
     compaction_of,
@@ -33,6 +33,7 @@ from lithify.controller.launching.pod import (
 )
 from lithify.controller.launching.pod import PodSettings as PodSettings
 from lithify.controller.launching.pod_state import executors_text, state_of
+from lithify.controller.launching.shared_pods import SharedPods, members_of
 from lithify.errors import (
     AccountMissing,
     ClusterConflict,
@@ -74,26 +75,29 @@ class KubernetesLauncher:
         except InvalidOption as error:
             raise ClusterRefused(f"start of {order.key}", str(error)) from error
         if self._settings.isolated:
-            await self._isolate(pod)
+            await self.isolate(pod)
         for _ in range(_TRIES):
             if order.key in self._elsewhere and (found := await self.look(order.key)) is not None:
                 return found
             try:
-                return self._state(await self._api.create(POD, order.key.namespace, pod))
+                return self.state(await self._api.create(POD, order.key.namespace, pod))
             except ClusterExists:
                 if (found := await self._in_place(order.key)) is not None:
                     return found
             except ClusterRefused as error:
-                if _ACCOUNT_MISSING in error.problem:
-                    account = order.spark.service_account_name
-                    raise AccountMissing(error.request, order.key.namespace, account) from error
-                raise
+                raise self.account_missing(error, order) or error from error
         raise ClusterUnavailable(f"start of {order.key}", "its pod comes and goes")
+
+    def account_missing(self, error: ClusterRefused, order: DriverOrder) -> AccountMissing | None:
+        """What a refusal means if the API server lacks the service account of a pod."""
+        if _ACCOUNT_MISSING not in error.problem:
+            return None
+        return AccountMissing(error.request, order.key.namespace, order.spark.service_account_name)
 
     async def look(self, key: ObjectKey) -> DriverState | None:
         """The driver in the pod, None if there is no pod, or one that is not this Compaction's."""
         pod = await self._pod(key)
-        return None if pod is None else await self._with_executors(pod, self._state(pod))
+        return None if pod is None else await self.with_executors(pod, self.state(pod))
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
         """Deletes the pod, which has its kubelet end the driver; the finalizer keeps the rest."""
@@ -110,21 +114,35 @@ class KubernetesLauncher:
             pod = await self._pod(key)
             if pod is None or pod["metadata"]["uid"] != driver_uid:
                 return
-            await self._delete_executors(pod)
-            await self._open(pod)
             try:
-                await self._unhold(pod)
+                await self.let_go(pod)
             except ClusterConflict:
                 continue
             return
         raise ClusterUnavailable(f"release of {key}", "others keep changing its pod")
 
+    async def let_go(self, pod: Object) -> None:
+        """Deletes executors and what protected the run, and takes the finalizer away.
+
+        Raises:
+            ClusterConflict: the pod has changed since it was read.
+        """
+        await self._delete_executors(pod)
+        await self._open(pod)
+        await self._unhold(pod)
+
+    @property
+    def shared(self) -> SharedDrivers:
+        """Runs shared drivers."""
+        return SharedPods(self._api, self._settings, self)
+
     async def all(self) -> list[tuple[ObjectKey, str]]:
-        """The drivers whose pods have our finalizer.
+        """The drivers whose pods have our finalizer, but for shared ones.
 
         It also learns the names of pods that an older release started, so it is to be called first.
         """
         pods = await self._api.list(POD, labels=DRIVER_LABELS)
+        pods = [pod for pod in pods if not members_of(pod)]
         owned = [(key, pod) for pod in pods if (key := _compaction_of(pod)) is not None]
         names = [(key, _key(pod)) for key, pod in owned]
         in_place = {key for key, name in names if name == pod_key(key)}
@@ -138,7 +156,7 @@ class KubernetesLauncher:
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
         """Tells nothing: pods have events, which the operator hears like those of its own objects."""
 
-    async def _isolate(self, pod: Object) -> None:
+    async def isolate(self, pod: Object) -> None:
         """Makes the run's NetworkPolicy, before there is a pod that it has to protect."""
         policy = network_policy(pod, self._settings.egress)
         with suppress(ClusterExists):
@@ -165,7 +183,7 @@ class KubernetesLauncher:
                 "alone; delete it, or create a Compaction of another name"
             )
             raise NameTaken(f"start of {key}", problem)
-        return self._state(pod)
+        return self.state(pod)
 
     def _name(self, key: ObjectKey) -> ObjectKey:
         return self._elsewhere.get(key) or pod_key(key)
@@ -179,7 +197,7 @@ class KubernetesLauncher:
             return None
         return await self._pod(key)
 
-    async def _with_executors(self, pod: Object, state: DriverState) -> DriverState:
+    async def with_executors(self, pod: Object, state: DriverState) -> DriverState:
         """The state with why there is no executor, if the driver waits for one."""
         lacks = state.progress is not None and state.progress.lacks_executors
         if state.phase is not DriverPhase.RUNNING or not lacks:
@@ -220,7 +238,8 @@ class KubernetesLauncher:
         }
         await self._api.patch(POD, _key(pod), patch)
 
-    def _state(self, pod: Object) -> DriverState:
+    def state(self, pod: Object) -> DriverState:
+        """The driver in a pod."""
         return state_of(pod, self._clock.now())
 
 

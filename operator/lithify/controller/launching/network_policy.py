@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lithify.controller.launching.ownership import is_owned_by, mapping_in, metadata_of, owner_of, text_in
+from lithify.controller.launching.ownership import (
+    is_owned_by,
+    mapping_in,
+    mappings_in,
+    metadata_of,
+    text_in,
+)
 from lithify.controller.launching.pod import APP_LABEL, LABEL_MANAGER
 from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT
 from lithify.resources.names import GROUP, NETWORK_POLICY
@@ -60,7 +66,8 @@ def policy_name(pod: Mapping[str, Any]) -> str:
 
 def belongs_together(policy: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     """Whether a policy was made for the run of a driver's pod."""
-    return is_owned_by(policy, text_in(owner_of(pod) or {}, "uid"))
+    owners = mappings_in(metadata_of(pod), "ownerReferences")
+    return any(is_owned_by(policy, text_in(owner, "uid")) for owner in owners)
 
 
 def _own_labels(pod: Mapping[str, Any]) -> dict[str, str]:

@@ -6,30 +6,29 @@ second driver. Credentials are mounted from their Secret by the kubelet and appe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from lithify.contract.executors import ExecutorSizing, executor_count
 from lithify.contract.order import (
     POD_ADDRESS_VARIABLE,
     POD_NAME_VARIABLE,
     POD_NAMESPACE_VARIABLE,
     SECRETS_VARIABLE,
     VARIABLE,
-    instructions_of,
-    task_memory,
     write_instructions,
 )
 from lithify.controller.deciding.names import label_value
 from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.kueue import driver_marks, executor_marks, is_group
+from lithify.controller.launching.ordering import instructions_of, shared_instructions, task_memory
 from lithify.controller.launching.ownership import mapping_in, metadata_of, text_in
 from lithify.controller.launching.sizing import (
-    ExecutorSizing,
     driver_cpu_request,
     driver_memory,
-    executor_count,
     executor_memory,
     mebibytes,
     sizing_of,
@@ -38,11 +37,13 @@ from lithify.controller.launching.spark_conf import cluster_conf, conf_problem, 
 from lithify.controller.launching.template import RESTRICTED, Plain, completed
 from lithify.errors import InvalidOption
 from lithify.resources.names import (
+    ANNOTATION_MEMBERS,
     API_VERSION,
     COMPACTION,
     FINALIZER_DRIVER,
     LABEL_ATTEMPT,
     LABEL_COMPACTION,
+    LABEL_SHARED,
     LABEL_TABLE,
     ObjectKey,
 )
@@ -58,6 +59,8 @@ DRIVER_LABELS = f"{LABEL_MANAGER}={MANAGER},{LABEL_ROLE}={DRIVER_ROLE}"
 
 _SUFFIX = "-lithify"
 """Names that others do not give; Spark's own drivers end with `-driver`. Host names have 63 characters."""
+_SHARED_SUFFIX = "-shared-lithify"
+_HOST_LENGTH = 63
 _NAME_LENGTH = 253
 _HASH_LENGTH = 8
 _LARGEST_ORDER = 120_000
@@ -103,6 +106,12 @@ def pod_key(compaction: ObjectKey) -> ObjectKey:
     return ObjectKey(compaction.namespace, _shortened(compaction.name, _NAME_LENGTH - len(_SUFFIX)) + _SUFFIX)
 
 
+def shared_pod_key(lead: ObjectKey) -> ObjectKey:
+    """The pod of the driver that several Compactions share and that is named after one of them."""
+    name = _shortened(lead.name, _HOST_LENGTH - len(_SHARED_SUFFIX))
+    return ObjectKey(lead.namespace, name + _SHARED_SUFFIX)
+
+
 def _shortened(name: str, length: int) -> str:
     if len(name) <= length:
         return name
@@ -110,8 +119,13 @@ def _shortened(name: str, length: int) -> str:
     return f"{name[: length - _HASH_LENGTH - 1].rstrip('-.')}-{digest}"
 
 
-def driver_pod(order: DriverOrder, settings: PodSettings) -> Plain:
+def driver_pod(order: DriverOrder, settings: PodSettings, members: Sequence[DriverOrder] = ()) -> Plain:
     """The manifest of the driver's pod.
+
+    Args:
+        order: what it is for.
+        settings: the operator's.
+        members: the orders of all that share it, if several do; `order` is the first of them.
 
     Raises:
         InvalidOption: the policy cannot be used; the message says why.
@@ -123,14 +137,16 @@ def driver_pod(order: DriverOrder, settings: PodSettings) -> Plain:
     if image is None:
         problem = "it has to be set, because the operator was started without one"
         raise InvalidOption("spec.spark.image", problem)
+    if members:
+        order = replace(order, planned_bytes=sum(one.planned_bytes for one in members))
     sizing = _sizing(order)
     defaults = _defaults(order.spark.driver.scratch_size)
     defaults["spec"]["terminationGracePeriodSeconds"] = settings.grace_seconds
     pod = completed(
         "spec.spark.driver.podTemplate",
         order.spark.driver.pod_template,
-        pod={"metadata": _metadata(order, sizing), "spec": _spec(order)},
-        container=_container(order, settings, image, sizing),
+        pod={"metadata": _metadata(order, sizing, members), "spec": _spec(order)},
+        container=_container(order, settings, image, sizing, members),
         defaults=defaults,
     )
     return {"apiVersion": "v1", "kind": "Pod", **pod}
@@ -158,41 +174,57 @@ def _defaults(scratch: str | None) -> Plain:
     }
 
 
-def _metadata(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
-    key = pod_key(order.key)
-    owner = {
-        "apiVersion": API_VERSION,
-        "kind": COMPACTION.name,
-        "name": order.key.name,
-        "uid": order.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
+def _key(order: DriverOrder, members: Sequence[DriverOrder]) -> ObjectKey:
+    return shared_pod_key(order.key) if members else pod_key(order.key)
+
+
+def _metadata(order: DriverOrder, sizing: ExecutorSizing, members: Sequence[DriverOrder]) -> Plain:
+    key = _key(order, members)
     marks = driver_marks(order.spark.kueue, executor_prefix(order), _group_size(order, sizing))
     spark = {APP_LABEL: executor_prefix(order), _ROLE_LABEL: DRIVER_ROLE}
+    shared = {LABEL_SHARED: label_value(order.key.name)} if members else {}
+    annotations = {**marks.annotations, **_shared_by(members)}
     return {
         "name": key.name,
         "namespace": key.namespace,
         "labels": {
-            **_labels(order, DRIVER_ROLE),
+            **_labels(order, DRIVER_ROLE, members),
             LABEL_COMPACTION: label_value(order.key.name),
+            **shared,
             **spark,
             **marks.labels,
         },
-        **({"annotations": marks.annotations} if marks.annotations else {}),
-        "ownerReferences": [owner],
+        **({"annotations": annotations} if annotations else {}),
+        "ownerReferences": [_owner(one, is_alone=not members) for one in members or (order,)],
         "finalizers": [FINALIZER_DRIVER],
     }
 
 
-def _labels(order: DriverOrder, role: str) -> dict[str, str]:
-    """Of drivers and executors; events of pods with `LABEL_COMPACTION` are heard, so executors lack it."""
+def _owner(order: DriverOrder, *, is_alone: bool) -> Plain:
     return {
-        LABEL_MANAGER: MANAGER,
-        LABEL_ROLE: role,
-        LABEL_ATTEMPT: str(order.attempt),
-        LABEL_TABLE: label_value(order.lake_table),
+        "apiVersion": API_VERSION,
+        "kind": COMPACTION.name,
+        "name": order.key.name,
+        "uid": order.uid,
+        "controller": is_alone,
+        "blockOwnerDeletion": False,
     }
+
+
+def _shared_by(members: Sequence[DriverOrder]) -> dict[str, str]:
+    if not members:
+        return {}
+    names = [[one.key.name, one.uid] for one in members]
+    return {ANNOTATION_MEMBERS: json.dumps(names, separators=(",", ":"))}
+
+
+def _labels(order: DriverOrder, role: str, members: Sequence[DriverOrder]) -> dict[str, str]:
+    """Of drivers and executors; events of pods with `LABEL_COMPACTION` are heard, so executors lack it.
+
+    What several tables share has no table's name.
+    """
+    table = {} if members else {LABEL_TABLE: label_value(order.lake_table)}
+    return {LABEL_MANAGER: MANAGER, LABEL_ROLE: role, LABEL_ATTEMPT: str(order.attempt), **table}
 
 
 def _group_size(order: DriverOrder, sizing: ExecutorSizing) -> int:
@@ -224,13 +256,19 @@ def _spec(order: DriverOrder) -> Plain:
     return spec
 
 
-def _container(order: DriverOrder, settings: PodSettings, image: str, sizing: ExecutorSizing) -> Plain:
+def _container(
+    order: DriverOrder,
+    settings: PodSettings,
+    image: str,
+    sizing: ExecutorSizing,
+    members: Sequence[DriverOrder],
+) -> Plain:
     amounts = _amounts(order)
     container: Plain = {
         "image": image,
         "command": list(settings.command),
         "args": [],
-        "env": _environment(order, settings, image, sizing),
+        "env": _environment(order, settings, image, sizing, members),
         "resources": {"requests": {**amounts, "cpu": _cpu_request(order, amounts)}, "limits": amounts},
         "securityContext": dict(RESTRICTED),
         "terminationMessagePath": "/dev/termination-log",
@@ -265,15 +303,21 @@ def _quantity(size: int) -> str:
 
 
 def _environment(
-    order: DriverOrder, settings: PodSettings, image: str, sizing: ExecutorSizing
+    order: DriverOrder,
+    settings: PodSettings,
+    image: str,
+    sizing: ExecutorSizing,
+    members: Sequence[DriverOrder],
 ) -> list[Plain]:
     instructions = instructions_of(
         order,
         master=settings.master,
-        conf=cluster_conf(order, sizing, pod=pod_key(order.key).name, image=image),
-        executor_template=executor_template(order, sizing),
+        conf=cluster_conf(order, sizing, pod=_key(order, members).name, image=image),
+        executor_template=executor_template(order, sizing, members),
         sizing=sizing,
     )
+    if members:
+        instructions = shared_instructions(instructions, members)
     text = write_instructions(instructions)
     if len(text.encode()) > _LARGEST_ORDER:
         problem = "partitions, options and templates are too long together to be passed to a driver"
@@ -295,10 +339,12 @@ def _unexpanded(text: str) -> str:
     return text.replace("$(", "$$(")
 
 
-def executor_template(order: DriverOrder, sizing: ExecutorSizing) -> Plain:
+def executor_template(
+    order: DriverOrder, sizing: ExecutorSizing, members: Sequence[DriverOrder] = ()
+) -> Plain:
     """What Spark makes executor pods from; it adds name, image, memory and the like by itself."""
     marks = executor_marks(order.spark.kueue, executor_prefix(order), _group_size(order, sizing))
-    metadata: Plain = {"labels": {**_labels(order, EXECUTOR_ROLE), **marks.labels}}
+    metadata: Plain = {"labels": {**_labels(order, EXECUTOR_ROLE, members), **marks.labels}}
     if marks.annotations:
         metadata["annotations"] = marks.annotations
     spec = {

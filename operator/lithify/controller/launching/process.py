@@ -26,18 +26,26 @@ from uuid import uuid4
 
 from lithify.clock import Clock
 from lithify.contract.order import (
+    MEMBERS_VARIABLE,
     OUTCOME_VARIABLE,
     PROGRESS_VARIABLE,
     SECRETS_VARIABLE,
     VARIABLE,
     Instructions,
-    instructions_of,
     write_instructions,
 )
-from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Trouble
+from lithify.controller.driver import (
+    DriverOrder,
+    DriverPhase,
+    DriverState,
+    SharedDrivers,
+    Trouble,
+)
 from lithify.controller.launching.descendants import MARK_VARIABLE, descendants, send_to_descendants
-from lithify.controller.launching.folder import DriverFolder, Record
+from lithify.controller.launching.folder import DriverFolder, MemberRecord, Record
 from lithify.controller.launching.memory_kills import memory_kills
+from lithify.controller.launching.ordering import instructions_of
+from lithify.controller.launching.shared_processes import SharedProcesses, is_shared
 from lithify.controller.launching.spark_conf import conf_problem, local_conf, local_master
 from lithify.errors import ClusterRefused, ClusterUnavailable, NotFound
 from lithify.resources.catalog import SecretReference
@@ -48,7 +56,9 @@ ReadSecret = Callable[[str, SecretReference], Awaitable[Mapping[str, str]]]
 """The catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""
 
 _log = logging.getLogger(__name__)
-_NOT_INHERITED = frozenset({VARIABLE, SECRETS_VARIABLE, OUTCOME_VARIABLE, PROGRESS_VARIABLE})
+_NOT_INHERITED = frozenset(
+    {VARIABLE, SECRETS_VARIABLE, OUTCOME_VARIABLE, PROGRESS_VARIABLE, MEMBERS_VARIABLE}
+)
 _LARGEST_LOG = 4 << 20
 _POLL_SECONDS = 0.5
 _TRIES = 20
@@ -113,20 +123,35 @@ class ProcessLauncher:
             ClusterRefused: its settings, or its credentials, are not in order.
             ClusterUnavailable: the machine did not let it start.
         """
-        text = write_instructions(await self._instructions(order))
+        return await self.begin(order.key, order, write_instructions(await self.instructions(order)))
+
+    async def begin(
+        self, key: ObjectKey, order: DriverOrder, text: str, members: tuple[MemberRecord, ...] = ()
+    ) -> DriverState:
+        """Starts a driver with instructions, or returns the one that there is.
+
+        Args:
+            key: names its folder.
+            order: of the run that owns it.
+            text: the instructions.
+            members: the runs that share it, if several do.
+
+        Raises:
+            ClusterUnavailable: the machine did not let it start.
+        """
         for _ in range(_TRIES):
-            found = self._look(order.key)
+            found = self._look(key)
             if found is not None:
                 return found
             try:
-                child = self._try_start(order)
+                child = self._try_start(key, order, members)
             except OSError as error:
-                raise ClusterUnavailable(f"start of {order.key}", str(error)) from error
+                raise ClusterUnavailable(f"start of {key}", str(error)) from error
             if child is not None:
                 await asyncio.to_thread(_send, child, text)
                 continue
             await asyncio.sleep(self._settings.poll_seconds / 10)
-        raise ClusterUnavailable(f"start of {order.key}", "somebody else keeps its folder locked")
+        raise ClusterUnavailable(f"start of {key}", "somebody else keeps its folder locked")
 
     async def look(self, key: ObjectKey) -> DriverState | None:
         """The driver of a Compaction; None if there is none."""
@@ -134,7 +159,7 @@ class ProcessLauncher:
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
         """Asks a driver to end; when its time of grace is over, it is killed with all that it started."""
-        folder = self._folder(key)
+        folder = self.folder(key)
         record = folder.record()
         if record is None or record.uid != driver_uid:
             return
@@ -149,7 +174,7 @@ class ProcessLauncher:
 
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
         """Lets a driver go; one that is to be removed and still lives is stopped first."""
-        folder = self._folder(key)
+        folder = self.folder(key)
         record = folder.record()
         if record is None or record.uid != driver_uid:
             return
@@ -159,9 +184,19 @@ class ProcessLauncher:
             self._look(key)
 
     async def all(self) -> list[tuple[ObjectKey, str]]:
-        """The drivers that have not been released."""
-        found = [(folder.key, folder.record()) for folder in DriverFolder.all(self._settings.folder)]
-        return [(key, record.uid) for key, record in found if record is not None and not record.released]
+        """The drivers that have not been released, but for shared ones."""
+        found = [(folder.key, record) for folder, record in self.unreleased() if not record.members]
+        return [(key, record.uid) for key, record in found]
+
+    def unreleased(self) -> list[tuple[DriverFolder, Record]]:
+        """The folders of drivers that have not been released, with what is known of them."""
+        found = [(folder, folder.record()) for folder in DriverFolder.all(self._settings.folder)]
+        return [(folder, record) for folder, record in found if record is not None and not record.released]
+
+    @property
+    def shared(self) -> SharedDrivers:
+        """Runs shared drivers."""
+        return SharedProcesses(self)
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
         """Has `tell` called when a driver may have changed, at most `poll_seconds` late."""
@@ -173,11 +208,19 @@ class ProcessLauncher:
         while True:
             now = {folder.key: self._watched(folder) for folder in DriverFolder.all(self._settings.folder)}
             for key in {key for key in now.keys() | seen.keys() if now.get(key) != seen.get(key)}:
-                self._tell(key)
+                self._tell_of(key)
             seen = now
             for child in self._children.values():
                 child.poll()  # its folder may be gone, and nobody would ask for its exit code
             await asyncio.sleep(self._settings.poll_seconds)
+
+    def _tell_of(self, key: ObjectKey) -> None:
+        """Has those looked at whose driver may have changed."""
+        record = self.folder(key).record()
+        if not is_shared(key):
+            self._tell(key)
+        for member in record.members if record is not None else ():
+            self._tell(ObjectKey(key.namespace, member.name))
 
     def _watched(self, folder: DriverFolder) -> object:
         """Does what a driver's kubelet would; returns what is told to have changed when it differs."""
@@ -206,7 +249,12 @@ class ProcessLauncher:
                 folder.remove()
         return (record.uid, is_alive, folder.progress_time())
 
-    async def _instructions(self, order: DriverOrder) -> Instructions:
+    async def instructions(self, order: DriverOrder) -> Instructions:
+        """What a driver of an order is told.
+
+        Raises:
+            ClusterRefused: its settings, or its credentials, are not in order.
+        """
         problem = conf_problem(order.spark)
         if problem is not None:
             raise ClusterRefused(f"start of {order.key}", problem)
@@ -223,20 +271,25 @@ class ProcessLauncher:
             reach=self._reach(order.key.namespace),
         )
 
-    def _try_start(self, order: DriverOrder) -> subprocess.Popen[bytes] | None:
+    def _try_start(
+        self, key: ObjectKey, order: DriverOrder, members: tuple[MemberRecord, ...]
+    ) -> subprocess.Popen[bytes] | None:
         """Starts a driver that waits for its order; None if the folder is locked, or there is one already."""
-        folder = self._folder(order.key)
+        folder = self.folder(key)
         record = Record(
             uid=uuid4().hex,
             owner_uid=order.uid,
             attempt=order.attempt,
             started=self._clock.now(),
             memory_kills=memory_kills(),
+            members=members,
         )
         with folder.locked() as lock:
             if lock is None or folder.record() is not None:
                 return None
             folder.clear()
+            if members:
+                folder.members_folder.mkdir(mode=0o700)
             folder.write(record)
             child = None
             try:
@@ -256,6 +309,7 @@ class ProcessLauncher:
             **self._settings.variables,
             OUTCOME_VARIABLE: str(folder.outcome_file),
             PROGRESS_VARIABLE: str(folder.progress_file),
+            **({MEMBERS_VARIABLE: str(folder.members_folder)} if is_shared(folder.key) else {}),
             MARK_VARIABLE: uid,
         }
         with folder.open_log() as log:
@@ -270,7 +324,7 @@ class ProcessLauncher:
             )
 
     def _look(self, key: ObjectKey) -> DriverState | None:
-        folder = self._folder(key)
+        folder = self.folder(key)
         record = folder.record()
         if record is None:
             return None
@@ -349,7 +403,8 @@ class ProcessLauncher:
             send_to_descendants(record.uid, signal.SIGKILL)
         return False
 
-    def _folder(self, key: ObjectKey) -> DriverFolder:
+    def folder(self, key: ObjectKey) -> DriverFolder:
+        """The folder of a driver."""
         return DriverFolder(self._settings.folder, key)
 
 

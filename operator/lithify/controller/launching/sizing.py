@@ -1,24 +1,19 @@
-"""How many executors a run gets, and how the memory of its pods is shared out.
+"""What the pods of a run ask for: memory and processors, out of a policy and of what earlier runs took.
 
-Pure. Used by the operator for what it expects a run to read, and by the driver again for what it has planned,
-before executors are started. Sizes are in bytes.
+Pure. How many executors there are follows from `contract.executors`. Sizes are in bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from lithify.contract.executors import BYTES_PER_SECOND, ExecutorSizing
 from lithify.resources.compaction import Compaction
-from lithify.resources.modelling import part
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
 
 MIB = 1 << 20
 
-BYTES_PER_SECOND = 16 * MIB
-"""What one task slot reads, merges and writes as long as nothing better is known of a table. In
-docs/benchmarks.md one core writes twice as much to a local disk; object stores and wide rows take longer."""
 _SLOWEST, _FASTEST = 1 * MIB, 256 * MIB
 _LEAST_LEARNED = 10
 """Seconds of work below which a run says little about the next one: files were opened, hardly read."""
@@ -41,27 +36,6 @@ _EXECUTOR_SHARE = 500
 a node of two processors. It has no limit, and uses what the node has left."""
 
 
-@part()
-class ExecutorSizing:
-    """What the number of executors follows from.
-
-    Attributes:
-        fewest: executors.
-        most: executors.
-        cores: task slots of each.
-        target_seconds: about how long a run should take.
-        bytes_per_second: what one task slot gets done.
-        dynamic: whether executors end when they find nothing to do any more.
-    """
-
-    fewest: int
-    most: int
-    cores: int
-    target_seconds: int
-    bytes_per_second: float = BYTES_PER_SECOND
-    dynamic: bool = False
-
-
 def sizing_of(spark: SparkTemplate, bytes_per_second: float | None) -> ExecutorSizing:
     """The sizing that a policy asks for; the speed is what was learned of the table, if anything."""
     executor = spark.executor
@@ -73,36 +47,6 @@ def sizing_of(spark: SparkTemplate, bytes_per_second: float | None) -> ExecutorS
         bytes_per_second=bytes_per_second or BYTES_PER_SECOND,
         dynamic=spark.dynamic_allocation,
     )
-
-
-def executor_count(sizing: ExecutorSizing, planned: int, tasks: int | None = None) -> int:
-    """How many executors get so many bytes done in about the time that is aimed at.
-
-    Args:
-        sizing: bounds and speed.
-        planned: bytes to read; 0 if unknown.
-        tasks: into how many tasks they are cut, None if unknown. No more executors are started than these can
-            keep busy, even if the policy asks for more.
-    """
-    slots = -int(-planned // (sizing.bytes_per_second * sizing.target_seconds))
-    wanted = max(sizing.fewest, min(sizing.most, -(-slots // sizing.cores)))
-    return wanted if tasks is None else max(1, min(wanted, -(-tasks // sizing.cores)))
-
-
-def executor_conf(sizing: ExecutorSizing, planned: int, tasks: int | None = None) -> dict[str, str]:
-    """The Spark settings that say how many executors there are."""
-    count = executor_count(sizing, planned, tasks)
-    conf = {"spark.executor.instances": str(count)}
-    if not sizing.dynamic:
-        return conf
-    most = executor_count(replace(sizing, fewest=sizing.most), planned, tasks)
-    return conf | {
-        "spark.dynamicAllocation.enabled": "true",
-        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-        "spark.dynamicAllocation.minExecutors": str(min(sizing.fewest, count)),
-        "spark.dynamicAllocation.initialExecutors": str(count),
-        "spark.dynamicAllocation.maxExecutors": str(most),
-    }
 
 
 def learned_speed(runs: Iterable[Compaction]) -> float | None:

@@ -5,16 +5,15 @@ Pure. Called by the launchers, and by the controller to tell in a policy's statu
 
 from __future__ import annotations
 
-from lithify.contract.order import task_memory
+from lithify.contract.executors import ExecutorSizing, executor_conf
 from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.isolation import Bounds
 from lithify.controller.launching.kueue import is_group
+from lithify.controller.launching.ordering import task_memory
 from lithify.controller.launching.sizing import (
     EXECUTOR_HEAP,
-    ExecutorSizing,
     driver_heap,
     driver_memory,
-    executor_conf,
     executor_cpu_request,
     executor_memory,
     least_executor_memory,

@@ -83,6 +83,7 @@ def _address(target: TableTarget) -> TableAddress:
         catalog_options=dict(target.catalog_options),
         overrides=dict(target.overrides),
         reach=target.reach,
+        format=target.format,
     )
 
 

@@ -27,6 +27,7 @@ class TableTarget:
         time_zone: of the table's writers, None for UTC.
         catalog: which Catalog it is of, as `namespace/name`: catalogs take turns.
         reach: where the operator's own rights may be used.
+        format: the table format, as `tables.registry` knows it.
     """
 
     warehouse: str
@@ -36,6 +37,7 @@ class TableTarget:
     time_zone: str | None = None
     catalog: str = ""
     reach: Reach = NOWHERE
+    format: str = "paimon"
 
 
 @dataclass(frozen=True, slots=True)

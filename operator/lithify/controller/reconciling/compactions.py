@@ -20,6 +20,7 @@ from lithify.controller.reconciling.locking import LockView, TableLocking, holde
 from lithify.controller.reconciling.pacing import Backoff, Repeats
 from lithify.controller.reconciling.planning import Planning
 from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
+from lithify.controller.reconciling.sharing import Sharing, View
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
@@ -47,6 +48,8 @@ from lithify.resources.objects import ConditionStatus
 from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
+_SHARED_SECONDS = 5.0
+"""Between two looks at a shared driver that is about to end."""
 _ACCOUNT_SECONDS = 10.0
 """Between two looks for a service account that is missing: somebody has just read that it is."""
 
@@ -66,6 +69,7 @@ class _Memory:
         refusal: why its driver was refused, and in which attempt.
         delay: why its driver could not be started the last time, and in which attempt.
         missing: the service account that its driver could not be started without.
+        lead: the Compaction that its driver was named after when it last shared one.
     """
 
     uid: str
@@ -78,6 +82,7 @@ class _Memory:
     refusal: tuple[int, str] | None = None
     delay: tuple[int, str] | None = None
     missing: AccountMissing | None = None
+    lead: ObjectKey | None = None
 
     @classmethod
     def of(cls, uid: str) -> _Memory:
@@ -109,10 +114,12 @@ class Compactions:
     begin: Begin = asyncio.create_task
     _memories: dict[ObjectKey, _Memory] = field(default_factory=dict)
     _clearing: dict[ObjectKey, Backoff] = field(default_factory=dict)
+    _sharing: Sharing = field(init=False)
     _locking: TableLocking = field(init=False)
 
     def __post_init__(self) -> None:
-        self._locking = TableLocking(self.world)
+        self._sharing = Sharing(self.world)
+        self._locking = TableLocking(self.world, self._sharing)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
@@ -137,9 +144,10 @@ class Compactions:
             self.world.store.compactions.put(written)
             await self._tell(run, written)
         self.world.metrics.compaction_changed(key, written)
-        await self._act_all(answer.acts, written, facts, memory)
+        await self._act_all(answer.acts, written, facts, memory, is_shared=run.status.shared_run is not None)
         memory.forget_answers(answer.acts)
         wake = None if answer.wake is None else (answer.wake - now).total_seconds()
+        wake = await self._tend(run, written, wake)
         if answer.acts:
             stage = (written.reason, written.status.attempts)
             wait = memory.repeats.wait(stage, answer.acts)
@@ -149,6 +157,12 @@ class Compactions:
         if memory.missing is None or written.is_over:
             return rest
         return _ACCOUNT_SECONDS if rest is None else min(rest, _ACCOUNT_SECONDS)
+
+    async def _tend(self, before: Compaction, run: Compaction, wake: float | None) -> float | None:
+        """Lets go of the driver that a run has shared, once nobody needs it; when to look again."""
+        if before.status.shared_run is None or run.reason.has_driver or await self._sharing.tend(before):
+            return wake
+        return _SHARED_SECONDS if wake is None else min(wake, _SHARED_SECONDS)
 
     def _rest(self, run: Compaction, wake: float | None, *, is_new: bool) -> float | None:
         """Seconds after which to look again at a run for which there is nothing to do now."""
@@ -174,6 +188,9 @@ class Compactions:
             elif not driver.terminating:
                 await world.launcher.stop(key, driver.uid)
             return backoff.failed()
+        lead = memory.lead if memory is not None else None
+        if memory is not None and lead and not await self._sharing.end_deleted(lead, memory.uid):
+            return self._clearing.setdefault(key, Backoff(memory.uid)).failed()
         if memory is not None and memory.lock is not None:
             await world.locks.drop(memory.lock, Holder(key, memory.uid))
             self._wake_waiting(memory.lock, memory.uid)
@@ -188,15 +205,24 @@ class Compactions:
 
     async def take_over(self) -> None:
         """What comes first when this operator begins to lead: the locks that its predecessor left."""
+        for member in await self._sharing.members():
+            self.unreleased.add(member)
+            self.world.queue.add(COMPACTION, member)
         await self._locking.rename()
-        await self._locking.sweep()
+        await self.sweep()
 
     async def sweep(self) -> None:
-        """Drops the locks of runs that are over: whoever should have done so was killed before."""
+        """Drops the locks of runs that are over: whoever should have done so was killed before.
+
+        So with shared drivers that nobody needs.
+        """
         await self._locking.sweep()
+        await self._sharing.sweep()
 
     async def _facts(self, run: Compaction, memory: _Memory) -> Facts:
         world, store = self.world, self.world.store
+        if run.status.shared_run is not None:
+            memory.lead = ObjectKey(run.metadata.namespace, run.status.shared_run.lead)
         table = store.table_of(run)
         catalog = store.catalog_of(table) if table else None
         is_planned = is_planned_here(run)
@@ -208,11 +234,15 @@ class Compactions:
             problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
         seen = await self._lock(run, memory)
         hold = world.room.hold_of_run(run, self.world.now()) if is_waiting and not is_planned else ""
+        view = await self._view(run)
+        may_start = is_waiting and not hold and problem is None and seen.lock is Lock.OURS
+        has_wishes = run.spec.cancel or run.spec.suspend or run.metadata.deletion_timestamp is not None
+        sharing = self._sharing.join(run, world.now()) if may_start and not has_wishes else None
         return Facts(
             policy=store.rules_of(table),
             identifier=table.spec.identifier if table else None,
             table_uuid=table.status.table_uuid if table else None,
-            driver=await self._driver(run),
+            driver=view.driver if isinstance(view, View) else view,
             lock=seen.lock,
             lock_holder=seen.holder,
             admitted=not hold,
@@ -222,11 +252,16 @@ class Compactions:
             found=memory.search.found,
             plan=memory.planning.outcome,
             deleted=run.metadata.deletion_timestamp is not None,
+            sharing=sharing,
+            stranded=view.stranded if isinstance(view, View) else "",
         )
 
-    async def _driver(self, run: Compaction) -> DriverState | Unknown | None:
+    async def _view(self, run: Compaction) -> View | Unknown:
+        """The driver that a run's status names: its own, or one that it shares."""
         try:
-            return await self.world.launcher.look(run.metadata.key)
+            if run.status.shared_run is not None:
+                return await self._sharing.view(run)
+            return View(await self.world.launcher.look(run.metadata.key))
         except ClusterUnavailable:
             return UNKNOWN
 
@@ -275,8 +310,15 @@ class Compactions:
         memory.former = seen.former
         return seen
 
-    async def _act_all(self, acts: tuple[Act, ...], run: Compaction, facts: Facts, memory: _Memory) -> None:
-        """Does what there is to do. Nobody takes the table's lock for free meanwhile."""
+    async def _act_all(
+        self, acts: tuple[Act, ...], run: Compaction, facts: Facts, memory: _Memory, *, is_shared: bool
+    ) -> None:
+        """Does what there is to do. Nobody takes the table's lock for free meanwhile.
+
+        A driver that others share is not let go by one of them.
+        """
+        if is_shared:
+            acts = tuple(act for act in acts if act not in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER})
         self._locking.acting.add(run.metadata.key)
         try:
             for act in acts:
@@ -292,8 +334,12 @@ class Compactions:
         elif act is Act.DROP_LOCK and memory.lock:
             await world.locks.drop(memory.lock, holder_of(run))
             self._wake_waiting(memory.lock, run.metadata.uid)
+        elif act is Act.START_DRIVER and run.status.shared_run is not None:
+            await self._start_shared(run, memory)
         elif act is Act.START_DRIVER:
             await self._start(run, memory)
+        elif act is Act.STOP_DRIVER and driver and run.status.shared_run is not None:
+            await self._sharing.stop(run)
         elif act is Act.STOP_DRIVER and driver:
             await world.launcher.stop(key, driver.uid)
         elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver:
@@ -330,6 +376,27 @@ class Compactions:
             raise
         else:
             metrics.launched("started" if state.attempt == order.attempt else "found")
+
+    async def _start_shared(self, run: Compaction, memory: _Memory) -> None:
+        """Starts the driver that is named after a run; the others that share it wait for that."""
+        shared, metrics = run.status.shared_run, self.world.metrics
+        self.unreleased.add(run.metadata.key)
+        if shared is None or shared.lead_uid != run.metadata.uid:
+            return
+        try:
+            is_started = await self._sharing.start(run, self._order)
+        except AccountMissing as error:
+            memory.missing = error
+            metrics.launched("refused")
+        except ClusterRefused:
+            metrics.launched("refused")  # each of them starts alone, and hears why that is refused
+        except ClusterUnavailable as error:
+            memory.delay = (run.status.attempts, str(error))
+            metrics.launched("unavailable")
+            raise
+        else:
+            if is_started:
+                metrics.launched("started")
 
     def _order(self, run: Compaction) -> DriverOrder | None:
         store = self.world.store
@@ -374,6 +441,7 @@ class Compactions:
             await world.recorder.post(COMPACTION, new.metadata, severity, reason, message)
         self._measure(old, new)
         if old.reason is not new.reason:
+            self._sharing.moved(new)
             if new.reason is not Reason.QUEUED:  # whoever is queued keeps its place in the line
                 world.room.leave(new.metadata.key, COMPACTION)
             world.queue.add(LAKE_TABLE, table)
@@ -409,6 +477,7 @@ class Compactions:
         return memory
 
     def _forget(self, key: ObjectKey) -> None:
+        self._sharing.forget(key)
         memory = self._memories.pop(key, None)
         if memory is not None:
             memory.planning.forget()

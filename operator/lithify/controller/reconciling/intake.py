@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.controller.api import Api, Object
+from lithify.controller.launching.shared_pods import members_of
 from lithify.controller.reconciling.duplicates import age
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.store import Shelf, Store, is_newer
@@ -22,6 +23,7 @@ from lithify.resources.names import (
     CATALOG,
     COMPACTION,
     LABEL_COMPACTION,
+    LABEL_SHARED,
     LAKE_TABLE,
     OWN_KINDS,
     POD,
@@ -64,6 +66,8 @@ class Intake:
     def _take(self, kind: Kind, body: Object, gone: bool) -> None:
         if kind is POD:
             labels = body["metadata"].get("labels") or {}
+            for member in members_of(body) if labels.get(LABEL_SHARED) else ():
+                self.queue.add(COMPACTION, member.key)
             if labels.get(LABEL_COMPACTION):
                 self.queue.add(COMPACTION, ObjectKey(body["metadata"]["namespace"], labels[LABEL_COMPACTION]))
             return

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from lithify.controller.cluster.table_lock import Holder, lock_name
 from lithify.controller.driver import DriverPhase
 from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.sharing import Sharing
 from lithify.controller.running.facts import Lock
 from lithify.errors import ClusterError, ClusterRefused
 from lithify.resources.compaction import Compaction
@@ -43,10 +44,12 @@ class TableLocking:
 
     Attributes:
         world: what it works with.
+        sharing: the drivers that runs share.
         acting: the runs for which something is being done right now.
     """
 
     world: World
+    sharing: Sharing
     acting: set[ObjectKey] = field(default_factory=set)
 
     def name_for(self, run: Compaction) -> str | None:
@@ -85,13 +88,26 @@ class TableLocking:
         try:
             found = await world.api.get(COMPACTION, holder.key)
             driver = await world.launcher.look(holder.key)
+            is_at_work = await self._is_at_work(holder, found)
         except ClusterRefused as error:
             # As in a namespace that was deleted, and its roles with it: nobody knows, and others go on.
             _log.warning("a table stays locked, since its run cannot be looked at: %s", error)
             return False
         if found is not None and found["metadata"].get("uid") == holder.uid and not _has_ended(found):
             return False
+        if is_at_work:
+            return False
         return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
+
+    async def _is_at_work(self, holder: Holder, found: object) -> bool:
+        """Whether a driver that others share may still do something for the holder of a lock."""
+        run = _readable(found)
+        if run is not None and run.metadata.uid == holder.uid:
+            if run.status.shared_run is None:
+                return False
+            driver = (await self.sharing.view(run)).driver
+            return driver is not None and driver.phase is not DriverPhase.ENDED
+        return await self.sharing.is_at_work(holder.key.namespace, holder.uid)
 
     async def sweep(self) -> None:
         """Drops the locks of runs that are over: whoever should have done so was killed before."""
@@ -123,10 +139,16 @@ def holder_of(run: Compaction) -> Holder:
 
 def _has_ended(found: object) -> bool:
     """Whether a Compaction as the API server sent it is over; one that cannot be read is not."""
+    run = _readable(found)
+    return run is not None and run.is_over
+
+
+def _readable(found: object) -> Compaction | None:
+    """A Compaction as the API server sent it; None if it cannot be read, or there is none."""
     try:
-        return read(Compaction, found).is_over
+        return None if found is None else read(Compaction, found)
     except (ValidationError, RecursionError):
-        return False
+        return None
 
 
 def _warn(what: str, holder: Holder, error: Exception) -> None:

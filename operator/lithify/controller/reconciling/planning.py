@@ -106,7 +106,7 @@ async def _outcome(
     reach = world.reach(run.metadata.namespace)
     task_size = rules.spark.task_size
     request = PlanRequest(
-        target=target_of(table, rules, options, catalog.spec.warehouse, reach),
+        target=target_of(table, rules, options, catalog.spec, reach),
         table_uuid=run.status.table_uuid,
         strategy=Strategy(run.spec.strategy.value.lower()),
         partitions=run.spec.partitions,

@@ -101,7 +101,7 @@ async def _find(
         )
     try:
         options = await world.secrets.of_catalog(catalog)
-        target = target_of(table, None, options, catalog.spec.warehouse, world.reach(namespace))
+        target = target_of(table, None, options, catalog.spec, world.reach(namespace))
         return await world.observer.find_run(
             target, run.metadata.uid, _TIMEOUT, run.metadata.creation_timestamp
         )

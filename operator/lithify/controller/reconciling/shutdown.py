@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TypeVar
 
 from lithify.controller.cluster.table_lock import TableLocks
-from lithify.controller.driver import DriverPhase, Launcher
+from lithify.controller.driver import DriverPhase, DriverState, Launcher, SharedDriver, SharedDrivers
 from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.names import ObjectKey
 
@@ -27,8 +27,27 @@ _TRIES = 30
 """Number of tries of a request about one driver or lock."""
 
 Answer = TypeVar("Answer")
-Driver = tuple[ObjectKey, str]
-"""A Compaction, and the uid of its driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A driver that has not been released.
+
+    Attributes:
+        key: its Compaction; the one that it is named after, if several share it.
+        uid: its own.
+        runs: all Compactions that it works for.
+        look: finds it.
+        stop: asks it to end.
+        release: lets it go.
+    """
+
+    key: ObjectKey
+    uid: str
+    runs: tuple[ObjectKey, ...]
+    look: Callable[[], Awaitable[DriverState | None]]
+    stop: Callable[[], Awaitable[None]]
+    release: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,42 +85,56 @@ class Departure:
             _log.info("waiting for drivers to end", extra={"drivers": len(alive)})
             await self.sleep(_PAUSE)
             alive = await self._alive(alive)
-        held = [driver for driver in drivers if not await self._let_go(*driver)]
-        left = tuple(key for key, _ in dict.fromkeys([*alive, *held]))
+        held = [driver for driver in drivers if not await self._let_go(driver)]
+        left = tuple(dict.fromkeys(key for driver in (*alive, *held) for key in driver.runs))
         await self._unlock(left)
         return left
 
     async def _alive(self, drivers: Iterable[Driver]) -> list[Driver]:
-        return [driver for driver in drivers if not await self._has_ended(*driver)]
+        return [driver for driver in drivers if not await self._has_ended(driver)]
 
-    async def _drivers(self) -> list[tuple[ObjectKey, str]]:
+    async def _drivers(self) -> list[Driver]:
         """All drivers; none, where the rights to see them went with the namespaces that were deleted."""
         try:
-            return await self.launcher.all()
+            alone = [self._alone(key, uid) for key, uid in await self.launcher.all()]
+            shared = self.launcher.shared
+            return [*alone, *((_shared(shared, one) for one in await shared.all()) if shared else ())]
         except ClusterRefused as error:
             _log.warning("%s; so no driver is ended, and none can be", error)
             return []
 
-    async def _has_ended(self, key: ObjectKey, uid: str) -> bool:
+    def _alone(self, key: ObjectKey, uid: str) -> Driver:
+        """The driver of one Compaction."""
+        launcher = self.launcher
+        return Driver(
+            key,
+            uid,
+            (key,),
+            partial(launcher.look, key),
+            partial(launcher.stop, key, uid),
+            partial(launcher.release, key, uid, remove=True),
+        )
+
+    async def _has_ended(self, driver: Driver) -> bool:
         """Whether a driver has ended; it is asked to if nobody has yet. One that cannot be seen has not."""
         try:
-            state = await self._tried(partial(self.launcher.look, key))
-            if state is None or state.uid != uid or state.phase is DriverPhase.ENDED:
+            state = await self._tried(driver.look)
+            if state is None or state.uid != driver.uid or state.phase is DriverPhase.ENDED:
                 return True
             if not state.terminating:
-                await self._tried(partial(self.launcher.stop, key, uid))
+                await self._tried(driver.stop)
         except Exception as error:  # noqa: BLE001  # it concerns one driver, and is logged
-            _warn("a driver cannot be ended", key, error)
+            _warn("a driver cannot be ended", driver.key, error)
         return False
 
-    async def _let_go(self, key: ObjectKey, uid: str) -> bool:
+    async def _let_go(self, driver: Driver) -> bool:
         """Lets go of a driver; whether that could be done."""
         try:
-            await self._tried(partial(self.launcher.release, key, uid, remove=True))
+            await self._tried(driver.release)
         except Exception as error:  # noqa: BLE001  # it concerns one driver, and is logged
-            _warn("a driver cannot be let go", key, error)
+            _warn("a driver cannot be let go", driver.key, error)
             return False
-        _log.info("let go of a driver", extra={"compaction": str(key)})
+        _log.info("let go of a driver", extra={"compaction": str(driver.key)})
         return True
 
     async def _unlock(self, left: Collection[ObjectKey]) -> None:
@@ -132,6 +165,18 @@ class Departure:
             except ClusterUnavailable as error:
                 _log.warning("%s; tried again", error)
                 await self.sleep(_PAUSE)
+
+
+def _shared(drivers: SharedDrivers, found: SharedDriver) -> Driver:
+    """A driver that several Compactions share."""
+
+    async def look() -> DriverState | None:
+        seen = await drivers.look(found.lead)
+        return None if seen is None else seen.state
+
+    runs = tuple(member.key for member in found.members)
+    stop, release = partial(drivers.stop, found), partial(drivers.release, found)
+    return Driver(found.lead, found.state.uid, runs, look, stop, release)
 
 
 def _warn(what: str, key: ObjectKey, error: Exception) -> None:

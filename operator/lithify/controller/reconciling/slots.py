@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
 
-from lithify.controller.deciding.admission import HOUR, Active, Admission, Caps, Waiting, admit, limits_of
+from lithify.controller.deciding.admission import (
+    HOUR,
+    Active,
+    Admission,
+    Caps,
+    Pool,
+    Waiting,
+    admit,
+    limits_of,
+)
+from lithify.controller.deciding.sharing import bytes_of_sharing, pool_of
 from lithify.controller.reconciling.store import Store
 from lithify.controller.running.case import is_planned_here
 from lithify.resources.compaction import Compaction, Reason
@@ -39,13 +49,23 @@ class Room:
     ticks: Callable[[], float] = monotonic
     _waiting: dict[ObjectKey, tuple[Kind, Waiting]] = field(default_factory=dict)
     _granted: dict[ObjectKey, Active] = field(default_factory=dict)
-    _full: dict[ObjectKey, tuple[float, str]] = field(default_factory=dict)
+    _full: dict[tuple[ObjectKey, Pool | None], tuple[float, str]] = field(default_factory=dict)
 
-    def hold_of_table(self, table: LakeTable, planned_bytes: int, now: datetime) -> str:
-        """The limit that holds a new run of a table back; empty if it may start, which takes the slot."""
+    def hold_of_table(
+        self, table: LakeTable, planned_bytes: int, now: datetime, shared: int | None = None
+    ) -> str:
+        """The limit that holds a new run of a table back; empty if it may start, which takes the slot.
+
+        `shared` is what it reads if it may share a driver, and with it a slot; None if it may not.
+        """
         key = _place(table.metadata.key)
         waiting = Waiting(
-            key, self._priority(table), self._since(key, now), _policy_key(table), planned_bytes
+            key,
+            self._priority(table),
+            self._since(key, now),
+            _policy_key(table),
+            planned_bytes,
+            pool_of(table, self.store.rules_of(table), shared),
         )
         return self._ask(LAKE_TABLE, waiting, now)
 
@@ -88,15 +108,16 @@ class Room:
         if waiting.key in self._granted:
             return _FREE
         self._waiting[waiting.key] = (kind, waiting)
-        full = self._full.get(waiting.policy)
+        asked = waiting.policy, waiting.pool
+        full = self._full.get(asked)
         if full is not None and self.ticks() < full[0] + _REMEMBERED:
             return full[1]
         admission = self._admission(now)
         if waiting.key not in admission.admitted:
-            limit = self._full[waiting.policy] = (self.ticks(), admission.held[waiting.key])
+            limit = self._full[asked] = (self.ticks(), admission.held[waiting.key])
             return limit[1]
         del self._waiting[waiting.key]
-        self._granted[waiting.key] = Active(waiting.key, waiting.policy, waiting.bytes, now)
+        self._granted[waiting.key] = Active(waiting.key, waiting.policy, waiting.bytes, now, waiting.pool)
         return _FREE
 
     def _admission(self, now: datetime) -> Admission:
@@ -118,7 +139,11 @@ class Room:
         if table is None:
             return None
         started = run.status.start_time or run.metadata.creation_timestamp or now
-        return Active(run.metadata.key, _policy_key(table), _bytes(run), started)
+        shared, size = run.status.shared_run, bytes_of_sharing(run)
+        pool = pool_of(table, self.store.rules_of(table), size)
+        driver = shared.lead_uid if shared is not None else ""
+        bytes_read = _bytes(run) or size or 0
+        return Active(run.metadata.key, _policy_key(table), bytes_read, started, pool, driver)
 
 
 def _has_slot(run: Compaction) -> bool:

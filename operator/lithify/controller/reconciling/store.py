@@ -45,7 +45,7 @@ class Shelf(Generic[Resource]):
         return self._objects.get(key)
 
     def using(self, relation: str, key: ObjectKey) -> list[Resource]:
-        """The objects that refer to `key` as their `catalog`, `policy`, `identifier` or `table`."""
+        """The objects that refer to `key` as their `catalog`, `policy`, `identifier`, `table` or `lead`."""
         return [self._objects[user] for user in self._users.get((relation, key), ())]
 
     def put(self, found: Resource) -> bool:
@@ -119,7 +119,9 @@ def _relations(found: Catalog | LakeTable | CompactionPolicy | Compaction) -> li
             ("identifier", _identifier(found)),
         ]
     if isinstance(found, Compaction):
-        return [("table", ObjectKey(namespace, found.spec.table_ref.name))]
+        table = ("table", ObjectKey(namespace, found.spec.table_ref.name))
+        shared = found.status.shared_run
+        return [table] if shared is None else [table, ("lead", ObjectKey(namespace, shared.lead))]
     return []
 
 

@@ -17,6 +17,7 @@ from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
 from lithify.controller.deciding.schedule import policy_problem
+from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
 from lithify.controller.reconciling.context import World
@@ -33,6 +34,7 @@ from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
     ANNOTATION_REQUESTED,
+    ANNOTATION_SHARES,
     ANNOTATION_STRATEGY,
     CATALOG,
     COMPACTION,
@@ -115,11 +117,16 @@ class Tables:
         if decision.start is None:
             self.world.room.leave(key, LAKE_TABLE)
             return situation, decision
-        limit = self.world.room.hold_of_table(situation.table, decision.start.bytes, now)
+        shared = self._shared_bytes(situation, decision.start)
+        limit = self.world.room.hold_of_table(situation.table, decision.start.bytes, now, shared)
         if limit:
             situation = replace(situation, admitted=False, limit=limit)
             decision = decide(situation, now)
         return situation, decision
+
+    def _shared_bytes(self, situation: Situation, due: Due) -> int | None:
+        runs = self.world.store.runs_of(situation.table.metadata.key)
+        return shared_bytes(situation.table, situation.policy, runs, due)
 
     async def _look(
         self, table: LakeTable, policy: CompactionPolicySpec | None, catalog: Catalog | None
@@ -135,7 +142,7 @@ class Tables:
             options = await world.secrets.of_catalog(catalog)
         except (UserError, ClusterRefused) as error:
             return problem_of(error), rhythm_of(table, policy, catalog.spec, world.limits).retry
-        target = target_of(table, policy, options, catalog.spec.warehouse, world.reach(key.namespace))
+        target = target_of(table, policy, options, catalog.spec, world.reach(key.namespace))
         rhythm = rhythm_of(table, policy, catalog.spec, world.limits)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= world.now() else None
@@ -177,7 +184,7 @@ class Tables:
         world, table = self.world, situation.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)
         approval = situation.policy.approval if situation.policy else Approval.AUTOMATIC
-        body = _body(table, name, due, approval)
+        body = _body(table, name, due, approval, self._shared_bytes(situation, due))
         try:
             made = await world.api.create(COMPACTION, table.metadata.namespace, body)
         except ClusterExists:
@@ -233,10 +240,16 @@ def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool
     )
 
 
-def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str, Any]:
-    """A Compaction that the operator creates; it goes when its table goes."""
+def _body(table: LakeTable, name: str, due: Due, approval: Approval, shared: int | None) -> dict[str, Any]:
+    """A Compaction that the operator creates; it goes when its table goes.
+
+    `shared` is what it reads if it may share a driver.
+    """
     meta = table.metadata
     request = meta.annotations.get(ANNOTATION_REQUESTED)
+    annotations = {ANNOTATION_REQUESTED: handled_request(request)} if request else {}
+    if shared is not None:
+        annotations[ANNOTATION_SHARES] = str(shared)
     owner = {
         "apiVersion": LAKE_TABLE.api_version,
         "kind": LAKE_TABLE.name,
@@ -259,7 +272,7 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
             "name": name,
             "namespace": meta.namespace,
             "labels": {LABEL_TABLE: label_value(meta.name)},
-            "annotations": {ANNOTATION_REQUESTED: handled_request(request)} if request else {},
+            "annotations": annotations,
             "ownerReferences": [owner],
         },
         "spec": plain(spec),

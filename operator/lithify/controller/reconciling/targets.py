@@ -22,12 +22,13 @@ def target_of(
     table: LakeTable,
     policy: CompactionPolicySpec | None,
     options: Mapping[str, str],
-    warehouse: str,
+    catalog: CatalogSpec,
     reach: Reach,
 ) -> TableTarget:
     """The table that a LakeTable stands for."""
     return TableTarget(
-        warehouse=warehouse,
+        warehouse=catalog.warehouse,
+        format=catalog.format.value.lower(),
         identifier=table.spec.identifier,
         reach=reach,
         catalog_options=options,

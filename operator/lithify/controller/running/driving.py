@@ -17,6 +17,7 @@ from lithify.controller.running.ending import (
     bury,
     fail,
     finish,
+    leave_shared,
     record,
 )
 from lithify.controller.running.facts import Act, Lock, Step
@@ -102,6 +103,8 @@ def _start(case: Case) -> Step:
     ended = _given_up(case)
     if ended is not None:
         return ended
+    if case.facts.stranded:
+        return leave_shared(case, case.facts.stranded)
     lock = case.facts.lock
     if lock is Lock.OTHERS:
         message = f"The table's lock was lost to {case.facts.lock_holder}; waiting for its turn again."

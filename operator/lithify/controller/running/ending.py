@@ -84,8 +84,24 @@ def _with_cause(case: Case, message: str) -> str:
     return f"{shortened(cause.strip(), _CAUSE_LENGTH)} {message}".strip()
 
 
+def leave_shared(case: Case, why: str) -> Step:
+    """Queues a run anew, for a driver of its own: a shared one that has not begun with it will not do so.
+
+    That is no failure of this run. What it may have committed all the same its next attempt finds.
+    """
+    if case.spec.cancel:
+        return finish(case, Reason.CANCELLED, CANCELLED)
+    message = f"{why} The run starts again with a driver of its own."
+    attempts = with_attempt(case, Reason.DRIVER_LOST, why)
+    queued = stand(case, Reason.QUEUED, message, attempt_history=attempts)
+    return case.answer(queued, free_table(case))
+
+
 def bury(case: Case, driver: DriverState | None) -> Step:
     """Ends an attempt whose driver ended without a word, or is gone."""
+    if driver is not None and driver.waits:
+        seen = f" ({driver.message})" if driver.message else ""
+        return leave_shared(case, f"Driver {driver.name} ended{seen} before it had begun with this table.")
     patience = _patience(case)
     gone = "The driver is gone without a result." if driver is None else "The driver ended without a result."
     match answer_of(case, patience):

@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState
-from lithify.resources.compaction import CompactionStatus, Reason
+from lithify.resources.compaction import CompactionStatus, Reason, SharedRun
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.tables.observation import RunFound
 
@@ -52,6 +52,19 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathering:
+    """A run that could start waits for others to share a driver with.
+
+    Attributes:
+        message: for people.
+        until: when to look again.
+    """
+
+    message: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What is known around a Compaction now.
 
@@ -71,6 +84,9 @@ class Facts:
             been alive since.
         plan: the answer to the `Act.PLAN` of the attempt that is under way, None while there is none.
         deleted: the object is being deleted, or gone.
+        sharing: the driver that it starts with others if it can start now, or that it waits for others; None
+            if it has a driver of its own.
+        stranded: why the shared driver that its status names will not have it; for people.
     """
 
     policy: CompactionPolicySpec = field(default_factory=CompactionPolicySpec)
@@ -86,6 +102,8 @@ class Facts:
     found: RunFound | Unknown | None = UNKNOWN
     plan: Outcome | None = None
     deleted: bool = False
+    sharing: SharedRun | Gathering | None = None
+    stranded: str = ""
 
 
 class Act(Enum):

@@ -42,6 +42,7 @@ def stand(case: Case, reason: Reason, message: str, **changes: Any) -> Compactio
         "search_time": None,
         "next_attempt_time": status.next_attempt_time if reason is Reason.BACKING_OFF else None,
         "driver": status.driver if reason.has_driver or reason.is_final else None,
+        "shared_run": status.shared_run if reason.has_driver or reason.is_final else None,
         "progress": status.progress if reason in _WITH_PROGRESS else None,
         "identifier": case.facts.identifier or status.identifier,
     }

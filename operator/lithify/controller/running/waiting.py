@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from lithify.controller.running.case import Case, is_plan_only
 from lithify.controller.running.driving import recreated
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, approval_text, finish
-from lithify.controller.running.facts import Act, Lock, Problem, Step
+from lithify.controller.running.facts import Act, Gathering, Lock, Problem, Step
 from lithify.controller.running.planning import begin
 from lithify.controller.running.release import clear_name, free_table
 from lithify.controller.running.status import message_of, stand
@@ -77,6 +77,8 @@ def _queue(case: Case) -> Step:
     if not facts.admitted:
         return _stay(case, Reason.QUEUED, _line(case), free_table(case))
     if facts.lock is Lock.OURS and case.pod is None:
+        if isinstance(facts.sharing, Gathering):
+            return _stay(case, Reason.QUEUED, facts.sharing.message, (), [facts.sharing.until])
         return _begin(case)
     lock = (Act.TAKE_LOCK,) if facts.lock is Lock.FREE else ()
     again = [case.now + _LOCK_AGAIN] if facts.lock is Lock.OTHERS else []
@@ -87,6 +89,7 @@ def _begin(case: Case) -> Step:
     """Writes down that an attempt is under way, and starts its driver."""
     status, facts = case.status, case.facts
     attempt = status.attempts + 1
+    shared = None if isinstance(facts.sharing, Gathering) else facts.sharing
     new = stand(
         case,
         Reason.SUBMITTING,
@@ -95,6 +98,7 @@ def _begin(case: Case) -> Step:
         start_time=status.start_time or case.now,
         table_uuid=status.table_uuid or facts.table_uuid,
         driver=None,
+        shared_run=shared,
     )
     until = case.at(case.now, case.deadlines.scheduling_seconds)
     return case.answer(new, (Act.START_DRIVER,), [until])

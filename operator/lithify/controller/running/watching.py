@@ -149,7 +149,7 @@ def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
             return deadlines.running_seconds
         case Reason.COMMITTING:
             return deadlines.committing_seconds
-    if driver.trouble is Trouble.GATED:
+    if driver.waits or driver.trouble is Trouble.GATED:
         return deadlines.queued_seconds
     limit = deadlines.scheduling_seconds
     return min(limit, _TROUBLE_GRACE) if driver.trouble in _TROUBLES else limit
@@ -190,6 +190,8 @@ def _message(driver: DriverState, stage: Reason, plan: PlanSummary | None) -> st
     seen = f": {driver.message}" if driver.message else "."
     if driver.terminating:
         return f"Driver {driver.name} was told to end from outside{seen}"
+    if driver.waits:
+        return f"Driver {driver.name} compacts other tables before this one."
     if stage is Reason.SUBMITTING:
         return f"Driver {driver.name} {'cannot start yet' if driver.trouble else 'is starting'}{seen}"
     if stage is Reason.PLANNING:

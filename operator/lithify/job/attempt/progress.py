@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPSConnection
@@ -27,6 +27,8 @@ Tell = Callable[[Progress], None]
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PATCH_SECONDS = 2.0
 _TIMEOUT_SECONDS = 5.0
+_REFUSED = 300
+"""Status codes from here on mean that a request was not served."""
 
 
 class Stopped(BaseException):
@@ -34,14 +36,25 @@ class Stopped(BaseException):
 
 
 class StopSignal:
-    """The wish to stop. It ends an attempt at once, but lets a step that is being committed end."""
+    """The wish to stop. It ends an attempt at once, but lets a step that is being committed end.
+
+    Attributes:
+        requested: the attempt that is under way is to end.
+        is_final: the whole driver is.
+    """
 
     def __init__(self) -> None:
         self.requested = False
+        self.is_final = False
         self._is_shielded = False
 
     def handle(self, *_: object) -> None:
         """The handler of a signal."""
+        self.is_final = True
+        self.end_attempt()
+
+    def end_attempt(self) -> None:
+        """Ends the attempt that is under way; of those that share a driver, the others go on."""
         is_first, self.requested = not self.requested, True
         if is_first and not self._is_shielded:
             raise Stopped
@@ -54,6 +67,12 @@ class StopSignal:
         """Heeds the wish, if it was uttered meanwhile."""
         was_shielded, self._is_shielded = self._is_shielded, False
         if was_shielded and self.requested:
+            raise Stopped
+
+    def renew(self) -> None:
+        """Forgets that an attempt was to end, before the next one begins in the same driver."""
+        self.requested, self._is_shielded = self.is_final, False
+        if self.requested:
             raise Stopped
 
 
@@ -157,7 +176,29 @@ class PodAddress:
         Raises:
             OSError, http.client.HTTPException: that did not work; what the server says is not looked at.
         """
-        body = {"metadata": {"annotations": {ANNOTATION_PROGRESS: write_progress(progress)}}}
+        self.patch({ANNOTATION_PROGRESS: write_progress(progress)})
+
+    def patch(self, annotations: Mapping[str, str]) -> bool:
+        """Sets annotations; whether the server says that it did.
+
+        Raises:
+            OSError, http.client.HTTPException: the server was not reached.
+        """
+        status, _ = self._request("PATCH", json.dumps({"metadata": {"annotations": dict(annotations)}}))
+        return status < _REFUSED
+
+    def annotations(self) -> Mapping[str, str]:
+        """The pod's annotations; empty if the server does not tell.
+
+        Raises:
+            OSError, http.client.HTTPException: the server was not reached.
+            ValueError: it answers something else than a pod.
+        """
+        status, text = self._request("GET")
+        found = json.loads(text).get("metadata", {}).get("annotations") if status < _REFUSED else None
+        return found if isinstance(found, dict) else {}
+
+    def _request(self, method: str, body: str | None = None) -> tuple[int, bytes]:
         headers = {
             "Authorization": f"Bearer {(self.account / 'token').read_text().strip()}",
             "Content-Type": "application/merge-patch+json",
@@ -165,8 +206,9 @@ class PodAddress:
         connection = self._connect()
         try:
             path = f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
-            connection.request("PATCH", path, json.dumps(body), headers)
-            connection.getresponse().read()
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
         finally:
             connection.close()
 

@@ -1,4 +1,4 @@
-module lithify.dev/tests/infrastructure/chart/judge
+module lithify.dev/tests/chart/judge
 
 go 1.24.0
 

@@ -7,11 +7,8 @@ import json
 import pytest
 
 from lithify.cli.drive import request_of
-from lithify.contract.order import (
-    instructions_of,
-    read_instructions,
-    write_instructions,
-)
+from lithify.contract.order import read_instructions, write_instructions
+from lithify.controller.launching.ordering import instructions_of
 from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.policy import SparkTemplate

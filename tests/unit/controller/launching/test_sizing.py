@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.controller.launching.sizing import (
-    BYTES_PER_SECOND,
-    MIB,
-    ExecutorSizing,
-    driver_heap,
-    executor_conf,
-    executor_count,
-    learned_speed,
-    sizing_of,
-)
+from lithify.contract.executors import BYTES_PER_SECOND, ExecutorSizing, executor_conf, executor_count
+from lithify.controller.launching.sizing import MIB, driver_heap, learned_speed, sizing_of
 from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, ResultSummary
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import ExecutorPods, SparkTemplate

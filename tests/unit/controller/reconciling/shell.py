@@ -16,7 +16,7 @@ from lithify.controller.api import Object
 from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.driver import DriverOrder, DriverState
+from lithify.controller.driver import DriverOrder, DriverState, SharedDrivers
 from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.context import World as Surroundings
@@ -182,6 +182,10 @@ class Drivers:
 
     world: World
     acts: int = 0
+
+    @property
+    def shared(self) -> SharedDrivers | None:
+        return None
 
     async def start(self, order: DriverOrder) -> DriverState:
         await _leave()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,14 @@ import pytest
 
 from lithify.controller.api import Object
 from lithify.controller.cluster.table_lock import TableLocks
-from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
+from lithify.controller.driver import (
+    DriverOrder,
+    DriverPhase,
+    DriverState,
+    Member,
+    SharedDriver,
+    SharedDrivers,
+)
 from lithify.controller.reconciling.shutdown import Departure
 from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.names import LABEL_LOCK, LEASE, Kind, ObjectKey
@@ -31,6 +38,8 @@ class Drivers:
     broken: dict[ObjectKey, Exception] = field(default_factory=dict)
     stopped: dict[ObjectKey, float] = field(default_factory=dict)
     released: list[tuple[ObjectKey, str, bool]] = field(default_factory=list)
+
+    shared: SharedDrivers | None = None
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -71,6 +80,36 @@ class Drivers:
         if self.refusals:
             self.refusals -= 1
             raise ClusterUnavailable("look", "no answer")
+
+
+@dataclass
+class Shared:
+    """One driver that two Compactions share; it ends when asked to, or never."""
+
+    ends: bool
+    acts: list[str] = field(default_factory=list)
+
+    async def all(self) -> list[SharedDriver]:
+        is_over = self.ends and "stop" in self.acts
+        phase = DriverPhase.ENDED if is_over else DriverPhase.RUNNING
+        state = DriverState("pod", "pod-1", "", 1, phase, terminating="stop" in self.acts)
+        return [SharedDriver(ORDERS, state, (Member(ORDERS, "a"), Member(ITEMS, "b")))]
+
+    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+        (found,) = await self.all()
+        return found
+
+    async def stop(self, driver: SharedDriver) -> None:
+        self.acts.append("stop")
+
+    async def release(self, driver: SharedDriver) -> None:
+        self.acts.append("release")
+
+    async def start(self, orders: Sequence[DriverOrder]) -> None:
+        raise AssertionError("nothing is started any more")
+
+    async def stop_member(self, driver: SharedDriver, uid: str) -> None:
+        raise AssertionError("all of it is ended")
 
 
 @dataclass
@@ -136,6 +175,16 @@ def test_every_driver_is_let_go_and_removed(
     assert depart(drivers) == left
     assert drivers.released == [(key, f"{key.name}-uid", True) for key in takes]
     assert drivers.now == seconds
+
+
+@pytest.mark.parametrize(("ends", "left"), [(True, ()), (False, (ORDERS, ITEMS))])
+def test_a_driver_that_several_share_is_ended_and_let_go_once(
+    ends: bool, left: tuple[ObjectKey, ...]
+) -> None:
+    shared, held = Shared(ends), {"orders": ORDERS, "items": ITEMS}
+    assert depart(Drivers({}, shared=shared), held) == left
+    assert shared.acts == ["stop", "release"]
+    assert set(held.values()) == set(left), "tables that may still be worked at stay locked"
 
 
 def test_requests_that_are_not_answered_are_repeated() -> None:

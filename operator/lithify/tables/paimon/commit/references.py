@@ -13,10 +13,12 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.layout.file_names import is_file_name, shown
+from lithify.tables.paimon.metadata.column_groups import is_one_of, listed
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.table import PaimonTable
 
@@ -149,5 +151,5 @@ def _reachable(table: PaimonTable, list_name: str, seen: set[str], wanted: Colle
                 seen.add(manifest)
                 with suppress(MissingFile):
                     files = table.manifests.columns_of(manifest)["name"]
-                    names.update(files.filter(files.is_in(list(wanted))))
+                    names.update(listed(files.filter(pa.array(is_one_of(files, wanted)))))
     return names

@@ -1,9 +1,10 @@
-"""Manifest files as columns: one row for each entry, decoded by Polars instead of entry by entry in Python.
+"""Manifest files as columns: one row for each entry, decoded field by field instead of entry by entry.
 
 Called by `manifests`. The container is unpacked by `metadata_files`, with bounds on everything that a damaged
-or hostile file could inflate, and handed to Polars uncompressed, a few blocks at a time: Polars does not know
-the codec that Paimon uses (zstd), and it trusts the numbers that it finds. Fields are taken by name, so
-manifests of every version look alike: a field that a version does not have is null.
+or hostile file could inflate, and decoded by `avro_columns` a few blocks at a time. What that does not make
+out, and what is so little that it is not worth it, is decoded entry by entry by fastavro; both come to the
+same. Fields are taken by name, so manifests of every version look alike: a field that a version does not
+have is null.
 
 A frame with statistics holds all that entries have. Without statistics it is narrow, so that the files of a
 whole table fit into memory, however many columns the table has.
@@ -12,16 +13,31 @@ whole table fit into memory, however many columns the table has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
+from contextlib import suppress
+from itertools import islice
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
-import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.layout.file_names import FORBIDDEN, MOST_BYTES, shown
+from lithify.tables.paimon.metadata.avro_columns import Unsure, rows_as_columns
+from lithify.tables.paimon.metadata.column_groups import (
+    Groups,
+    flagged,
+    flags,
+    integers,
+    is_among,
+    listed,
+    taken,
+    whole,
+    with_columns,
+)
 from lithify.tables.paimon.metadata.entries import (
     ADD,
     ENTRY_VERSION,
@@ -32,40 +48,50 @@ from lithify.tables.paimon.metadata.entries import (
     check_kind,
 )
 from lithify.tables.paimon.metadata.entry_selection import EntrySelection
-from lithify.tables.paimon.metadata.metadata_files import ROW, check_version, unpack
+from lithify.tables.paimon.metadata.metadata_files import Unpacked, check_version, unpack
 from lithify.tables.paimon.metadata.snapshot_files import LATEST_MILLIS
+from lithify.tables.paimon.observing.bucket_statistics import PLACE
 
 _AT_A_TIME = 2 << 20
 """Bytes of uncompressed entries that are decoded at a time: in memory they take many times as much."""
 
-Columns = Mapping[str, tuple[str, pl.DataType]]
+_FEW = 64
+"""Entries up to which decoding them one by one is faster."""
+_MOST_AT_ONCE = 8 << 20
+"""Bytes of entries that are decoded by columns; what this takes besides is some 30 times as much."""
+_OBJECTS = 1 << 10
+"""Entries that are objects at a time."""
+_HEAD = bytes([2 * ENTRY_VERSION])
+"""What entries begin with: their version as Avro has it."""
+
+Columns = Mapping[str, tuple[str, pa.DataType]]
 """Name and type of a column, and the field of the manifest that it holds."""
 
-_TEXTS = pl.List(pl.String)
-_NUMBERS = pl.List(pl.Int64)
+_TEXTS = pa.list_(pa.string())
+_NUMBERS = pa.list_(pa.int64())
 _OF_ENTRY: Columns = {
-    "kind": ("_KIND", pl.Int32()),
-    "partition": ("_PARTITION", pl.Binary()),
-    "bucket": ("_BUCKET", pl.Int32()),
-    "total_buckets": ("_TOTAL_BUCKETS", pl.Int32()),
+    "kind": ("_KIND", pa.int32()),
+    "partition": ("_PARTITION", pa.binary()),
+    "bucket": ("_BUCKET", pa.int32()),
+    "total_buckets": ("_TOTAL_BUCKETS", pa.int32()),
 }
 _OF_FILE: Columns = {
-    "name": ("_FILE_NAME", pl.String()),
-    "size": ("_FILE_SIZE", pl.Int64()),
-    "rows": ("_ROW_COUNT", pl.Int64()),
-    "min_key": ("_MIN_KEY", pl.Binary()),
-    "max_key": ("_MAX_KEY", pl.Binary()),
-    "min_sequence": ("_MIN_SEQUENCE_NUMBER", pl.Int64()),
-    "max_sequence": ("_MAX_SEQUENCE_NUMBER", pl.Int64()),
-    "schema_id": ("_SCHEMA_ID", pl.Int64()),
-    "level": ("_LEVEL", pl.Int32()),
+    "name": ("_FILE_NAME", pa.string()),
+    "size": ("_FILE_SIZE", pa.int64()),
+    "rows": ("_ROW_COUNT", pa.int64()),
+    "min_key": ("_MIN_KEY", pa.binary()),
+    "max_key": ("_MAX_KEY", pa.binary()),
+    "min_sequence": ("_MIN_SEQUENCE_NUMBER", pa.int64()),
+    "max_sequence": ("_MAX_SEQUENCE_NUMBER", pa.int64()),
+    "schema_id": ("_SCHEMA_ID", pa.int64()),
+    "level": ("_LEVEL", pa.int32()),
     "extra_files": ("_EXTRA_FILES", _TEXTS),
-    "created_millis": ("_CREATION_TIME", pl.Int64()),
-    "delete_rows": ("_DELETE_ROW_COUNT", pl.Int64()),
-    "embedded_index": ("_EMBEDDED_FILE_INDEX", pl.Binary()),
-    "source": ("_FILE_SOURCE", pl.Int32()),
-    "external_path": ("_EXTERNAL_PATH", pl.String()),
-    "first_row_id": ("_FIRST_ROW_ID", pl.Int64()),
+    "created_millis": ("_CREATION_TIME", pa.int64()),
+    "delete_rows": ("_DELETE_ROW_COUNT", pa.int64()),
+    "embedded_index": ("_EMBEDDED_FILE_INDEX", pa.binary()),
+    "source": ("_FILE_SOURCE", pa.int32()),
+    "external_path": ("_EXTERNAL_PATH", pa.string()),
+    "first_row_id": ("_FIRST_ROW_ID", pa.int64()),
     "write_columns": ("_WRITE_COLS", _TEXTS),
 }
 _OF_FILE_STATISTICS: Columns = {
@@ -73,13 +99,13 @@ _OF_FILE_STATISTICS: Columns = {
     "write_columns_sequences": ("_WRITE_COLS_SEQUENCES", _NUMBERS),
 }
 _OF_KEY_STATS: Columns = {
-    "key_min": ("_MIN_VALUES", pl.Binary()),
-    "key_max": ("_MAX_VALUES", pl.Binary()),
+    "key_min": ("_MIN_VALUES", pa.binary()),
+    "key_max": ("_MAX_VALUES", pa.binary()),
     "key_nulls": ("_NULL_COUNTS", _NUMBERS),
 }
 _OF_VALUE_STATS: Columns = {
-    "value_min": ("_MIN_VALUES", pl.Binary()),
-    "value_max": ("_MAX_VALUES", pl.Binary()),
+    "value_min": ("_MIN_VALUES", pa.binary()),
+    "value_max": ("_MAX_VALUES", pa.binary()),
     "value_nulls": ("_NULL_COUNTS", _NUMBERS),
 }
 _NULLABLE = frozenset(
@@ -87,10 +113,30 @@ _NULLABLE = frozenset(
     | {"value_stats_columns", "write_columns_sequences", "key_nulls", "value_nulls"}
 )
 
-NARROW = pl.Schema({name: kind for name, (_, kind) in {**_OF_ENTRY, **_OF_FILE}.items()})
+NARROW = pa.schema({name: kind for name, (_, kind) in {**_OF_ENTRY, **_OF_FILE}.items()})
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
-_WITH_STATISTICS = pl.Schema({**NARROW, **{name: kind for name, (_, kind) in _STATISTICS.items()}})
+_WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
+
+
+def _stored(*columns: Columns, **records: pa.DataType) -> pa.StructType:
+    """The fields of a record that hold some columns, and the records in it."""
+    fields = [field for group in columns for field in group.values()]
+    return pa.struct([*fields, *records.items()])
+
+
+def _stored_entry(*of_file: Columns, **records: pa.DataType) -> pa.StructType:
+    return _stored({"version": ("_VERSION", pa.int32()), **_OF_ENTRY}, _FILE=_stored(*of_file, **records))
+
+
+_STORED = _stored_entry(_OF_FILE)
+_STORED_WITH_STATISTICS = _stored_entry(
+    _OF_FILE,
+    _OF_FILE_STATISTICS,
+    _KEY_STATS=_stored(_OF_KEY_STATS),
+    _VALUE_STATS=_stored(_OF_VALUE_STATS),
+)
+"""What of a manifest's entries is decoded."""
 
 _RANGES = {
     "bucket": (-2, (1 << 31) - 1),
@@ -104,12 +150,11 @@ _RANGES = {
 """What numbers of a file may be. Times are those of clocks on the wall, in milliseconds since the epoch."""
 _TEXT_BYTES = {"partition": 1 << 16, "min_key": 1 << 20, "max_key": 1 << 20, "name": 1 << 10}
 """How long texts of a file may be; stores end the names of objects at 1 KiB."""
-_BINARY = frozenset({"partition", "min_key", "max_key"})
 
 _IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
 
 
-def decode_entries(content: bytes, *, statistics: bool = False) -> pl.DataFrame:
+def decode_entries(content: bytes, *, statistics: bool = False) -> pa.Table:
     """The entries of a manifest file, in its order.
 
     Args:
@@ -124,25 +169,24 @@ def decode_entries(content: bytes, *, statistics: bool = False) -> pl.DataFrame:
     """
     unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
     try:
-        decoded = (pl.read_avro(BytesIO(part)) for part in unpacked.containers(_AT_A_TIME))
-        parts = [_flat(_without_end(_rows(part)), statistics=statistics) for part in decoded]
-        return pl.concat(parts, rechunk=True)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, OSError) as error:
+        parts = [_flat(rows, statistics=statistics) for rows in _decoded(unpacked, statistics=statistics)]
+    except (pa.ArrowException, OverflowError, TypeError) as error:
         raise ValueError(str(error)) from error
+    return pa.concat_tables([empty(statistics=statistics), *parts]).combine_chunks()
 
 
-def empty(*, statistics: bool = False) -> pl.DataFrame:
+def empty(*, statistics: bool = False) -> pa.Table:
     """A frame without rows."""
-    return pl.DataFrame(schema=_WITH_STATISTICS if statistics else NARROW)
+    return (_WITH_STATISTICS if statistics else NARROW).empty_table()
 
 
-def entries_of(frame: pl.DataFrame) -> list[Entry]:
+def entries_of(frame: pa.Table) -> list[Entry]:
     """The rows of a frame as manifest entries; those of a narrow frame have `UNREAD` statistics."""
-    has_statistics = "key_min" in frame.columns
-    return [_entry(row, has_statistics=has_statistics) for row in frame.iter_rows(named=True)]
+    has_statistics = "key_min" in frame.column_names
+    return [_entry(row, has_statistics=has_statistics) for row in frame.to_pylist()]
 
 
-def data_files(frame: pl.DataFrame, keys: Callable[[pl.Series], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
+def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
     """What planning needs of the files of a frame.
 
     Args:
@@ -155,7 +199,8 @@ def data_files(frame: pl.DataFrame, keys: Callable[[pl.Series], Sequence[OrderKe
     """
     try:
         columns = [
-            keys(frame[name]) if name in _BOUNDS else frame[name].to_list() for name in DataFile.__slots__
+            keys(whole(frame[name])) if name in _BOUNDS else listed(frame[name])
+            for name in DataFile.__slots__
         ]
     except (CorruptTable, UnsupportedTable) as error:
         raise _with_file(error, frame, keys) from error
@@ -164,37 +209,34 @@ def data_files(frame: pl.DataFrame, keys: Callable[[pl.Series], Sequence[OrderKe
 
 def _with_file(
     error: CorruptTable | UnsupportedTable,
-    frame: pl.DataFrame,
-    keys: Callable[[pl.Series], Sequence[OrderKey]],
+    frame: pa.Table,
+    keys: Callable[[pa.Array], Sequence[OrderKey]],
 ) -> CorruptTable | UnsupportedTable:
     """The error of the first file whose bounds have no order keys, with the name of the file."""
     for row in range(len(frame)):
         file = frame.slice(row, 1)
         try:
             for name in _BOUNDS:
-                keys(file[name])
+                keys(whole(file[name]))
         except CorruptTable as found:
-            return CorruptTable(file["name"][0], found.problem)
+            return CorruptTable(file["name"][0].as_py(), found.problem)
         except UnsupportedTable as found:
-            return UnsupportedTable(file["name"][0], found.reasons)
+            return UnsupportedTable(file["name"][0].as_py(), found.reasons)
     return error
 
 
 _BOUNDS = ("min_key", "max_key")
 
 
-def chosen(frame: pl.DataFrame, selection: EntrySelection) -> pl.DataFrame:
+def chosen(frame: pa.Table, selection: EntrySelection) -> pa.Table:
     """The rows of a frame whose partition and bucket belong to a selection, in their order."""
-    places = frame.select("partition", "bucket").unique()
-    wanted = [selection.holds(*place) for place in places.iter_rows()]
-    if all(wanted):
-        return frame
-    rows = frame.select("partition", "bucket").with_row_index("row")
-    found = rows.join(places.filter(wanted), on=["partition", "bucket"], how="semi")
-    return frame[found["row"].sort()]
+    groups = Groups(frame, PLACE)
+    places = taken(frame.select(PLACE), groups.firsts)
+    wanted = [selection.holds(*place) for place in zip(*map(listed, places.columns), strict=True)]
+    return frame if all(wanted) else flagged(frame, np.array(wanted)[groups.numbers])
 
 
-def live_of(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def live_of(frames: Iterable[pa.Table]) -> pa.Table:
     """The files that the manifests of one snapshot add and do not remove, in the order of their entries.
 
     Args:
@@ -202,106 +244,115 @@ def live_of(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """
     added, removed = [], []
     for frame in frames:
-        is_added = frame["kind"] == ADD
-        added.append(frame.filter(is_added))
-        removed.append(frame.filter(~is_added).select(_IDENTITY))
-    return without(pl.concat(added), pl.concat(removed))
+        is_added = integers(frame["kind"]) == ADD
+        added.append(flagged(frame, is_added))
+        removed.append(flagged(frame.select(_IDENTITY), ~is_added))
+    return without(pa.concat_tables(added), pa.concat_tables(removed))
 
 
-def without(files: pl.DataFrame, removed: pl.DataFrame) -> pl.DataFrame:
+def without(files: pa.Table, removed: pa.Table) -> pa.Table:
     """The rows of `files` that are not the same file in the same place as a row of `removed`, in their order.
 
     What makes two rows the same is `Entry.identity`.
     """
-    numbered = files.lazy().select(_IDENTITY).with_row_index("row")
-    gone = (
-        _comparable(numbered.join(removed.lazy().select("name"), on="name", how="semi"))
-        .join(_comparable(removed.lazy()), on=_COMPARED, how="semi", nulls_equal=True)
-        .select("row")
-        .collect()
-    )
-    if gone.is_empty():
+    if not len(removed):
         return files
+    rows = np.flatnonzero(flags(pc.is_in(files["name"], value_set=whole(removed["name"]))))
+    alike = _comparable(taken(files.select(_IDENTITY), rows))
+    is_gone = is_among(alike, _comparable(removed.select(_IDENTITY)), _COMPARED)
     stays = np.ones(len(files), dtype=bool)
-    stays[gone["row"].to_numpy()] = False
-    return files.filter(stays)
+    stays[rows[is_gone]] = False
+    return flagged(files, stays)
 
 
 _COMPARED = [*(name for name in _IDENTITY if name != "extra_files"), "extra_names"]
 
 
-def _comparable(files: pl.LazyFrame) -> pl.LazyFrame:
-    """Joins the names of extra files into one text, because Polars does not compare lists."""
-    return files.with_columns(extra_names=pl.col("extra_files").list.join("\0")).drop("extra_files")
+def _comparable(files: pa.Table) -> pa.Table:
+    """Joins the names of extra files into one text, because lists are not compared."""
+    return with_columns(files, extra_names=pc.binary_join(whole(files["extra_files"]), "\0"))
 
 
-def _rows(decoded: pl.DataFrame) -> pl.DataFrame:
-    """The fields of rows, also where a row is a union: releases before 0.9 wrote them like that."""
-    return decoded[ROW].struct.unnest() if decoded.columns == [ROW] else decoded
+def _decoded(unpacked: Unpacked, *, statistics: bool) -> Iterator[pa.StructArray]:
+    """The rows of a manifest, some at a time, with the fields that are asked for."""
+    wanted = _STORED_WITH_STATISTICS if statistics else _STORED
+    for blocks in unpacked.portions(_AT_A_TIME):
+        if sum(rows for rows, _ in blocks) > _FEW and sum(len(data) for _, data in blocks) <= _MOST_AT_ONCE:
+            with suppress(Unsure, pa.ArrowInvalid):
+                yield rows_as_columns(unpacked.schema, blocks, wanted, _HEAD)
+                continue
+        records = unpacked.records(blocks)
+        while part := list(islice(records, _OBJECTS)):
+            yield pa.array(part, wanted)
 
 
-def _without_end(decoded: pl.DataFrame) -> pl.DataFrame:
-    """The rows before the empty one: Polars does not mind bytes that no row accounts for."""
-    if decoded["_VERSION"][-1]:
-        raise ValueError("a block in it has more rows than it says")
-    return decoded.head(-1)
-
-
-def _flat(decoded: pl.DataFrame, *, statistics: bool) -> pl.DataFrame:
+def _flat(rows: pa.StructArray, *, statistics: bool) -> pa.Table:
     """The fields that a frame has, out of the records in which a manifest has them."""
-    for version in decoded["_VERSION"].unique():
+    entry = _fields(rows)
+    for version in pc.unique(entry["_VERSION"]).to_pylist():
         check_version(version, ENTRY_VERSION)
-    for kind in decoded["_KIND"].unique():
+    for kind in pc.unique(entry["_KIND"]).to_pylist():
         check_kind(kind)
-    file = decoded["_FILE"].struct.unnest()
-    columns = [*_columns(decoded, _OF_ENTRY), *_columns(file, _OF_FILE)]
+    file = _fields(entry["_FILE"])
+    columns = [*_columns(entry, _OF_ENTRY), *_columns(file, _OF_FILE)]
     if statistics:
         columns += [
             *_columns(file, _OF_FILE_STATISTICS),
-            *_columns(file["_KEY_STATS"].struct.unnest(), _OF_KEY_STATS),
-            *_columns(file["_VALUE_STATS"].struct.unnest(), _OF_VALUE_STATS),
+            *_columns(_fields(file["_KEY_STATS"]), _OF_KEY_STATS),
+            *_columns(_fields(file["_VALUE_STATS"]), _OF_VALUE_STATS),
         ]
-    frame = pl.DataFrame(columns)
-    _check_names(frame["name"])
-    _check_names(frame["extra_files"].explode(empty_as_null=False).drop_nulls())
+    frame = pa.table(columns, schema=_WITH_STATISTICS if statistics else NARROW)
+    _check_names(whole(frame["name"]))
+    _check_names(whole(frame["extra_files"]).flatten().drop_null())
     _check_ranges(frame)
     return frame
 
 
-def _check_names(names: pl.Series) -> None:
+def _fields(record: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of a record by name; all are null where it is."""
+    return dict(zip((field.name for field in record.type), record.flatten(), strict=True))
+
+
+def _check_names(names: pa.Array) -> None:
     """Makes sure that paths can be made of names; as `file_names.check_file_name`, of a whole column."""
-    is_right = names.str.contains(_NAME) & ~names.is_in([".", ".."]) & (names.str.len_bytes() <= MOST_BYTES)
-    for name in names.filter(~is_right).head(1):
+    lengths = pc.binary_length(names)
+    is_right = pc.and_(_has_right_characters(names), pc.less_equal(lengths, MOST_BYTES))
+    is_wrong = pc.or_(pc.invert(is_right), pc.is_in(names, value_set=pa.array(["", ".", ".."])))
+    for name in names.filter(is_wrong).slice(0, 1).to_pylist():
         raise ValueError(f"{shown(name)} is no name of a file")
 
 
+def _has_right_characters(names: pa.Array) -> pa.Array:
+    """Whether each has no other characters than names have; quickly where all are plain."""
+    start, end = names.offset, names.offset + len(names)
+    bounds = np.frombuffer(names.buffers()[1], dtype=np.int32)[start : end + 1] if len(names) else [0, 0]
+    content = names.buffers()[2] or b""
+    if _IS_PLAIN[np.frombuffer(content, dtype=np.uint8)[bounds[0] : bounds[-1]]].all():
+        return pa.array(np.ones(len(names), dtype=bool))
+    return pc.match_substring_regex(names, _NAME)
+
+
 _NAME = rf"\A[^{FORBIDDEN}]+\z"
+_IS_PLAIN = np.isin(np.arange(256), list(b"-._=" + b"0123456789" + ascii_letters.encode()))
+"""Which bytes are characters that names mostly consist of, and that all names may have."""
 
 
-def _check_ranges(frame: pl.DataFrame) -> None:
+def _check_ranges(frame: pa.Table) -> None:
     """Makes sure that numbers are such as files have: sums of others overflow, and calendars end."""
-    names = list(_RANGES)
-    lows, highs = frame.select(pl.col(names).min()), frame.select(pl.col(names).max())
     for name, (low, high) in _RANGES.items():
-        least, most = lows.item(0, name), highs.item(0, name)
-        if least is not None and not low <= least <= most <= high:
+        found = pc.min_max(frame[name]).as_py()
+        if found["min"] is not None and not low <= found["min"] <= found["max"] <= high:
             raise ValueError(f"{name} of a file is out of range")
-    for name in _TEXT_BYTES:
-        longest = frame.select(pl.col(name).bin.size() if name in _BINARY else pl.col(name).str.len_bytes())
-        most = longest.to_series().max()
-        if isinstance(most, int) and most > _TEXT_BYTES[name]:
+    for name, limit in _TEXT_BYTES.items():
+        most = pc.max(pc.binary_length(frame[name])).as_py()
+        if most is not None and most > limit:
             raise ValueError(f"{name} of a file has {most} bytes")
 
 
-def _columns(source: pl.DataFrame, wanted: Columns) -> Iterator[pl.Series]:
-    for name, (field, kind) in wanted.items():
-        column = (
-            source[field] if field in source.columns else pl.Series([None]).new_from_index(0, len(source))
-        )
-        column = column.cast(kind).alias(name)
-        if name == "created_millis":
-            column = column.fill_null(0)
-        if name not in _NULLABLE and column.null_count():
+def _columns(source: Mapping[str, pa.Array], wanted: Columns) -> Iterator[pa.Array]:
+    for name, (field, _) in wanted.items():
+        column = source[field].fill_null(0) if name == "created_millis" else source[field]
+        if name not in _NULLABLE and column.null_count:
             raise ValueError(f"{field} is missing")
         yield column
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import polars as pl
+import pyarrow as pa
 
 from lithify.rewriting.order import encode_key
 from lithify.tables.files.types import ColumnType
 from lithify.tables.model import OrderKey
+from lithify.tables.paimon.metadata.column_groups import listed
 
 _ARITY_BYTES = 4
 _SLOT_BYTES = 8
@@ -35,7 +36,7 @@ _PART_BYTES = len(encode_key([0]))
 
 
 def order_keys(
-    rows: pl.Series, types: Sequence[ColumnType], one: Callable[[bytes], OrderKey]
+    rows: pa.Array, types: Sequence[ColumnType], one: Callable[[bytes], OrderKey]
 ) -> list[OrderKey]:
     """The order keys of key bounds.
 
@@ -45,7 +46,7 @@ def order_keys(
         one: makes the order key of a single bound, and raises for one that has none.
     """
     width = _ARITY_BYTES + _null_bytes(len(types)) + _SLOT_BYTES * len(types)
-    bounds: list[bytes] = rows.to_list()
+    bounds: list[bytes] = listed(rows)
     if not types or not all(map(_is_in_slot, types)) or {*map(len, bounds)} != {width}:
         return [one(bound) for bound in bounds]
     table = np.frombuffer(b"".join(bounds), dtype=np.uint8).reshape(-1, width)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import polars as pl
+import pyarrow as pa
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
@@ -90,7 +90,7 @@ class Manifests:
 
     def live_columns(
         self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING, *, statistics: bool = False
-    ) -> pl.DataFrame:
+    ) -> pa.Table:
         """The selected files that are live in a snapshot as columns; see `entry_columns`.
 
         Raises:
@@ -101,10 +101,10 @@ class Manifests:
 
     def delta_columns(
         self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING, *, statistics: bool = False
-    ) -> pl.DataFrame:
+    ) -> pa.Table:
         """What a snapshot itself adds and removes as columns, in the order of its entries."""
         listed = self._read_list(snapshot.delta_manifest_list)
-        return pl.concat(self._frames(listed, selection, statistics=statistics))
+        return pa.concat_tables(self._frames(listed, selection, statistics=statistics))
 
     def list_files(self, snapshot: Snapshot) -> list[ManifestFileMeta]:
         """All manifest files of a snapshot, oldest first."""
@@ -139,7 +139,7 @@ class Manifests:
                     raise ValueError(f"it has more than {_MOST_INDEX_TYPES} kinds of index files")
             return frozenset(types)
 
-    def columns_of(self, name: str, *, statistics: bool = False) -> pl.DataFrame:
+    def columns_of(self, name: str, *, statistics: bool = False) -> pa.Table:
         """All entries of one manifest file as columns; see `entry_columns`."""
         return self._decode(name, self.content(name), statistics=statistics)
 
@@ -201,19 +201,19 @@ class Manifests:
                     part, readers.map(lambda meta: self.content(meta.file_name), part), strict=True
                 )
 
-    def frames(self, listed: Sequence[ManifestFileMeta]) -> Iterator[pl.DataFrame]:
+    def frames(self, listed: Sequence[ManifestFileMeta]) -> Iterator[pa.Table]:
         """The entries of some manifests as columns, one frame a manifest: together they may be too large."""
         return self._frames(listed, EVERYTHING, statistics=False)
 
     def _frames(
         self, listed: Sequence[ManifestFileMeta], selection: EntrySelection, *, statistics: bool
-    ) -> Iterator[pl.DataFrame]:
+    ) -> Iterator[pa.Table]:
         """The selected entries of some manifests, after a frame without rows."""
         yield empty(statistics=statistics)
         for meta, content in self.contents([meta for meta in listed if selection.may_be_in(meta)]):
             yield chosen(self._decode(meta.file_name, content, statistics=statistics), selection)
 
-    def _decode(self, name: str, content: bytes, *, statistics: bool) -> pl.DataFrame:
+    def _decode(self, name: str, content: bytes, *, statistics: bool) -> pa.Table:
         with _reading(self.path(name), "manifest"):
             return decode_entries(content, statistics=statistics)
 

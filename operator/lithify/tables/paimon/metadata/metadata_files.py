@@ -10,7 +10,7 @@ Rows are records; releases before 0.9 wrote them as a union of null and a record
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, cast
@@ -21,10 +21,8 @@ from fastavro import parse_schema, schemaless_reader
 from lithify.tables.files.avro.container import (
     Header,
     as_array,
-    block,
     blocks,
     decompress,
-    new_header,
     read_header,
 )
 
@@ -32,7 +30,7 @@ _MOST_BYTES = 64 << 20
 _MOST_RATIO = 64
 """The most that a file may decompress to: this many bytes, or this many times its own size if that is more.
 
-As columns they take up to 18 times as much again.
+As objects and columns they take several times as much again.
 """
 _MOST_IN_ALL = 1 << 30
 """Bytes that no file may decompress to, however large it is."""
@@ -45,8 +43,6 @@ _MOST_TYPES = 4096
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = frozenset({"int", "long"})
 _PRIMITIVES = _NUMBERS | {"boolean", "float", "double", "bytes", "string"}
-ROW = "row"
-"""The field of a row that is a union, in what `Unpacked.containers` makes."""
 
 Record = dict[str, Any]
 
@@ -82,41 +78,37 @@ class Unpacked:
                 raise ValueError(f"a block says that it has {found.rows} rows, in {len(data)} bytes")
             yield found.rows, data
 
-    def containers(self, size: int) -> Iterator[bytes]:
-        """The same rows in containers without compression, of a single block before an empty row each.
-
-        Each row is a record; where rows may be null, it has one field, `row`, which is a union. The empty row
-        has nothing but zeros, or is null: it is found where it should be only if all blocks hold exactly as
-        many rows as they say.
+    def portions(self, size: int) -> Iterator[list[tuple[int, bytes]]]:
+        """The same blocks, some at a time.
 
         Args:
-            size: bytes that a container comes to at most, unless a single block comes to more.
+            size: bytes that they come to at most, unless a single block comes to more.
 
         Returns:
-            The containers, one at least.
+            The portions, one at least.
         """
-        is_union = isinstance(self.schema, list)
-        schema = _record(ROW, {ROW: self.schema}) if is_union else self.schema
-        head, marker = new_header(schema, "null")
-        end = bytes(_least_bytes(self.schema))
-        rows, parts = 0, bytearray()
-        for count, data in self.blocks():
-            if parts and len(parts) + len(data) > size:
-                yield head + block(rows + 1, bytes(parts + end), marker)
-                rows, parts = 0, bytearray()
-            rows += count
-            parts += data
-        yield head + block(rows + 1, bytes(parts + end), marker)
+        portion: list[tuple[int, bytes]] = []
+        left = size
+        for rows, data in self.blocks():
+            if portion and len(data) > left:
+                yield portion
+                portion, left = [], size
+            portion.append((rows, data))
+            left -= len(data)
+        yield portion
 
-    def records(self) -> Iterator[Record]:
+    def records(self, blocks: Iterable[tuple[int, bytes]] | None = None) -> Iterator[Record]:
         """The rows, one after the other.
+
+        Args:
+            blocks: those to read; by default all.
 
         Raises:
             EOFError, ValueError, LookupError: what `blocks` raises, or rows cannot be decoded.
         """
         row = parse_schema(self.schema)
         array = parse_schema({"type": "array", "items": self.schema})
-        for rows, data in self.blocks():
+        for rows, data in self.blocks() if blocks is None else blocks:
             yield from _decoded(array, rows, data) if len(data) <= _AT_ONCE else _one_by_one(row, rows, data)
 
 
@@ -256,6 +248,8 @@ def _row(stream: BytesIO, schema: Any) -> Record:
 
 
 def _decoded(schema: Any, rows: int, data: bytes) -> list[Record]:
+    if data and not rows:
+        raise ValueError("a block says that it has no rows, but it has bytes")
     array = as_array(rows, data)
     stream = BytesIO(array)
     try:

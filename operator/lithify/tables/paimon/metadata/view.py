@@ -11,11 +11,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import polars as pl
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
+from lithify.tables.paimon.metadata.column_groups import (
+    Groups,
+    flagged,
+    flags,
+    integers,
+    is_null,
+    is_one_of,
+    listed,
+    taken,
+    whole,
+    with_columns,
+)
 from lithify.tables.paimon.metadata.entries import Entry
 from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
@@ -39,9 +53,9 @@ class View:
     snapshot_id: SnapshotId
     commit_millis: int
     index_types: frozenset[str]
-    files: pl.DataFrame
+    files: pa.Table
     spans: Mapping[BucketId, tuple[int, int]]
-    order_keys: Callable[[pl.Series], Sequence[OrderKey]]
+    order_keys: Callable[[pa.Array], Sequence[OrderKey]]
 
     @property
     def bucket_ids(self) -> list[BucketId]:
@@ -56,7 +70,7 @@ class View:
             UnsupportedTable: a key bound has no order.
         """
         files = self.files.slice(*self.spans[bucket])
-        return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0])
+        return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0].as_py())
 
     def entries(self, bucket: BucketId, files: Iterable[DataFile]) -> dict[str, Entry]:
         """The manifest entries of some files of a bucket by file name, without statistics."""
@@ -66,29 +80,30 @@ class View:
     def unusual(self, bucket: BucketId) -> list[Entry]:
         """The entries of a bucket's files that have more to them than rows in the bucket's directory."""
         files = self.files.slice(*self.spans[bucket])
-        is_usual = files[_USUAL]
-        return [] if is_usual.all() else entries_of(files.filter(~is_usual))
+        is_usual = flags(files[_USUAL])
+        return [] if is_usual.all() else entries_of(flagged(files, ~is_usual))
 
     def names(self, bucket: BucketId) -> frozenset[tuple[str, int]]:
         """Name and level of each live file of a bucket; of none if it has none."""
         files = self.files.slice(*self.spans.get(bucket, (0, 0)))
-        return frozenset(zip(files["name"].to_list(), files["level"].to_list(), strict=True))
+        return frozenset(zip(listed(files["name"]), listed(files["level"]), strict=True))
 
     def fingerprint(self, bucket: BucketId) -> str:
         """Identifies the live files of a bucket."""
         return fingerprint_of(self.names(bucket))
 
-    def _named(self, bucket: BucketId, names: Sequence[str]) -> pl.DataFrame:
+    def _named(self, bucket: BucketId, names: Sequence[str]) -> pa.Table:
         files = self.files.slice(*self.spans[bucket])
-        return files if len(names) == len(files) else files.filter(files["name"].is_in(names))
+        return files if len(names) == len(files) else flagged(files, is_one_of(files["name"], names))
 
     def resting(self, policy: CompactionPolicy, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
         """The buckets that certainly rest, with the reason; others have to be planned to know."""
         statistics = bucket_statistics(self.files, policy.small_file_size)
         reasons = resting_reasons(statistics, policy, strategy, now)
-        known = statistics.select(PLACE).with_columns(reasons.alias("reason")).drop_nulls("reason")
+        known = with_columns(statistics.select(PLACE), reason=reasons).filter(reasons.is_valid())
         ids = {(bucket.partition, bucket.bucket): bucket for bucket in self.spans}
-        return {ids[partition, bucket]: reason for partition, bucket, reason in known.iter_rows()}
+        rows = zip(*map(listed, known.columns), strict=True)
+        return {ids[partition, bucket]: reason for partition, bucket, reason in rows}
 
 
 _USUAL = "is_usual"
@@ -96,21 +111,23 @@ _LACKS = ("embedded_index", "external_path", "first_row_id", "write_columns")
 """Columns that are null for a usual file."""
 
 
-def _is_usual() -> pl.Expr:
+def _is_usual(files: pa.Table) -> pa.Array:
     """Whether nothing that `evolution.file_problems` or `table` would look at is special about a file."""
-    has_format = pl.col("name").str.split(".").list.last().is_in(list(FORMATS))
-    lacks = pl.all_horizontal(pl.col(name).is_null() for name in _LACKS)
-    return has_format & lacks & (pl.col("extra_files").list.len() == 0) & pl.col("source").is_not_null()
+    name = whole(files["name"])
+    endings = [flags(pc.ends_with(name, f".{ending}")) for ending in FORMATS]
+    has_format = np.any([is_one_of(name, FORMATS), *endings], axis=0)
+    lacks = [is_null(files[column]) for column in _LACKS]
+    has_no_more = integers(pc.list_value_length(whole(files["extra_files"]))) == 0
+    return pa.array(np.all([has_format, *lacks, has_no_more, ~is_null(files["source"])], axis=0))
 
 
 def by_bucket(
-    files: pl.DataFrame, bucket_id: Callable[[bytes, int], BucketId]
-) -> tuple[pl.DataFrame, dict[BucketId, tuple[int, int]]]:
+    files: pa.Table, bucket_id: Callable[[bytes, int], BucketId]
+) -> tuple[pa.Table, dict[BucketId, tuple[int, int]]]:
     """Live files with those of each bucket in a row, and the first row and number of rows of each."""
-    grouped = files.select(PLACE).with_row_index("row").group_by(PLACE, maintain_order=True).agg("row")
-    lengths = grouped["row"].list.len()
-    starts = lengths.cum_sum() - lengths
-    ids = (bucket_id(*place) for place in grouped.select(PLACE).iter_rows())
-    spans = dict(zip(ids, zip(starts.to_list(), lengths.to_list(), strict=True), strict=True))
-    ordered = files[grouped["row"].explode(empty_as_null=False)] if spans else files
-    return ordered.with_columns(_is_usual().alias(_USUAL)), spans
+    groups = Groups(files, PLACE)
+    places = taken(files.select(PLACE), groups.firsts)
+    ids = map(bucket_id, *map(listed, places.columns))
+    spans = dict(zip(ids, zip(groups.starts.tolist(), groups.sizes.tolist(), strict=True), strict=True))
+    ordered = taken(files, groups.order)
+    return with_columns(ordered, **{_USUAL: _is_usual(ordered)}), spans

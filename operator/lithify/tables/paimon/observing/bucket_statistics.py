@@ -6,13 +6,25 @@ nothing here knows of keys, options or time.
 
 from __future__ import annotations
 
-import polars as pl
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.tables.paimon.metadata.column_groups import (
+    Groups,
+    Numbers,
+    integers,
+    is_null,
+    nullable,
+    taken,
+    with_columns,
+)
 
 PLACE = ("partition", "bucket")
 """The columns that say which bucket a row is about: BinaryRow bytes and a number."""
 
 
-def bucket_statistics(files: pl.DataFrame, small_file_size: int) -> pl.DataFrame:
+def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
     """Counts and sums of the files of each bucket, one row a bucket, in the order of their first files.
 
     Args:
@@ -30,20 +42,42 @@ def bucket_statistics(files: pl.DataFrame, small_file_size: int) -> pl.DataFrame
         - `highest_level`: the highest level that has files;
         - `highest_bytes`, `highest_created_millis`: the same of that level alone.
     """
-    size, level, deletes = pl.col("size"), pl.col("level"), pl.col("delete_rows")
-    created = pl.col("created_millis")
-    is_highest = level == level.max()
-    statistics = files.group_by(PLACE, maintain_order=True).agg(
-        files=pl.len(),
-        bytes=size.sum(),
-        rows=pl.col("rows").sum(),
-        delete_rows=pl.when(deletes.null_count() == 0).then(deletes.sum()),
-        small_files=(size < small_file_size).sum(),
-        level0_files=(level == 0).sum(),
-        sorted_runs=(level == 0).sum() + level.filter(level > 0).n_unique(),
-        created_millis=created.max(),
-        highest_level=level.max(),
-        highest_bytes=size.filter(is_highest).sum(),
-        highest_created_millis=created.filter(is_highest).max(),
+    groups = Groups(files, PLACE)
+    size, level, created = (integers(files[name]) for name in ("size", "level", "created_millis"))
+    highest, level0_files = groups.max(level), groups.sum(level == 0)
+    is_highest = level == highest[groups.numbers]
+    deletes = nullable(groups.sum(integers(files["delete_rows"])), ~groups.any(is_null(files["delete_rows"])))
+    figures = {
+        "files": groups.sizes,
+        "bytes": groups.sum(size),
+        "rows": groups.sum(integers(files["rows"])),
+        "delete_rows": deletes,
+        "small_files": groups.sum(size < small_file_size),
+        "level0_files": level0_files,
+        "sorted_runs": level0_files + _levels_above(groups, level),
+        "created_millis": groups.max(created),
+        "highest_level": highest,
+        "highest_bytes": groups.sum(np.where(is_highest, size, 0)),
+        "highest_created_millis": groups.max(np.where(is_highest, created, np.iinfo(np.int64).min)),
+    }
+    places = taken(files.select(PLACE), groups.firsts)
+    return with_columns(places, **figures)
+
+
+def _levels_above(groups: Groups, level: Numbers) -> Numbers:
+    """How many levels above 0 have files, in each group."""
+    is_above = level > 0
+    levels = pa.table({"group": groups.numbers[is_above], "level": level[is_above]})
+    firsts = Groups(levels, levels.column_names).firsts
+    return np.bincount(integers(levels["group"])[firsts], minlength=len(groups))
+
+
+def in_order_of_places(files: pa.Table) -> pa.Table:
+    """The same rows by partition and bucket; those of a bucket stay in their order."""
+    groups = Groups(files, PLACE)
+    places = taken(files.select(PLACE), groups.firsts)
+    ranks = np.empty(len(groups), dtype=np.int64)
+    ranks[pc.sort_indices(places, [(name, "ascending") for name in PLACE]).to_numpy()] = np.arange(
+        len(groups)
     )
-    return statistics.with_columns(pl.exclude(PLACE).cast(pl.Int64))
+    return taken(files, np.argsort(ranks[groups.numbers], kind="stable"))

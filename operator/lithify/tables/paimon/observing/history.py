@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import polars as pl
+import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import MissingFile
+from lithify.tables.paimon.metadata.column_groups import flagged, integers, is_among
 from lithify.tables.paimon.metadata.entries import ADD
 from lithify.tables.paimon.observing.observation_cache import History
 from lithify.tables.paimon.table import PaimonTable
@@ -48,15 +49,16 @@ def update_history(
     return read_history(table, newest, removed, newest.id)
 
 
-def removed_bytes(delta: pl.DataFrame) -> int:
+def removed_bytes(delta: pa.Table) -> int:
     """Bytes of the files that a snapshot removed; those that it lifted to another level are still in use.
 
     Args:
         delta: its entries.
     """
-    is_added = pl.col("kind") == ADD
-    removed = delta.filter(~is_added).join(delta.filter(is_added), on="name", how="anti")
-    return int(removed["size"].sum())
+    is_added = integers(delta["kind"]) == ADD
+    added, removed = flagged(delta, is_added), flagged(delta, ~is_added)
+    is_gone = ~is_among(removed, added, ["name"])
+    return int(integers(removed["size"])[is_gone].sum())
 
 
 def _history(oldest: int, millis: int, removed: Mapping[int, int]) -> History:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
 
-import polars as pl
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify import __version__
 from lithify.clock import epoch_millis
@@ -20,9 +22,21 @@ from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import CompactionPolicy, OffPeak, Strategy
 from lithify.planning.merge_tree.triggers import Trigger, last_full_compaction
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
+from lithify.tables.paimon.metadata.column_groups import (
+    Flags,
+    Groups,
+    flags,
+    integers,
+    is_null,
+    listed,
+    nullable,
+    taken,
+    whole,
+    with_columns,
+)
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
+from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, in_order_of_places
 from lithify.tables.paimon.observing.resting import interval_fires, resting_reasons
 
 _DAY = 24
@@ -56,15 +70,15 @@ class _Judgement:
     fingerprint: str | None = None
 
 
-_JUDGED = pl.Schema(
+_JUDGED = pa.schema(
     {
-        "trigger": pl.String(),
-        "detail": pl.String(),
-        "is_picked": pl.Boolean(),
-        "full_bytes": pl.Int64(),
-        "problem": pl.String(),
-        "is_corrupt": pl.Boolean(),
-        "fingerprint": pl.String(),
+        "trigger": pa.string(),
+        "detail": pa.string(),
+        "is_picked": pa.bool_(),
+        "full_bytes": pa.int64(),
+        "problem": pa.string(),
+        "is_corrupt": pa.bool_(),
+        "fingerprint": pa.string(),
     }
 )
 
@@ -83,7 +97,7 @@ class Judge:
 
     policy: CompactionPolicy
     now: datetime
-    order_keys: Callable[[pl.Series], Sequence[OrderKey]]
+    order_keys: Callable[[pa.Array], Sequence[OrderKey]]
     path_of: Callable[[bytes, int], BucketId]
     table: str
 
@@ -92,7 +106,7 @@ class Judge:
         """All that figures follow from beside the files and the time."""
         return f"{__version__}: {self.policy!r} in {self.now.tzinfo!r}"
 
-    def figures(self, files: pl.DataFrame) -> pl.DataFrame:
+    def figures(self, files: pa.Table) -> pa.Table:
         """The figures of the buckets that some files lie in, one row a bucket.
 
         Args:
@@ -108,45 +122,55 @@ class Judge:
         Raises:
             UnsupportedTable: nobody knows how Java spells a partition.
         """
-        files = files.sort(PLACE)
+        files = in_order_of_places(files)
         statistics = bucket_statistics(files, self.policy.small_file_size)
         named = self._named(statistics)
-        judged = named.hstack(self._judgements(files, named))
-        return self._timed(judged).drop("is_picked")
+        judgements = self._judgements(files, named)
+        judged = with_columns(named, **dict(zip(judgements.column_names, judgements.columns, strict=True)))
+        return self._timed(judged).drop_columns("is_picked").combine_chunks()
 
-    def _named(self, statistics: pl.DataFrame) -> pl.DataFrame:
+    def _named(self, statistics: pa.Table) -> pa.Table:
         """With the path of each bucket and that of its partition, which is empty where there are none."""
-        partitions = statistics["partition"].unique()
+        groups = Groups(statistics, ["partition"])
+        partitions = listed(taken(statistics.select(["partition"]), groups.firsts)["partition"])
         paths = [self.path_of(partition, 0).path.rpartition("/")[0] for partition in partitions]
-        known = pl.DataFrame([partitions, pl.Series("partition_path", paths, pl.String)])
-        above, name = pl.col("partition_path"), pl.format("bucket-{}", "bucket")
-        return statistics.join(known, on="partition", how="left", maintain_order="left").with_columns(
-            path=pl.when(above == "").then(name).otherwise(pl.format("{}/{}", above, name))
-        )
+        above = pa.array(paths, pa.string()).take(pa.array(groups.numbers))
+        number = whole(statistics["bucket"]).cast(pa.string())
+        inside = pc.if_else(pc.equal(above, ""), "", pc.binary_join_element_wise(above, "", "/"))
+        path = pc.binary_join_element_wise(inside, "bucket-", number, "")
+        return with_columns(statistics, partition_path=above, path=path)
 
-    def _judgements(self, files: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+    def _judgements(self, files: pa.Table, statistics: pa.Table) -> pa.Table:
         """A row for each bucket; those that rest need not be looked into."""
-        size = pl.col("files")
-        looked_into = statistics.select(*PLACE, "path", size, start=size.cum_sum() - size).with_columns(
-            rests_minor=self._rests(statistics, Strategy.MINOR),
-            rests_full=self._rests(statistics, Strategy.FULL),
-        )
+        sizes = integers(statistics["files"])
+        rests_minor = self._rests(statistics, Strategy.MINOR)
+        rests = rests_minor & self._rests(statistics, Strategy.FULL)
+        busy = np.flatnonzero(~rests)
+        starts = (np.cumsum(sizes) - sizes)[busy].tolist()
+        places = map(listed, taken(statistics.select([*PLACE, "path", "files"]), busy).columns)
         rows = [
             astuple(
-                _Judgement()
-                if rests_minor and rests_full
-                else self._judge(
-                    BucketId(partition, number, path), files.slice(start, count), rests_minor=rests_minor
+                self._judge(
+                    BucketId(partition, number, path), files.slice(start, count), rests_minor=is_minor_at_rest
                 )
             )
-            for partition, number, path, count, start, rests_minor, rests_full in looked_into.iter_rows()
+            for partition, number, path, count, start, is_minor_at_rest in zip(
+                *places, starts, rests_minor[busy].tolist(), strict=True
+            )
         ]
-        return pl.DataFrame(rows, _JUDGED, orient="row")
+        rows.append(astuple(_Judgement()))
+        found = np.full(len(rests), len(busy))
+        found[busy] = np.arange(len(busy))
+        columns = [
+            pa.array(values, kind)
+            for values, kind in zip(zip(*rows, strict=True), _JUDGED.types, strict=True)
+        ]
+        return taken(pa.table(columns, schema=_JUDGED), found)
 
-    def _rests(self, statistics: pl.DataFrame, strategy: Strategy) -> pl.Series:
-        return resting_reasons(statistics, self.policy, strategy, self.now).is_not_null()
+    def _rests(self, statistics: pa.Table, strategy: Strategy) -> Flags:
+        return ~is_null(resting_reasons(statistics, self.policy, strategy, self.now))
 
-    def _judge(self, bucket_id: BucketId, files: pl.DataFrame, *, rests_minor: bool) -> _Judgement:
+    def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> _Judgement:
         try:
             bucket = Bucket(bucket_id, data_files(files, self.order_keys), _UNCOUNTED)
             minor = None if rests_minor else plan_bucket(bucket, self.policy, Strategy.MINOR, self.now)
@@ -155,7 +179,7 @@ class Judge:
             return _Judgement(
                 problem=problem_of(error, self.table),
                 is_corrupt=isinstance(error, CorruptTable),
-                fingerprint=fingerprint_of(files.select("name", "level").iter_rows()),
+                fingerprint=fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True)),
             )
         due = minor if isinstance(minor, Unit) and minor.inputs else None
         return _Judgement(
@@ -183,22 +207,23 @@ class Judge:
         seconds = (self.policy.early_full.interval_millis or 0) // 1000
         return f"the top level was last written at {moment}, the interval is {seconds} s"
 
-    def _timed(self, figures: pl.DataFrame) -> pl.DataFrame:
+    def _timed(self, figures: pa.Table) -> pa.Table:
         """With what changes although nobody writes."""
         policy, off_peak = self.policy, self.policy.off_peak
-        fires, runs = pl.col("fires"), pl.col("sorted_runs")
-        is_waiting = (fires > 0) & ~pl.col("is_picked") & pl.col("problem").is_null()
+        ends = interval_fires(figures, policy, self.now)
+        fires, runs = integers(ends), integers(figures["sorted_runs"])
+        is_waiting = (fires > 0) & ~flags(figures["is_picked"]) & is_null(figures["problem"])
         # The ratio is asked from that many runs on, and of whatever is forced out of level 0.
-        grows = (runs >= policy.run_trigger) | (pl.lit(policy.force_level0) & (pl.col("level0_files") > 0))
-        hour = None if off_peak is None else epoch_millis(ratio_changes(off_peak, self.now))
-        timed = figures.with_columns(interval_fires(figures, policy, self.now)).with_columns(
-            next_trigger=pl.when(is_waiting).then(fires),
-            interval_ends=pl.when(fires > epoch_millis(self.now)).then(fires),
-            ratio_changes=pl.when(grows).then(pl.lit(hour, pl.Int64)),
+        is_forced = policy.force_level0 & (integers(figures["level0_files"]) > 0)
+        grows = ((runs >= policy.run_trigger) | is_forced) & (off_peak is not None)
+        hour = 0 if off_peak is None else epoch_millis(ratio_changes(off_peak, self.now))
+        is_ahead = fires > epoch_millis(self.now)
+        first = np.where(grows & ~(is_ahead & (fires <= hour)), hour, fires)
+        return with_columns(
+            figures,
+            next_trigger=nullable(fires, is_waiting),
+            valid_until=nullable(first, grows | is_ahead),
         )
-        ends, changes = pl.col("interval_ends"), pl.col("ratio_changes")
-        first = pl.when(ends.is_null() | (changes < ends)).then(changes).otherwise(ends)
-        return timed.with_columns(valid_until=first).drop("fires", "interval_ends", "ratio_changes")
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:

@@ -11,12 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 
-import polars as pl
+import numpy as np
+import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.clock import epoch_millis
 from lithify.errors import MissingFile
+from lithify.tables.paimon.metadata.column_groups import (
+    Groups,
+    flagged,
+    integers,
+    is_among,
+    is_null,
+    places_in,
+    taken,
+    with_columns,
+)
 from lithify.tables.paimon.metadata.entries import ADD
 from lithify.tables.paimon.metadata.entry_columns import live_of
 from lithify.tables.paimon.observing.bucket_statistics import PLACE
@@ -66,7 +78,7 @@ def read(table: PaimonTable, uuid: str, earlier: TableState | None, target: Kept
     known = earlier if is_of_table else None
     empty = TableState(table.home, uuid, table.schema.id, None)
 
-    def look(snapshot: Snapshot) -> tuple[TableState, pl.DataFrame]:
+    def look(snapshot: Snapshot) -> tuple[TableState, pa.Table]:
         removed, read_to = _known_removals(table, known, snapshot)
         figures = _judged_parts(table, snapshot, target, judge)
         state = replace(
@@ -77,7 +89,7 @@ def read(table: PaimonTable, uuid: str, earlier: TableState | None, target: Kept
         )
         return state, figures
 
-    state, figures = table.on_newest(look) or (empty, judge.figures(pl.DataFrame(schema=FILES)))
+    state, figures = table.on_newest(look) or (empty, judge.figures(FILES.empty_table()))
     target.save(_judged(state, judge), figures)
 
 
@@ -108,7 +120,7 @@ def judge_again(kept: KeptTable, judge: Judge) -> None:
         kept.save(_judged(kept.state, judge), figures)
 
 
-def applied(files: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+def applied(files: pa.Table, changes: pa.Table) -> pa.Table:
     """The files of some buckets after what some snapshots did to them.
 
     Args:
@@ -118,18 +130,18 @@ def applied(files: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     Raises:
         Misfit: a file is added that is there, or removed that is not.
     """
-    kind = pl.col("kind")
-    changed = changes.group_by(_FILE, maintain_order=True).agg(
-        first=kind.first(), last=kind.last(), is_repeated=(kind == kind.shift()).any()
-    )
-    is_new = pl.col("first") == ADD
-    there = changed.join(files, on=_FILE, how="semi")
-    was_there, is_removed = there.select(is_new.any()).item(), changed.select((~is_new).sum()).item()
-    if was_there or len(there) != is_removed or changed["is_repeated"].any():
+    groups = Groups(changes, _FILE)
+    is_added = integers(changes["kind"]) == ADD
+    lasts = groups.order[groups.starts + groups.sizes - 1]
+    is_new, stays = is_added[groups.firsts], is_added[lasts]
+    there = places_in(taken(changes.select(_FILE), groups.firsts), files, _FILE)
+    in_order = is_added[groups.order]
+    is_repeated = in_order[1:] == in_order[:-1]
+    is_repeated[groups.starts[1:] - 1] = False
+    if (is_new == (there >= 0)).any() or is_repeated.any():
         raise Misfit
-    added = changes.filter(kind == ADD).unique(_FILE, keep="last", maintain_order=True)
-    stays = added.join(changed.filter(pl.col("last") == ADD), on=_FILE, how="semi")
-    return pl.concat([files.join(changed, on=_FILE, how="anti"), stays.select(FILES.names())])
+    added = taken(changes.select(FILES.names), np.sort(lasts[stays]))
+    return pa.concat_tables([flagged(files, ~is_among(files, changes, _FILE)), added])
 
 
 def mark_of(snapshot: Snapshot) -> SnapshotMark:
@@ -143,18 +155,18 @@ def is_still_there(table: PaimonTable, mark: SnapshotMark) -> bool:
     return found is not None and mark_of(found) == mark
 
 
-def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable, judge: Judge) -> pl.DataFrame:
+def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable, judge: Judge) -> pa.Table:
     """Puts all live files into what is to be kept; returns the figures of their buckets."""
     target.clear()
-    figures = [judge.figures(pl.DataFrame(schema=FILES))]
+    figures = [judge.figures(FILES.empty_table())]
     for live in _live_parts(table, snapshot, target):
-        files = live.select(FILES.names())
+        files = live.select(FILES.names)
         target.put(files)
         figures.append(judge.figures(files))
-    return pl.concat(figures)
+    return pa.concat_tables(figures)
 
 
-def _live_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable) -> Iterator[pl.DataFrame]:
+def _live_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable) -> Iterator[pa.Table]:
     """The live files of a snapshot, those of some whole buckets at a time."""
     metas = table.manifests.list_files(snapshot)
     entries = sum(meta.num_added_files + meta.num_deleted_files for meta in metas)
@@ -204,7 +216,7 @@ def _updated(table: PaimonTable, kept: KeptTable, snapshot: Snapshot, judge: Jud
     return True
 
 
-def _applied_to(kept: KeptTable, deltas: Sequence[pl.DataFrame], judge: Judge) -> pl.DataFrame:
+def _applied_to(kept: KeptTable, deltas: Sequence[pa.Table], judge: Judge) -> pa.Table:
     """Puts what deltas leave of the buckets that they touch; returns the figures of all buckets.
 
     Raises:
@@ -214,19 +226,25 @@ def _applied_to(kept: KeptTable, deltas: Sequence[pl.DataFrame], judge: Judge) -
     figures = kept.figures
     if not deltas:
         return figures
-    columns = ["kind", *FILES.names()]
-    changes = pl.concat(delta.select(columns).sort("kind", maintain_order=True) for delta in deltas)
-    touched = changes.select(PLACE).unique().join(figures.select(*PLACE, "files"), on=PLACE, how="left")
-    fresh = [figures.join(touched, on=PLACE, how="anti")]
+    changes = pa.concat_tables(_added_first(delta.select(["kind", *FILES.names])) for delta in deltas)
+    touched = taken(changes.select(PLACE), Groups(changes, PLACE).firsts)
+    known = places_in(touched, figures, PLACE)
+    files_of = np.append(integers(figures["files"]), 0)  # the place -1, of buckets that were not there
+    touched = with_columns(touched, files=files_of[known])
+    fresh = [flagged(figures, ~is_among(figures, touched, PLACE))]
     for places in _portions(touched):
-        of_places = changes.join(places, on=PLACE, how="semi", maintain_order="left")
+        of_places = flagged(changes, is_among(changes, places, PLACE))
         files = applied(kept.files_in(places), of_places)
-        kept.put(files, emptied=places.join(files, on=PLACE, how="anti"))
+        kept.put(files, emptied=flagged(places, ~is_among(places, files, PLACE)))
         fresh.append(judge.figures(files))
-    return pl.concat(fresh)
+    return pa.concat_tables(fresh)
 
 
-def _up_to_date(kept: KeptTable, figures: pl.DataFrame, judge: Judge) -> pl.DataFrame:
+def _added_first(delta: pa.Table) -> pa.Table:
+    return taken(delta, np.argsort(integers(delta["kind"]), kind="stable"))
+
+
+def _up_to_date(kept: KeptTable, figures: pa.Table, judge: Judge) -> pa.Table:
     """Figures that hold now and for this table's options; the same ones if they all do.
 
     Raises:
@@ -234,19 +252,24 @@ def _up_to_date(kept: KeptTable, figures: pl.DataFrame, judge: Judge) -> pl.Data
     """
     now, state = epoch_millis(judge.now), kept.state
     if state.terms == judge.terms and now >= state.judged_millis:
-        stale = figures.filter(pl.col("valid_until") <= now)
+        until = figures["valid_until"]
+        stale = flagged(figures, ~is_null(until) & (integers(until) <= now))
     else:
         stale = figures
-    if stale.is_empty():
+    if not len(stale):
         return figures
     fresh = [judge.figures(kept.files_in(places)) for places in _portions(stale)]
-    return pl.concat([figures.join(stale, on=PLACE, how="anti"), *fresh])
+    return pa.concat_tables([flagged(figures, ~is_among(figures, stale, PLACE)), *fresh])
 
 
-def _portions(places: pl.DataFrame) -> list[pl.DataFrame]:
+def _portions(places: pa.Table) -> list[pa.Table]:
     """Buckets divided so that the files of each portion fit into memory."""
-    files = pl.col("files").fill_null(0).cum_sum()
-    return places.select(*PLACE, portion=files // _PORTION).partition_by("portion", include_key=False)
+    if not len(places):
+        return []
+    portion = np.cumsum(integers(places["files"])) // _PORTION
+    bounds = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(places)]
+    places = places.select(PLACE)
+    return [places.slice(start, end - start) for start, end in pairwise(bounds)]
 
 
 def _judged(state: TableState, judge: Judge) -> TableState:

@@ -15,34 +15,34 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import cramjam
-import polars as pl
 import pyarrow as pa
 
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
+from lithify.tables.paimon.metadata.column_groups import Groups, flagged, integers, is_among, listed, taken
+from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
 
-FILES = pl.Schema(
+FILES = pa.schema(
     {
-        "partition": pl.Binary(),
-        "bucket": pl.Int32(),
-        "name": pl.String(),
-        "size": pl.Int64(),
-        "rows": pl.Int64(),
-        "min_key": pl.Binary(),
-        "max_key": pl.Binary(),
-        "min_sequence": pl.Int64(),
-        "max_sequence": pl.Int64(),
-        "schema_id": pl.Int64(),
-        "level": pl.Int32(),
-        "created_millis": pl.Int64(),
-        "delete_rows": pl.Int64(),
+        "partition": pa.binary(),
+        "bucket": pa.int32(),
+        "name": pa.string(),
+        "size": pa.int64(),
+        "rows": pa.int64(),
+        "min_key": pa.binary(),
+        "max_key": pa.binary(),
+        "min_sequence": pa.int64(),
+        "max_sequence": pa.int64(),
+        "schema_id": pa.int64(),
+        "level": pa.int32(),
+        "created_millis": pa.int64(),
+        "delete_rows": pa.int64(),
     }
 )
 """What is kept of each file: what planning needs of it."""
-_ARROW: pa.Schema = pl.DataFrame(schema=FILES).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
 
-_FORMAT = 2
+_FORMAT = 3
 _CHECKSUM = 4
 """Bytes of the checksum before compressed content."""
 _NOT_KEPT = (OSError, ValueError, LookupError, TypeError, AttributeError)
@@ -125,7 +125,7 @@ class KeptTable:
     """
 
     state: TableState
-    figures: pl.DataFrame
+    figures: pa.Table
 
     def __init__(self, path: Path | None, *, is_new: bool) -> None:
         self.path = path
@@ -143,7 +143,7 @@ class KeptTable:
         """Ends its use; what was not saved is forgotten."""
         self._connection.close()
 
-    def files_in(self, places: pl.DataFrame) -> pl.DataFrame:
+    def files_in(self, places: pa.Table) -> pa.Table:
         """The files of some buckets, with the columns of `FILES`.
 
         Args:
@@ -152,13 +152,15 @@ class KeptTable:
         Raises:
             Damaged: files of a bucket that has some are missing or unreadable.
         """
-        places = places.select(PLACE).unique(maintain_order=True)
+        places = _distinct(places)
         with _usable():
-            contents = [content for place in places.iter_rows() for content in self._contents(place)]
-            batches = [pa.ipc.read_record_batch(pa.py_buffer(unpack(each)), _ARROW) for each in contents]
-            files = pl.DataFrame(pa.Table.from_batches(batches, _ARROW)).cast(FILES)
-        expected = self.figures.join(places, on=PLACE, how="semi")
-        if _places(files) != _places(expected) or len(files) != expected["files"].sum():
+            contents = [content for place in _rows(places) for content in self._contents(place)]
+            batches = [pa.ipc.read_record_batch(pa.py_buffer(unpack(each)), FILES) for each in contents]
+            files = pa.Table.from_batches(batches, FILES).combine_chunks()
+        expected = flagged(self.figures, is_among(self.figures, places, PLACE))
+        found = _distinct(files)
+        is_expected = len(found) == len(expected) and is_among(found, expected, PLACE).all()
+        if not is_expected or len(files) != integers(expected["files"]).sum():
             raise Damaged("buckets do not have the files that were counted")
         return files
 
@@ -171,7 +173,7 @@ class KeptTable:
         with _usable():
             self._connection.execute("DELETE FROM files")
 
-    def put(self, files: pl.DataFrame, emptied: pl.DataFrame | None = None) -> None:
+    def put(self, files: pa.Table, emptied: pa.Table | None = None) -> None:
         """Keeps files instead of those that their buckets had.
 
         Args:
@@ -184,19 +186,20 @@ class KeptTable:
         with _usable():
             if emptied is not None:
                 remove = "DELETE FROM files WHERE partition = ? AND bucket = ?"
-                self._connection.executemany(remove, emptied.select(PLACE).iter_rows())
+                self._connection.executemany(remove, _rows(emptied.select(PLACE)))
             self._connection.executemany(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", map(self._counted, _by_bucket(files))
             )
 
-    def save(self, state: TableState, figures: pl.DataFrame) -> None:
+    def save(self, state: TableState, figures: pa.Table) -> None:
         """Keeps a state of the table, its figures, and the files that were put.
 
         Raises:
             Damaged: they cannot be written.
         """
         content = BytesIO()
-        figures.rechunk().write_ipc(content)
+        with pa.ipc.new_stream(content, figures.schema) as stream:
+            stream.write_table(figures.combine_chunks())
         with _usable():
             values = (pack(_encoded(state)), pack(content.getvalue()))
             self._connection.execute("UPDATE state SET header = ?, figures = ?", values)
@@ -217,7 +220,7 @@ class KeptTable:
         self._connection.execute("BEGIN")
         ((header, figures),) = self._connection.execute("SELECT header, figures FROM state").fetchall()
         self.state = _decoded(unpack(header))
-        self.figures = pl.read_ipc(BytesIO(unpack(figures)))
+        self.figures = pa.ipc.open_stream(unpack(figures)).read_all()
 
     def _counted(self, row: tuple[bytes, int, bytes]) -> tuple[bytes, int, bytes]:
         self.written += len(row[-1])
@@ -248,18 +251,24 @@ def unpack(packed: bytes) -> bytes:
     return bytes(cramjam.zstd.decompress(content))
 
 
-def _by_bucket(files: pl.DataFrame) -> Iterator[tuple[bytes, int, bytes]]:
+def _by_bucket(files: pa.Table) -> Iterator[tuple[bytes, int, bytes]]:
     """The files of each bucket as bytes."""
-    ordered = files.select(FILES.names()).sort(PLACE)
-    for batch in ordered.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks().to_batches():
-        start = 0
-        for partition, bucket, count in ordered.group_by(PLACE, maintain_order=True).len().iter_rows():
+    ordered = in_order_of_places(files.select(FILES.names)).combine_chunks()
+    groups = Groups(ordered, PLACE)
+    places = _rows(taken(ordered.select(PLACE), groups.firsts))
+    for batch in ordered.to_batches():
+        spans = zip(places, groups.starts.tolist(), groups.sizes.tolist(), strict=True)
+        for (partition, bucket), start, count in spans:
             yield partition, bucket, pack(batch.slice(start, count).serialize())
-            start += count
 
 
-def _places(frame: pl.DataFrame) -> set[tuple[object, ...]]:
-    return set(frame.select(PLACE).unique().iter_rows())
+def _distinct(rows: pa.Table) -> pa.Table:
+    """The places that some rows are about."""
+    return taken(rows.select(PLACE), Groups(rows, PLACE).firsts)
+
+
+def _rows(places: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*map(listed, places.columns), strict=True)
 
 
 def _encoded(state: TableState) -> bytes:
@@ -308,5 +317,5 @@ def _usable() -> Iterator[None]:
     """Whatever is wrong with what is kept, it is no use."""
     try:
         yield
-    except (sqlite3.Error, cramjam.DecompressionError, pl.exceptions.PolarsError, *_NOT_KEPT) as error:
+    except (sqlite3.Error, cramjam.DecompressionError, pa.ArrowException, *_NOT_KEPT) as error:
         raise Damaged(str(error)) from error

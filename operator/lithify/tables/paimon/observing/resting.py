@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import polars as pl
+import numpy as np
+import pyarrow as pa
 
 from lithify.clock import epoch_millis, epoch_of_wall
 from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, Strategy
+from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null, nullable
 
 
 def resting_reasons(
-    statistics: pl.DataFrame, policy: CompactionPolicy, strategy: Strategy, now: datetime
-) -> pl.Series:
+    statistics: pa.Table, policy: CompactionPolicy, strategy: Strategy, now: datetime
+) -> pa.Array:
     """Why each bucket rests, as `plan_bucket` words it; null where the bucket has to be planned to know.
 
     Args:
@@ -28,14 +30,13 @@ def resting_reasons(
         now: an aware time in the table's time zone.
     """
     if strategy is Strategy.FULL:
-        rests, reason = _is_all_at_top(policy), ALL_AT_TOP
+        rests, reason = _is_all_at_top(statistics, policy), ALL_AT_TOP
     else:
-        rests, reason = _triggers_nothing(policy, now), NO_TRIGGER
-    timed = statistics.with_columns(interval_fires(statistics, policy, now))
-    return timed.with_columns(reason=pl.when(rests).then(pl.lit(reason, pl.String)))["reason"]
+        rests, reason = _triggers_nothing(statistics, policy, now), NO_TRIGGER
+    return pa.array(np.where(rests, reason, ""), pa.string(), mask=~rests)
 
 
-def interval_fires(statistics: pl.DataFrame, policy: CompactionPolicy, now: datetime) -> pl.Series:
+def interval_fires(statistics: pa.Table, policy: CompactionPolicy, now: datetime) -> pa.Array:
     """When the interval between full compactions ends in each bucket, as milliseconds since the epoch.
 
     Null where it never does: no interval is set, or there is a single sorted run. 0 where the top level has
@@ -43,43 +44,49 @@ def interval_fires(statistics: pl.DataFrame, policy: CompactionPolicy, now: date
     """
     interval = policy.early_full.interval_millis
     if interval is None:
-        return pl.Series("fires", [None] * len(statistics), pl.Int64)
-    walls = statistics["highest_created_millis"].unique()
-    # A call for each time rather than an expression: Polars and Python may know different time zones.
-    moments = pl.Series([epoch_of_wall(wall, now.tzinfo) for wall in walls], dtype=pl.Int64)
-    last = pl.col("highest_created_millis").replace_strict(walls, moments, return_dtype=pl.Int64)
-    fires = pl.when(_has_top(policy)).then(last + interval + 1).otherwise(0)
-    return statistics.with_columns(fires=pl.when(pl.col("sorted_runs") > 1).then(fires))["fires"]
+        return pa.nulls(len(statistics), pa.int64())
+    walls, places = np.unique(integers(statistics["highest_created_millis"]), return_inverse=True)
+    # A call for each time: Arrow and Python may know different time zones.
+    moments = [epoch_of_wall(wall, now.tzinfo) for wall in walls.tolist()]
+    last = np.array(moments, dtype=np.int64)[places]
+    fires = np.where(_has_top(statistics, policy), last + min(interval, _MOST_MILLIS) + 1, 0)
+    return nullable(fires, integers(statistics["sorted_runs"]) > 1)
 
 
-def _is_all_at_top(policy: CompactionPolicy) -> pl.Expr:
+_MOST_MILLIS = 1 << 61
+"""More than until the end of any calendar."""
+
+
+def _is_all_at_top(statistics: pa.Table, policy: CompactionPolicy) -> Flags:
     """Whether a bucket is a single run of the top level, which nobody asks to be rewritten."""
-    alone = (pl.col("sorted_runs") == 1) & _has_top(policy)
-    return alone & pl.lit(not policy.force_rewrite)
+    is_alone = (integers(statistics["sorted_runs"]) == 1) & _has_top(statistics, policy)
+    return np.zeros(len(is_alone), dtype=bool) if policy.force_rewrite else is_alone
 
 
-def _triggers_nothing(policy: CompactionPolicy, now: datetime) -> pl.Expr:
+def _triggers_nothing(statistics: pa.Table, policy: CompactionPolicy, now: datetime) -> Flags:
     """Whether no trigger can fire.
 
     Size amplification and size ratio are asked from `run_trigger` sorted runs on, and the order of runs
     decides about them; so a bucket that has as many is left to the planner.
     """
-    runs = pl.col("sorted_runs")
-    is_short = (runs < policy.run_trigger) | ((runs == 1) & pl.lit(policy.run_trigger == 1))
-    rests = is_short & ~_early_full(policy.early_full, policy, now)
-    return rests & (pl.col("level0_files") == 0) if policy.force_level0 else rests
+    runs = integers(statistics["sorted_runs"])
+    is_short = (runs < policy.run_trigger) | ((runs == 1) & (policy.run_trigger == 1))
+    rests: Flags = is_short & ~_early_full(statistics, policy, now)
+    return rests & (integers(statistics["level0_files"]) == 0) if policy.force_level0 else rests
 
 
-def _early_full(early: EarlyFull, policy: CompactionPolicy, now: datetime) -> pl.Expr:
-    fires = pl.col("fires").is_not_null() & (pl.col("fires") <= epoch_millis(now))
+def _early_full(statistics: pa.Table, policy: CompactionPolicy, now: datetime) -> Flags:
+    early, size = policy.early_full, integers(statistics["bytes"])
+    ends = interval_fires(statistics, policy, now)
+    fires = ~is_null(ends) & (integers(ends) <= epoch_millis(now))
     if early.total_size is not None:
-        fires |= pl.col("bytes") < early.total_size
+        fires |= size < early.total_size
     if early.incremental_size is not None:
-        at_top = pl.when(_has_top(policy)).then("highest_bytes").otherwise(0)
-        fires |= pl.col("bytes") - at_top > early.incremental_size
-    return fires & (pl.col("sorted_runs") > 1)
+        at_top = np.where(_has_top(statistics, policy), integers(statistics["highest_bytes"]), 0)
+        fires |= size - at_top > early.incremental_size
+    return fires & (integers(statistics["sorted_runs"]) > 1)
 
 
-def _has_top(policy: CompactionPolicy) -> pl.Expr:
+def _has_top(statistics: pa.Table, policy: CompactionPolicy) -> Flags:
     """Whether the highest level that has files is the top one; levels grow with the files that are there."""
-    return pl.col("highest_level") >= policy.num_levels - 1
+    return integers(statistics["highest_level"]) >= policy.num_levels - 1

@@ -7,15 +7,21 @@ file, which has no name and so goes with its process.
 from __future__ import annotations
 
 import os
+import zlib
 from collections import defaultdict
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-import polars as pl
+import numpy as np
+import pyarrow as pa
 
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
+from lithify.tables.paimon.metadata.column_groups import Groups, Numbers, integers, listed, taken
+
+_MIXING = np.uint64(0x9E37_79B9_7F4A_7C15)
+"""An odd number whose multiples spread over all upper bits."""
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class Spill:
@@ -35,22 +41,37 @@ class Spill:
         """Gives the space back."""
         self._file.close()
 
-    def add(self, entries: pl.DataFrame) -> None:
+    def add(self, entries: pa.Table) -> None:
         """Divides some entries.
 
         Raises:
             OSError: there is no space.
         """
-        part = pl.struct(PLACE).hash() % self._parts
-        for (number,), piece in entries.with_columns(part=part).partition_by("part", as_dict=True).items():
+        numbers = _hashes(entries) % self._parts
+        ordered = taken(entries, np.argsort(numbers, kind="stable"))
+        ends = np.cumsum(np.bincount(numbers, minlength=self._parts))
+        for number in np.flatnonzero(np.diff(ends, prepend=0)).tolist():
+            first = int(ends[number - 1]) if number else 0
             start = self._file.seek(0, os.SEEK_END)
-            piece.drop("part").write_ipc(self._file, compression="lz4")
-            self._pieces[int(number)].append((start, self._file.tell() - start))
+            with pa.ipc.new_stream(self._file, entries.schema, options=_OPTIONS) as stream:
+                stream.write_table(ordered.slice(first, int(ends[number]) - first))
+            self._pieces[number].append((start, self._file.tell() - start))
 
-    def part(self, number: int) -> list[pl.DataFrame]:
+    def part(self, number: int) -> list[pa.Table]:
         """The entries of a part, in the order in which they were added."""
         return [self._read(start, size) for start, size in self._pieces[number]]
 
-    def _read(self, start: int, size: int) -> pl.DataFrame:
+    def _read(self, start: int, size: int) -> pa.Table:
         self._file.seek(start)
-        return pl.read_ipc(BytesIO(self._file.read(size)))
+        return pa.ipc.open_stream(self._file.read(size)).read_all()
+
+
+def _hashes(entries: pa.Table) -> Numbers:
+    """The same number for all entries of a bucket."""
+    partitions = Groups(entries, ["partition"])
+    of_partition = [
+        zlib.crc32(value) for value in listed(taken(entries.select(["partition"]), partitions.firsts)[0])
+    ]
+    mixed = np.array(of_partition, dtype=np.uint64)[partitions.numbers] * _MIXING
+    mixed = (mixed ^ integers(entries["bucket"]).astype(np.uint64)) * _MIXING
+    return (mixed >> np.uint64(32)).astype(np.int64)

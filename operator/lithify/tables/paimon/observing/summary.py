@@ -9,13 +9,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import polars as pl
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.errors import InvalidOption
 from lithify.settings import PARTITIONS
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import KeptSnapshots, Observation
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
+from lithify.tables.paimon.metadata.column_groups import (
+    Groups,
+    flagged,
+    integers,
+    is_one_of,
+    listed,
+    places_in,
+    taken,
+)
+from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
 from lithify.tables.paimon.observing.observation_cache import KeptTable, TableState
 from lithify.tables.paimon.observing.table_statistics import (
     Filter,
@@ -37,7 +48,7 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
     """
     _check_filter(table, wanted)
     policy, state = table.options.policy, found.state
-    figures = found.figures.sort("path")
+    figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.held)
     work = work_in(figures, table.places.spec, replace(wanted, held=held), policy, now)
     most_runs, runs_bucket = _most(figures, "sorted_runs")
@@ -51,7 +62,7 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
         schema_id=state.schema_id,
         refusals=(*table.refusals, *([index_problem] if index_problem else [])),
         write_only=write_only,
-        partitions=figures["partition_path"].n_unique(),
+        partitions=pc.count_distinct(figures["partition_path"]).as_py(),
         buckets=len(figures),
         files=_sum(figures, "files"),
         bytes=_sum(figures, "bytes"),
@@ -76,23 +87,34 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
 
 def _still_held(found: KeptTable, held: Mapping[str, str]) -> dict[str, str]:
     """Those of some held buckets that still have the files that a run failed on."""
-    there = found.figures.filter(pl.col("path").is_in(list(held)))
-    files = found.files_in(there).join(there.select(*PLACE, "path"), on=PLACE)
+    there = flagged(found.figures, is_one_of(found.figures["path"], held))
+    files = in_order_of_places(found.files_in(there))
+    groups = Groups(files, PLACE)
+    paths = taken(there.select(["path"]), places_in(taken(files.select(PLACE), groups.firsts), there, PLACE))
     prints = {
-        path: fingerprint_of(of_bucket.select("name", "level").iter_rows())
-        for (path,), of_bucket in files.partition_by("path", as_dict=True).items()
+        path: _fingerprint(files.slice(start, size))
+        for path, start, size in zip(
+            listed(paths["path"]), groups.starts.tolist(), groups.sizes.tolist(), strict=True
+        )
     }
     return {path: print_ for path, print_ in prints.items() if held[path] == print_}
 
 
-def _sum(figures: pl.DataFrame, name: str) -> int:
-    return int(figures[name].sum())
+def _fingerprint(files: pa.Table) -> str:
+    return fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True))
 
 
-def _most(figures: pl.DataFrame, name: str) -> tuple[int, str | None]:
+def _sum(figures: pa.Table, name: str) -> int:
+    return int(integers(figures[name]).sum())
+
+
+def _most(figures: pa.Table, name: str) -> tuple[int, str | None]:
     """The greatest number of a column, and the first bucket by path that has it."""
-    most = figures.sort(name, descending=True, maintain_order=True).head(1)
-    return (int(most.item(0, name)), most.item(0, "path")) if len(most) else (0, None)
+    numbers = integers(figures[name])
+    if not len(numbers):
+        return 0, None
+    row = int(np.argmax(numbers))
+    return int(numbers[row]), figures["path"][row].as_py()
 
 
 def _check_filter(table: PaimonTable, wanted: Filter) -> None:

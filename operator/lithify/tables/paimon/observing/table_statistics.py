@@ -6,16 +6,31 @@ time always come to the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
-import polars as pl
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.clock import wall_millis
 from lithify.planning.merge_tree.policy import CompactionPolicy
 from lithify.tables.model import BlockedBucket
 from lithify.tables.observation import Finding
+from lithify.tables.paimon.metadata.column_groups import (
+    Groups,
+    flagged,
+    integers,
+    is_among,
+    is_null,
+    is_one_of,
+    listed,
+    taken,
+    with_columns,
+)
 from lithify.tables.paimon.observing.judging import ratio_changes
 
 _MOST_PARTITIONS = 256
@@ -67,27 +82,27 @@ class Work:
     next_trigger: datetime | None
 
 
-def delete_percent(figures: pl.DataFrame) -> int | None:
+def delete_percent(figures: pa.Table) -> int | None:
     """Rows that retract their key, in per cent; None if a writer did not count them."""
-    if figures["delete_rows"].null_count():
+    if figures["delete_rows"].null_count:
         return None
-    deletes, rows = figures.select(pl.sum("delete_rows", "rows")).row(0)
+    deletes, rows = (int(integers(figures[name]).sum()) for name in ("delete_rows", "rows"))
     return int(min(100, 100 * deletes // max(1, rows)))
 
 
-def size_amplification_percent(figures: pl.DataFrame) -> int | None:
+def size_amplification_percent(figures: pa.Table) -> int | None:
     """Bytes outside the highest level of each bucket by those in it, in per cent; None without such a level.
 
     `compaction.max-size-amplification-percent` limits the same figure of one bucket. Buckets with files of
     level 0 only are left out: they have nothing yet that newer data could outweigh.
     """
-    leveled = figures.filter(pl.col("highest_level") > 0)
-    total, highest = leveled.select(pl.sum("bytes", "highest_bytes")).row(0)
+    leveled = flagged(figures, integers(figures["highest_level"]) > 0)
+    total, highest = (int(integers(leveled[name]).sum()) for name in ("bytes", "highest_bytes"))
     return min(max(0, 100 * (total - highest) // highest), _MOST_PERCENT) if highest > 0 else None
 
 
 def work_in(
-    figures: pl.DataFrame,
+    figures: pa.Table,
     spec_of: Callable[[bytes], Spec],
     wanted: Filter,
     policy: CompactionPolicy,
@@ -102,80 +117,94 @@ def work_in(
         policy: by which they were judged.
         now: an aware time in the table's time zone.
     """
-    selected = _selected(figures, spec_of, wanted).filter(~pl.col("path").is_in(list(wanted.held)))
-    due = selected.filter(pl.col("trigger").is_not_null())
-    full = selected.filter(pl.col("full_bytes").is_not_null())
+    selected = _selected(figures, spec_of, wanted)
+    selected = flagged(selected, ~is_one_of(selected["path"], wanted.held))
+    due = flagged(selected, ~is_null(selected["trigger"]))
+    full = flagged(selected, ~is_null(selected["full_bytes"]))
     waits = _waits(full, figures, wanted, now)
-    takes = full.join(waits, on="partition_path", how="anti")
+    takes = flagged(full, ~is_among(full, waits, ["partition_path"]))
     next_trigger = min([*_idle_moments(waits, now), *_trigger_moments(selected, policy, now)], default=None)
     is_filtered = bool(wanted.partitions) or wanted.idle_millis is not None
     return Work(
         findings=_findings(due),
         partitions_due=_largest(due, spec_of) if wanted.partitions else (),
         full_partitions=_largest(takes, spec_of) if is_filtered else (),
-        full_bytes=int(takes["full_bytes"].sum()),
+        full_bytes=int(integers(takes["full_bytes"]).sum()),
         next_trigger=next_trigger and next_trigger.astimezone(UTC),
     )
 
 
-def blocked_buckets(figures: pl.DataFrame, held: Mapping[str, str]) -> tuple[BlockedBucket, ...]:
+def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[BlockedBucket, ...]:
     """The first `_MOST_BLOCKED` buckets by path that cannot be planned, and those that are held.
 
     Args:
         figures: of all buckets of the table.
         held: fingerprints of those that still have the files that a run failed on, by path.
     """
-    blocked = figures.filter(pl.col("problem").is_not_null()).sort("path").head(_MOST_BLOCKED)
-    columns = blocked.select("path", "is_corrupt", "problem", "fingerprint")
-    found = {path: BlockedBucket(path, *fields) for path, *fields in columns.iter_rows()}
+    blocked = flagged(figures, ~is_null(figures["problem"])).sort_by("path").slice(0, _MOST_BLOCKED)
+    columns = map(listed, blocked.select(["path", "is_corrupt", "problem", "fingerprint"]).columns)
+    found = {path: BlockedBucket(path, *fields) for path, *fields in zip(*columns, strict=True)}
     stand = {path: BlockedBucket(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
     return tuple(bucket for _, bucket in sorted({**stand, **found}.items()))
 
 
-def _selected(figures: pl.DataFrame, spec_of: Callable[[bytes], Spec], wanted: Filter) -> pl.DataFrame:
+def _selected(figures: pa.Table, spec_of: Callable[[bytes], Spec], wanted: Filter) -> pa.Table:
     if not wanted.partitions:
         return figures
-    partitions = figures["partition"].unique()
-    selected = pl.Series([wanted.selects(spec_of(partition)) for partition in partitions], dtype=pl.Boolean)
-    return figures.filter(pl.col("partition").is_in(partitions.filter(selected).implode()))
+    groups = Groups(figures, ["partition"])
+    partitions = listed(taken(figures.select(["partition"]), groups.firsts)["partition"])
+    selected = np.array([wanted.selects(spec_of(partition)) for partition in partitions], dtype=bool)
+    return flagged(figures, selected[groups.numbers])
 
 
-def _waits(full: pl.DataFrame, figures: pl.DataFrame, wanted: Filter, now: datetime) -> pl.DataFrame:
+def _waits(full: pa.Table, figures: pa.Table, wanted: Filter, now: datetime) -> pa.Table:
     """How many milliseconds some partitions are not idle yet; those that are idle are left out."""
-    newest = figures.join(full, on="partition_path", how="semi").group_by("partition_path")
-    idle = wanted.idle_millis
-    wait = pl.lit(0) if idle is None else pl.col("created_millis").max() + idle - wall_millis(now)
-    return newest.agg(wait=wait).filter(pl.col("wait") > 0)
+    of_partitions = flagged(figures, is_among(figures, full, ["partition_path"]))
+    groups, idle = Groups(of_partitions, ["partition_path"]), wanted.idle_millis
+    waits = np.zeros(len(groups), dtype=np.int64)
+    if idle is not None:
+        waits = groups.max(integers(of_partitions["created_millis"])) + idle - wall_millis(now)
+    paths = taken(of_partitions.select(["partition_path"]), groups.firsts)
+    return flagged(with_columns(paths, wait=waits), waits > 0)
 
 
-def _idle_moments(waits: pl.DataFrame, now: datetime) -> list[datetime]:
+def _idle_moments(waits: pa.Table, now: datetime) -> list[datetime]:
     """When the first of some partitions is idle."""
-    first = waits.select(pl.min("wait")).item()
+    first = pc.min(waits["wait"]).as_py()
     return [] if first is None else [now + timedelta(milliseconds=first)]
 
 
-def _trigger_moments(selected: pl.DataFrame, policy: CompactionPolicy, now: datetime) -> list[datetime]:
+def _trigger_moments(selected: pa.Table, policy: CompactionPolicy, now: datetime) -> list[datetime]:
     """When a trigger that follows the time fires first, and when the size ratio changes for some bucket."""
-    first = selected.select(pl.min("next_trigger")).item()
+    first = pc.min(selected["next_trigger"]).as_py()
     moments = [] if first is None else [_EPOCH + timedelta(milliseconds=first)]
-    is_long = pl.col("problem").is_null() & (pl.col("sorted_runs") >= policy.run_trigger)
-    if policy.off_peak is not None and selected.select(is_long.any()).item():
+    is_long = is_null(selected["problem"]) & (integers(selected["sorted_runs"]) >= policy.run_trigger)
+    if policy.off_peak is not None and is_long.any():
         moments.append(ratio_changes(policy.off_peak, now))
     return moments
 
 
-def _findings(due: pl.DataFrame) -> tuple[Finding, ...]:
+def _findings(due: pa.Table) -> tuple[Finding, ...]:
     """One finding a trigger, that of most buckets first; the bucket with most sorted runs speaks for it."""
-    worst = due.sort("sorted_runs", "bytes", "path", descending=True)
-    by_trigger = worst.group_by("trigger", maintain_order=True).agg(
-        pl.first("path"), pl.first("detail"), buckets=pl.len(), bytes=pl.sum("bytes")
-    )
-    findings = [Finding(*row) for row in by_trigger.iter_rows()]
+    worst = taken(due, _descending(due, ["sorted_runs", "bytes", "path"]))
+    groups = Groups(worst, ["trigger"])
+    speaks = taken(worst.select(["trigger", "path", "detail"]), groups.firsts)
+    size, files = (groups.sum(integers(worst[name])) for name in ("bytes", "files"))
+    sums = with_columns(speaks, buckets=groups.sizes, bytes=size, files=files)
+    findings = [Finding(*row) for row in zip(*map(listed, sums.columns), strict=True)]
     return tuple(sorted(findings, key=lambda each: (-each.buckets, -each.bytes, each.trigger)))
 
 
-def _largest(buckets: pl.DataFrame, spec_of: Callable[[bytes], Spec]) -> tuple[Spec, ...]:
+def _largest(buckets: pa.Table, spec_of: Callable[[bytes], Spec]) -> tuple[Spec, ...]:
     """The partitions of some buckets, those with most bytes first, as many as may be listed."""
-    sizes = buckets.group_by("partition_path").agg(pl.last("partition"), pl.sum("bytes"))
-    ordered = sizes.sort("bytes", "partition_path", descending=[True, False])
-    return tuple(dict(spec_of(partition)) for partition in ordered["partition"].head(_MOST_PARTITIONS))
+    groups = Groups(buckets, ["partition_path"])
+    partitions = taken(buckets.select(["partition", "partition_path"]), groups.firsts)
+    sizes = with_columns(partitions, bytes=groups.sum(integers(buckets["bytes"])))
+    ordered = sizes.sort_by([("bytes", "descending"), ("partition_path", "ascending")])
+    return tuple(
+        dict(spec_of(partition)) for partition in listed(ordered["partition"].slice(0, _MOST_PARTITIONS))
+    )
+
+
+def _descending(rows: pa.Table, names: Sequence[str]) -> npt.NDArray[Any]:
+    return cast(npt.NDArray[Any], pc.sort_indices(rows, [(name, "descending") for name in names]).to_numpy())

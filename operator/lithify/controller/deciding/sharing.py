@@ -1,0 +1,138 @@
+"""Which runs share a driver, and with whom: small, automatic ones of one namespace, catalog and policy.
+
+Used by `reconciling`. Pure. Only first attempts share: what failed is tried alone. So are tables with a run
+that failed as those do that may end a driver, so that one table cannot take others down again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lithify.controller.deciding.admission import Pool
+from lithify.controller.deciding.dues import Occasion
+from lithify.controller.deciding.situation import Due
+from lithify.resources.compaction import Compaction, CompactionSpec, Reason
+from lithify.resources.names import ANNOTATION_SHARES, LABEL_TABLE, ObjectKey
+from lithify.resources.policy import Approval, CompactionPolicySpec, SharedRuns
+from lithify.resources.quantities import quantity_bytes
+from lithify.resources.table import LakeTable
+
+_MOST_PARTITIONS = 16
+"""A driver's order has room for so many of each of its runs."""
+_WAITING = frozenset({Reason.PENDING, Reason.QUEUED})
+_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A run that could start now, and may share a driver.
+
+    Attributes:
+        key: the run.
+        since: since when it could.
+        bytes: about how much it reads.
+    """
+
+    key: ObjectKey
+    since: datetime
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Who starts together.
+
+    Attributes:
+        groups: these, now; one alone is no group of anybody.
+        until: when the others go, if nobody else comes; None if there are none.
+    """
+
+    groups: tuple[tuple[Candidate, ...], ...] = ()
+    until: datetime | None = None
+
+
+def group(candidates: Iterable[Candidate], rules: SharedRuns, now: datetime) -> Grouping:
+    """Who starts together of those that could start.
+
+    Those that have waited longest go first. A group that is full goes at once, the last one when its first
+    run has waited long enough.
+    """
+    most_bytes = quantity_bytes(rules.max_bytes)
+    groups: list[list[Candidate]] = []
+    size = 0
+    for one in sorted(candidates, key=lambda one: (one.since, one.key)):
+        if not groups or len(groups[-1]) >= rules.max_tables or size + one.bytes > most_bytes:
+            groups.append([])
+            size = 0
+        groups[-1].append(one)
+        size += one.bytes
+    if not groups:
+        return Grouping()
+    last = groups[-1]
+    # A time that seems to lie ahead was taken from a clock that was wrong.
+    until = min(last[0].since, now) + timedelta(seconds=rules.wait_seconds)
+    is_ready = len(last) >= rules.max_tables or size >= most_bytes or until <= now
+    ready = groups if is_ready else groups[:-1]
+    return Grouping(tuple(map(tuple, ready)), None if is_ready else until)
+
+
+def shared_bytes(
+    table: LakeTable,
+    policy: CompactionPolicySpec | None,
+    runs: Iterable[Compaction],
+    due: Due,
+) -> int | None:
+    """About how many bytes a new automatic run of a table reads, None if it must not share a driver.
+
+    Args:
+        table: the LakeTable.
+        policy: what it follows.
+        runs: its earlier Compactions.
+        due: what the run is for.
+    """
+    if policy is None or policy.shared_runs is None or policy.approval is not Approval.AUTOMATIC:
+        return None
+    is_small = 0 < due.bytes <= quantity_bytes(policy.shared_runs.max_table_bytes)
+    named = max(len(due.partitions), len(table.status.blocked_buckets))
+    if due.trigger == Occasion.REQUESTED or not is_small or named > _MOST_PARTITIONS:
+        return None
+    return None if any(map(_ended_a_driver, runs)) else due.bytes
+
+
+def bytes_of_sharing(run: Compaction) -> int | None:
+    """What a Compaction says it reads that may share a driver; None if it may not, or not any more.
+
+    Only the first attempt does: what failed with others is tried alone.
+    """
+    said = run.metadata.annotations.get(ANNOTATION_SHARES, "")
+    is_number = said.isascii() and said.isdigit() and len(said) <= _DIGITS
+    is_plain = LABEL_TABLE in run.metadata.labels and not _has_wishes(run.spec)
+    return int(said) if is_number and is_plain and run.status.attempts == 0 else None
+
+
+def pool_of(table: LakeTable, policy: CompactionPolicySpec | None, size: int | None) -> Pool | None:
+    """The pool from which a run of a table takes those it shares a driver with; None if it shares none."""
+    if size is None or policy is None or policy.shared_runs is None:
+        return None
+    spec, rules = table.spec, policy.shared_runs
+    zone = spec.time_zone or ""
+    names = (table.metadata.namespace, spec.catalog_ref.name, spec.policy_ref.name, zone)
+    return Pool(names, rules.max_tables, quantity_bytes(rules.max_bytes))
+
+
+def is_gathering(run: Compaction) -> bool:
+    """Whether a run that may share a driver has not begun."""
+    return run.reason in _WAITING and not run.spec.suspend and not run.spec.cancel
+
+
+def _has_wishes(spec: CompactionSpec) -> bool:
+    wishes: Sequence[object] = (spec.dry_run, spec.suspend, spec.cancel, spec.buckets)
+    return any(wishes) or spec.approval is not Approval.AUTOMATIC
+
+
+def _ended_a_driver(run: Compaction) -> bool:
+    """Whether an attempt of a run ended as those do that may take a driver with them."""
+    failures = run.status.failures
+    return bool(failures.out_of_memory or failures.bug or failures.infrastructure)

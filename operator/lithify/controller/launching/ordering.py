@@ -1,0 +1,89 @@
+"""Makes instructions for drivers out of orders. Pure; called by the launchers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lithify.contract.executors import ExecutorSizing
+from lithify.contract.order import Instructions, MemberInstructions
+from lithify.controller.driver import DriverOrder
+from lithify.resources.catalog import catalog_options
+from lithify.resources.quantities import quantity_bytes
+from lithify.tables.io.reach import DRIVER, Reach
+
+
+def instructions_of(
+    order: DriverOrder,
+    *,
+    master: str,
+    conf: Mapping[str, str],
+    credentials: Mapping[str, str] | None = None,
+    executor_template: Mapping[str, Any] | None = None,
+    sizing: ExecutorSizing | None = None,
+    reach: Reach = DRIVER,
+) -> Instructions:
+    """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
+    reference = order.catalog.secret_ref
+    mounts = reference if credentials is None else None
+    commit_every = order.spark.commit_every
+    return Instructions(
+        run=order.uid,
+        attempt=order.attempt,
+        plan_only=order.plan_only,
+        format=order.catalog.format.value.lower(),
+        identifier=order.identifier,
+        table_uuid=order.table_uuid,
+        warehouse=order.catalog.warehouse,
+        catalog_options=catalog_options(order.catalog, {}),
+        secret=mounts.name if mounts else "",
+        credential_files=dict(mounts.options) if mounts else {},
+        credentials=credentials or {},
+        overrides=order.overrides,
+        time_zone=order.time_zone or "UTC",
+        strategy=order.strategy,
+        partitions=order.partitions,
+        buckets=order.buckets,
+        held=order.held,
+        task_memory=task_memory(order),
+        task_size=_task_size(order),
+        task_share=1 / order.memory_factor,
+        commit_every=None if commit_every is None else int(quantity_bytes(commit_every)),
+        master=master,
+        conf=conf,
+        executor_template=executor_template,
+        sizing=sizing,
+        patience=None if sizing is None else order.scheduling_seconds,
+        own_prefixes=reach.prefixes,
+        own_with_endpoint=reach.with_endpoint,
+    )
+
+
+def shared_instructions(lead: Instructions, orders: Sequence[DriverOrder]) -> Instructions:
+    """The instructions for a driver that several runs share, from those for the first one alone."""
+    return replace(lead, members=tuple(map(_member_of, orders)))
+
+
+def _member_of(order: DriverOrder) -> MemberInstructions:
+    return MemberInstructions(
+        run=order.uid,
+        identifier=order.identifier,
+        table_uuid=order.table_uuid,
+        overrides=order.overrides,
+        time_zone=order.time_zone or "UTC",
+        strategy=order.strategy,
+        partitions=order.partitions,
+        buckets=order.buckets,
+        held=order.held,
+    )
+
+
+def task_memory(order: DriverOrder) -> int:
+    """Bytes that one task's merge may take: more, after an attempt that ran out of memory."""
+    return int(quantity_bytes(order.spark.task_memory) * order.memory_factor)
+
+
+def _task_size(order: DriverOrder) -> int | None:
+    size = order.spark.task_size
+    return None if size is None else int(quantity_bytes(size) / order.memory_factor)

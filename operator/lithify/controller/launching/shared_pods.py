@@ -1,0 +1,166 @@
+"""Drivers as pods that several Compactions share.
+
+Used by `kubernetes`. The pod belongs to all of them, so that it goes when the last of them goes. Who shares
+it stands in an annotation, because owners that are gone are taken from the list. Outcomes of single runs, and
+wishes to end one, are annotations, too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from lithify.contract.outcome import Outcome, read_outcome, read_shared_outcome
+from lithify.controller.api import Api, Object
+from lithify.controller.driver import DriverOrder, Member, SharedDriver
+from lithify.controller.launching.ownership import mapping_in, metadata_of, text_in
+from lithify.controller.launching.pod import DRIVER_LABELS, PodSettings, driver_pod, shared_pod_key
+from lithify.errors import (
+    ClusterConflict,
+    ClusterExists,
+    ClusterRefused,
+    ClusterUnavailable,
+    InvalidOption,
+)
+from lithify.resources.names import (
+    ANNOTATION_MEMBERS,
+    LABEL_SHARED,
+    OUTCOME_PREFIX,
+    POD,
+    STOP_PREFIX,
+    ObjectKey,
+)
+
+if TYPE_CHECKING:
+    from lithify.controller.launching.kubernetes import KubernetesLauncher
+
+_log = logging.getLogger(__name__)
+_TRIES = 5
+_LONGEST_MEMBERS = 32_768
+
+
+class SharedPods:
+    """The `SharedDrivers` of a launcher of pods."""
+
+    def __init__(self, api: Api, settings: PodSettings, launcher: KubernetesLauncher) -> None:
+        self._api = api
+        self._settings = settings
+        self._launcher = launcher
+
+    async def start(self, orders: Sequence[DriverOrder]) -> None:
+        """Creates the pod, unless there is one of its name.
+
+        Raises:
+            AccountMissing: the driver's service account does not exist.
+            ClusterRefused: the policy's Spark template, or the API server, does not allow it.
+        """
+        lead = orders[0]
+        try:
+            pod = driver_pod(lead, self._settings, orders)
+        except InvalidOption as error:
+            raise ClusterRefused(f"start of {lead.key}", str(error)) from error
+        if self._settings.isolated:
+            await self._launcher.isolate(pod)
+        with suppress(ClusterExists):
+            try:
+                await self._api.create(POD, lead.key.namespace, pod)
+            except ClusterRefused as error:
+                missing = self._launcher.account_missing(error, lead)
+                raise missing or error from error
+
+    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+        """The driver in the pod, None if there is no such pod."""
+        pod = await self._pod(lead)
+        return None if pod is None else await self._found(lead, pod)
+
+    async def stop_member(self, driver: SharedDriver, uid: str) -> None:
+        """Annotates the pod; the driver looks at its annotations now and then."""
+        key = shared_pod_key(driver.lead)
+        metadata = {"uid": driver.state.uid, "annotations": {f"{STOP_PREFIX}{uid}": "true"}}
+        with suppress(ClusterConflict):  # it is another pod by now
+            await self._api.patch(POD, key, {"metadata": metadata})
+
+    async def stop(self, driver: SharedDriver) -> None:
+        """Deletes the pod, which has its kubelet end the driver; the finalizer keeps the rest."""
+        await self._api.delete(POD, shared_pod_key(driver.lead), uid=driver.state.uid)
+
+    async def release(self, driver: SharedDriver) -> None:
+        """Takes the finalizer away, after the executors that may have outlived the driver."""
+        for _ in range(_TRIES):
+            pod = await self._pod(driver.lead)
+            if pod is None or text_in(metadata_of(pod), "uid") != driver.state.uid:
+                return
+            try:
+                await self._launcher.let_go(pod)
+            except ClusterConflict:
+                continue
+            return
+        raise ClusterUnavailable(f"release of {driver.lead}", "others keep changing its shared pod")
+
+    async def all(self) -> list[SharedDriver]:
+        """The shared drivers whose pods have our finalizer."""
+        pods = await self._api.list(POD, labels=f"{DRIVER_LABELS},{LABEL_SHARED}")
+        leads = [(lead, pod) for pod in pods if (lead := _lead_of(pod)) is not None]
+        found = [self._driver(lead, pod) for lead, pod in leads]
+        return [driver for driver in found if not driver.state.released]
+
+    async def _pod(self, lead: ObjectKey) -> Object | None:
+        pod = await self._api.get(POD, shared_pod_key(lead))
+        return pod if pod is not None and _lead_of(pod) == lead else None
+
+    async def _found(self, lead: ObjectKey, pod: Object) -> SharedDriver:
+        return self._driver(lead, pod, await self._launcher.with_executors(pod, self._launcher.state(pod)))
+
+    def _driver(self, lead: ObjectKey, pod: Object, state: Any = None) -> SharedDriver:
+        annotations = mapping_in(metadata_of(pod), "annotations")
+        marks = (name for name in annotations if name.startswith(STOP_PREFIX))
+        return SharedDriver(
+            lead,
+            state or self._launcher.state(pod),
+            members_of(pod),
+            _outcomes(pod, annotations),
+            frozenset(name.removeprefix(STOP_PREFIX) for name in marks),
+        )
+
+
+def members_of(pod: Mapping[str, Any]) -> tuple[Member, ...]:
+    """The Compactions that share a driver's pod, in the order of their turns; none if it does not tell."""
+    text = text_in(mapping_in(metadata_of(pod), "annotations"), ANNOTATION_MEMBERS)
+    namespace = text_in(metadata_of(pod), "namespace")
+    try:
+        found = json.loads(text) if len(text) <= _LONGEST_MEMBERS else []
+        return tuple(Member(ObjectKey(namespace, str(name)), str(uid)) for name, uid in found)
+    except (ValueError, TypeError, RecursionError):
+        return ()
+
+
+def _lead_of(pod: Mapping[str, Any]) -> ObjectKey | None:
+    """The Compaction that a shared driver's pod is named after; None if it is no such pod."""
+    members = members_of(pod)
+    metadata = metadata_of(pod)
+    if not members or not text_in(mapping_in(metadata, "labels"), LABEL_SHARED):
+        return None
+    lead = members[0].key
+    return lead if shared_pod_key(lead).name == text_in(metadata, "name") else None
+
+
+def _outcomes(pod: Mapping[str, Any], annotations: Mapping[str, Any]) -> Mapping[str, Outcome]:
+    last = {outcome.run: outcome for outcome in read_shared_outcome(_last_words(pod))}
+    names = [name for name in annotations if name.startswith(OUTCOME_PREFIX)]
+    told = {
+        name.removeprefix(OUTCOME_PREFIX): outcome
+        for name in names
+        if (outcome := read_outcome(text_in(annotations, name))) is not None
+    }
+    return last | told
+
+
+def _last_words(pod: Mapping[str, Any]) -> str:
+    """What the driver left in its termination message."""
+    statuses = mapping_in(pod, "status").get("containerStatuses")
+    found = [one for one in statuses if isinstance(one, Mapping)] if isinstance(statuses, list) else []
+    ended = [mapping_in(mapping_in(one, "state"), "terminated") for one in found]
+    return next((text_in(one, "message") for one in ended if one), "")

@@ -1,0 +1,89 @@
+"""Drivers as processes that several Compactions share.
+
+Used by `process`, whose folders and processes they are: the folder of a shared driver has a name that no
+Compaction can have. Beside what every driver's has, it holds what is said of single runs, and to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lithify.contract.order import write_instructions
+from lithify.controller.driver import DriverOrder, Member, SharedDriver
+from lithify.controller.launching.folder import DriverFolder, MemberRecord, Record
+from lithify.controller.launching.ordering import shared_instructions
+from lithify.resources.names import ObjectKey
+
+if TYPE_CHECKING:
+    from lithify.controller.launching.process import ProcessLauncher
+
+_SUFFIX = "+shared"
+
+
+def shared_key(lead: ObjectKey) -> ObjectKey:
+    """Names the folder of the driver that is named after a Compaction."""
+    return ObjectKey(lead.namespace, f"{lead.name}{_SUFFIX}")
+
+
+def is_shared(key: ObjectKey) -> bool:
+    """Whether a folder is that of a shared driver."""
+    return key.name.endswith(_SUFFIX)
+
+
+class SharedProcesses:
+    """The `SharedDrivers` of a launcher of processes."""
+
+    def __init__(self, launcher: ProcessLauncher) -> None:
+        self._launcher = launcher
+
+    async def start(self, orders: Sequence[DriverOrder]) -> None:
+        """Starts a driver, unless there is one of that name.
+
+        Raises:
+            ClusterRefused: its settings, or its credentials, are not in order.
+            ClusterUnavailable: the machine did not let it start.
+        """
+        lead = orders[0]
+        instructions = shared_instructions(await self._launcher.instructions(lead), orders)
+        members = tuple(MemberRecord(name=one.key.name, uid=one.uid) for one in orders)
+        text = write_instructions(instructions)
+        await self._launcher.begin(shared_key(lead.key), lead, text, members)
+
+    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+        """The driver of a name; None if there is none."""
+        key = shared_key(lead)
+        folder, state = self._launcher.folder(key), await self._launcher.look(key)
+        record = folder.record()
+        if state is None or record is None or record.uid != state.uid:
+            return None
+        members = tuple(Member(ObjectKey(lead.namespace, one.name), one.uid) for one in record.members)
+        return SharedDriver(lead, state, members, folder.shared_outcomes(), folder.stopped())
+
+    async def stop_member(self, driver: SharedDriver, uid: str) -> None:
+        """Leaves a mark for the driver."""
+        folder = self._launcher.folder(shared_key(driver.lead))
+        if _is_of(folder.record(), driver):
+            folder.stop_member(uid)
+
+    async def stop(self, driver: SharedDriver) -> None:
+        """Asks the driver to end; when its time of grace is over, it is killed."""
+        await self._launcher.stop(shared_key(driver.lead), driver.state.uid)
+
+    async def release(self, driver: SharedDriver) -> None:
+        """Lets the driver go; its folder is kept for a while."""
+        await self._launcher.release(shared_key(driver.lead), driver.state.uid, remove=False)
+
+    async def all(self) -> list[SharedDriver]:
+        """The shared drivers that have not been released."""
+        leads = [_lead_of(folder) for folder, record in self._launcher.unreleased() if record.members]
+        found = [await self.look(lead) for lead in leads]
+        return [driver for driver in found if driver is not None]
+
+
+def _lead_of(folder: DriverFolder) -> ObjectKey:
+    return ObjectKey(folder.key.namespace, folder.key.name.removesuffix(_SUFFIX))
+
+
+def _is_of(record: Record | None, driver: SharedDriver) -> bool:
+    return record is not None and record.uid == driver.state.uid

@@ -1,0 +1,127 @@
+"""Rows of Avro read side by side: a field of all rows is read at once, from the place that each row is at.
+
+Used by `avro_columns`. Rows of Avro have no places that could be computed, so the caller says where they
+begin and sees where they end. A place that a row cannot be at (beyond the bytes, after a negative length)
+becomes `Lanes.nowhere` and stays so; what is read there means nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+_Words: TypeAlias = npt.NDArray[np.uint64]
+
+_PADDING = 24
+"""Zeros behind the bytes: a number may be looked for at the end, and all places are looked at as words."""
+_CONTINUES = np.uint64(0x8080_8080_8080_8080)
+_WORD_BYTES = 8
+_GROUPS = (
+    (np.uint64(0x007F_007F_007F_007F), np.uint64(0x7F00_7F00_7F00_7F00), np.uint64(1)),
+    (np.uint64(0x0000_3FFF_0000_3FFF), np.uint64(0x3FFF_0000_3FFF_0000), np.uint64(2)),
+    (np.uint64(0x0000_0000_0FFF_FFFF), np.uint64(0x0FFF_FFFF_0000_0000), np.uint64(4)),
+)
+"""Each step brings pairs of groups of bits together: of 7, of 14, of 28."""
+
+
+class Block:
+    """Rows of some blocks, one after the other.
+
+    Attributes:
+        size: in bytes.
+        octets: the bytes, and zeros behind them.
+        words: the eight bytes from each place on, the lowest first.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.size = len(data)
+        self.buffer = pa.py_buffer(data + bytes(_PADDING))
+        self.octets = np.frombuffer(self.buffer, dtype=np.uint8)
+        places = len(self.octets) - _WORD_BYTES + 1
+        self.words: _Words = np.ndarray((places,), np.dtype("<u8"), self.octets, strides=(1,))
+
+    @cached_property
+    def ends(self) -> npt.NDArray[np.int32]:
+        """The places of all bytes that may be the last one of a number."""
+        return np.flatnonzero(self.octets[: self.size] < 0x80).astype(np.int32)
+
+
+class Lanes:
+    """A place in each row, which moves on with what is read.
+
+    Args:
+        block: the bytes.
+        at: the places.
+    """
+
+    def __init__(self, block: Block, at: Numbers) -> None:
+        self.block = block
+        self.at = at
+
+    @property
+    def nowhere(self) -> int:
+        """The place of a row that cannot be read on."""
+        return self.block.size + 1
+
+    def move(self, to: Numbers, *, where: Any = True) -> None:
+        """Goes to other places, but for rows that cannot be there."""
+        is_there = (to <= self.block.size) & (to >= self.at) & where
+        self.at = np.where(is_there, to, self.nowhere)
+
+    def longs(self) -> Numbers:
+        """Reads a whole number."""
+        first = self.block.octets[self.at]
+        if not (first & 0x80).any():
+            self.move(self.at + 1)
+            return _signed(first.astype(np.uint64))
+        words = self.block.words[self.at]
+        stops = ~words & _CONTINUES
+        lowest = stops & (~stops + np.uint64(1))  # 0 where the number has more bytes than a word
+        payload = words & ((lowest << np.uint64(1)) - np.uint64(1)) & ~_CONTINUES
+        for even, odd, shift in _GROUPS:
+            payload = (payload & even) | ((payload & odd) >> shift)
+        lengths = np.bitwise_count(lowest - np.uint64(1)).astype(np.int64) // _WORD_BYTES + 1
+        if (lowest == 0).any():
+            self._long(np.flatnonzero(lowest == 0), payload, lengths)
+        self.move(self.at + lengths)
+        return _signed(payload)
+
+    def _long(self, rows: Numbers, payload: _Words, lengths: Numbers) -> None:
+        """Completes numbers of nine and ten bytes; longer ones are none."""
+        ninth, tenth = (self.block.octets[self.at[rows] + place].astype(np.uint64) for place in (8, 9))
+        has_tenth = ninth > 0x7F
+        payload[rows] |= (ninth & np.uint64(0x7F)) << np.uint64(56)
+        payload[rows] |= np.where(has_tenth, tenth << np.uint64(63), np.uint64(0))
+        lengths[rows] = np.where(has_tenth, np.where(tenth > 1, -1, 10), 9)
+
+    def bytes(self) -> tuple[Numbers, Numbers]:
+        """Reads a text or bytes: where they begin and end."""
+        lengths = self.longs()
+        starts = self.at
+        self.move(starts + lengths)
+        return starts, self.at
+
+    def branches(self) -> npt.NDArray[np.bool_]:
+        """Reads which type of a union with null follows: whether it is not null."""
+        branch = self.longs()
+        self.move(self.at, where=(branch == 0) | (branch == 1))
+        return cast(npt.NDArray[np.bool_], (branch == 1) & (self.at != self.nowhere))
+
+    def some(self, rows: Any) -> Lanes:
+        """The places of some rows, to read there what others do not have; see `rejoin`."""
+        return Lanes(self.block, self.at[rows])
+
+    def rejoin(self, rows: Any, others: Lanes) -> None:
+        """Goes on where some rows have been read to."""
+        self.at = self.at.copy()
+        self.at[rows] = others.at
+
+
+def _signed(payload: _Words) -> Numbers:
+    """The numbers of which Avro's zigzag code is given."""
+    return (payload >> np.uint64(1)).view(np.int64) ^ -(payload & np.uint64(1)).view(np.int64)
