@@ -19,7 +19,7 @@ pytest_plugins = [
 ]
 
 
-settings.register_profile("quick", max_examples=6)
+settings.register_profile("quick", max_examples=4)
 
 
 def pytest_configure() -> None:

@@ -1,8 +1,8 @@
 """What a driver is told: one attempt as JSON, the same for pods and for processes.
 
 Made by `controller.launching.ordering`, read by `lithify drive`. In a pod the JSON stands in the environment,
-where all who may read the pod can read it, so it names the files of a mounted Secret; a process gets it through
-a pipe, and the credentials with it. Both sides may be of different releases: unknown fields are dropped.
+where all who may read the pod can read it, so it names the files of a mounted Secret; a process gets it
+through a pipe, with the credentials. Both sides may be of different releases: unknown fields are dropped.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_python_and_java_are_those_of_the_project() -> None:
     (least,) = re.findall(
         r'^requires-python = ">=(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
     )
-    pom = (ROOT / "tests" / "oracle" / "pom.xml").read_text(encoding="utf-8")
+    pom = (ROOT / "tests" / "infrastructure" / "oracle" / "pom.xml").read_text(encoding="utf-8")
     (java,) = re.findall(r"<maven.compiler.release>(.*)</maven.compiler.release>", pom)
     assert f"You need Python {least}, and for the tests Java {java}," in README.sentences
 
