@@ -79,6 +79,7 @@ def test_a_cut_is_told_of() -> None:
     assert plain_line("a" + "\n" * 100, 10) == "a …"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("piece", [" ", "\n ", "\x1b", "a\u2028", "\ud800"])
 def test_a_megabyte_takes_no_time(piece: str) -> None:
     text = piece * ((1 << 20) // len(piece))

@@ -51,6 +51,7 @@ def test_the_folders_hold_what_the_models_say(folder: Path) -> None:
     assert kept == FILES, "run `make crds`"
 
 
+@pytest.mark.thorough
 def test_files_are_read_back_as_they_were_meant(tmp_path: Path) -> None:
     write(tmp_path)
     for definition in DEFINITIONS:

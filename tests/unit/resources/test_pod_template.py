@@ -168,6 +168,7 @@ def nested(depth: int, *, lists: bool) -> Any:
     return value
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lists", [case(True, id="lists"), case(False, id="maps")])
 @pytest.mark.parametrize(
     ("place", "field"),

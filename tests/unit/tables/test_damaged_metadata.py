@@ -89,6 +89,7 @@ def test_decoding_ends_in_an_expected_error_within_bounds() -> None:
     assert found["longest"] < 30
 
 
+@pytest.mark.thorough
 def test_whole_looks_and_plans_end_in_an_expected_error_within_bounds() -> None:
     seed = secrets.randbelow(1 << 40)
 
@@ -109,6 +110,7 @@ BOMBS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "codec", sorted(set(BOMBS) - {"null", "snappy"})
 )  # snappy inflates to 21 times at most

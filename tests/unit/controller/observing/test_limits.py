@@ -45,12 +45,14 @@ def test_memory_is_refused_by_the_kernel(script: str) -> None:
     assert "MemoryError" in found.stderr or "Cannot allocate memory" in found.stderr
 
 
+@pytest.mark.thorough
 def test_one_call_that_never_ends_is_ended_by_its_processor_time() -> None:
     found = ended(f"{BUSY}\nallow_processor(0.5)\nholding_the_interpreter()")
 
     assert found.returncode == -signal.SIGXCPU
 
 
+@pytest.mark.thorough
 def test_each_question_has_processor_time_of_its_own() -> None:
     found = ended(
         """

@@ -288,6 +288,7 @@ class Server:
         return next(found, None)
 
 
+@pytest.mark.thorough
 def test_a_resync_lets_others_run_and_brings_nothing_back_that_was_deleted_meanwhile(world: World) -> None:
     names = [f"orders-{number}" for number in range(2000)]
     listed = [world.body(LAKE_TABLE, metadata={"name": name, "uid": name}) for name in names]
