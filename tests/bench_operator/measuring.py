@@ -17,7 +17,7 @@ from bench_operator.watching import Snapshots
 from bench_operator.writes import Writes, written
 from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.api import Api, Object
-from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ObjectKey, ResourceKind
 
 OBSERVATIONS = "lithify_observations_total"
 _POLL_SECONDS = 0.01
@@ -194,7 +194,7 @@ async def _timed(change: Callable[[int], Awaitable[None]], count: int) -> Reacti
     return Reaction(samples)
 
 
-async def _seen(api: Api, kind: Kind, key: ObjectKey, generation: int) -> None:
+async def _seen(api: Api, kind: ResourceKind, key: ObjectKey, generation: int) -> None:
     async with asyncio.timeout(_REACTION_SECONDS):
         while True:
             found = await api.get(kind, key)

@@ -10,7 +10,15 @@ from typing import TypeVar
 
 from lithify.controller.api import Api, Object
 from lithify.controller.deciding.names import run_name
-from lithify.resources.names import CATALOG, COMPACTION, LABEL_TABLE, LAKE_TABLE, POLICY, Kind, ObjectKey
+from lithify.resources.names import (
+    CATALOG,
+    COMPACTION,
+    LABEL_TABLE,
+    LAKE_TABLE,
+    POLICY,
+    ObjectKey,
+    ResourceKind,
+)
 
 POLICY_NAME = "default"
 AT_A_TIME = 16
@@ -119,7 +127,7 @@ def name_of(identifier: str) -> str:
     return identifier.replace(".", "-")
 
 
-def made(kind: Kind, name: str, spec: Object) -> Object:
+def made(kind: ResourceKind, name: str, spec: Object) -> Object:
     """An object to be created."""
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec}
 

@@ -17,7 +17,7 @@ from lithify.errors import (
     ClusterUnavailable,
     InvalidOption,
 )
-from lithify.resources.names import CATALOG, POD, SECRET, Kind, ObjectKey
+from lithify.resources.names import CATALOG, POD, SECRET, ObjectKey, ResourceKind
 
 CATALOG_BODY = {
     "apiVersion": CATALOG.api_version,
@@ -87,7 +87,7 @@ async def test_refusals_have_classes(api: ClusterClient, namespace: str) -> None
     with pytest.raises(ClusterRefused):
         await api.create(CATALOG, f"{namespace}-missing", CATALOG_BODY)
     with pytest.raises(ClusterRefused, match="CRDs"):
-        await api.list(Kind("Nothing", "nothings"), namespace)
+        await api.list(ResourceKind("Nothing", "nothings"), namespace)
 
 
 @pytest.mark.asyncio

@@ -11,7 +11,7 @@ from infrastructure.cluster.kubectl import Kubectl
 from lithify.controller.api import Object
 from lithify.controller.cluster.client import ClusterClient, load_configuration
 from lithify.controller.cluster.events import watch
-from lithify.resources.names import CATALOG, POD, Kind, ObjectKey
+from lithify.resources.names import CATALOG, POD, ObjectKey, ResourceKind
 
 POD_BODY = """
 apiVersion: v1
@@ -25,14 +25,14 @@ class Ear:
     """Hears events."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[Kind, Object, bool]] = []
+        self.heard: list[tuple[ResourceKind, Object, bool]] = []
         self._changed = asyncio.Event()
 
-    def __call__(self, kind: Kind, body: Object, gone: bool) -> None:
+    def __call__(self, kind: ResourceKind, body: Object, gone: bool) -> None:
         self.heard.append((kind, body, gone))
         self._changed.set()
 
-    async def until(self, kind: Kind, name: str, *, gone: bool = False) -> Object:
+    async def until(self, kind: ResourceKind, name: str, *, gone: bool = False) -> Object:
         """Waits for an event."""
         async with asyncio.timeout(20):
             while True:

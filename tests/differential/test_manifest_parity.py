@@ -15,7 +15,7 @@ import pytest
 
 from infrastructure.oracle.client import Table
 from lithify.tables.paimon.metadata.binary_row import decode_row
-from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
 from lithify.tables.paimon.metadata.manifests import Manifests
@@ -195,7 +195,7 @@ def described(
     }
 
 
-def described_entry(folder: Folder, each: Entry) -> list[Any]:
+def described_entry(folder: Folder, each: ManifestEntry) -> list[Any]:
     partition = dict(zip(("dt", "n"), values(folder, each.partition), strict=False))
     kind = "ADD" if each.kind == ADD else "DELETE"
     return [kind, partition, each.bucket, each.file.level, each.file.name]
@@ -215,5 +215,7 @@ def without_names(java: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_no_partition(entries: Sequence[Entry]) -> list[Entry]:
-    return [Entry(each.kind, bytes(12), each.bucket, each.total_buckets, each.file) for each in entries]
+def with_no_partition(entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
+    return [
+        ManifestEntry(each.kind, bytes(12), each.bucket, each.total_buckets, each.file) for each in entries
+    ]

@@ -21,7 +21,7 @@ from infrastructure.oracle.process import OracleError
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, OffPeak, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions, OffPeak, Strategy
 from lithify.planning.merge_tree.sections import partition_sections
 from lithify.planning.merge_tree.triggers import Trigger
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
@@ -54,7 +54,7 @@ class Question:
     """What both planners are asked about a bucket."""
 
     files: tuple[DataFile, ...]
-    policy: CompactionPolicy
+    policy: MergeTreeOptions
     now: datetime
 
     def java(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class TestPicks:
         questions = [
             Question(
                 files,
-                CompactionPolicy(
+                MergeTreeOptions(
                     run_trigger=2, size_amplification_percent=10_000, off_peak=OffPeak(start, end, 100)
                 ),
                 MIDNIGHT + timedelta(hours=hour),

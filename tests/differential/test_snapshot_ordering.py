@@ -21,7 +21,7 @@ from infrastructure.oracle.model import Row
 from lithify.errors import UnsupportedTable
 from lithify.tables.format import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, Entry
+from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, ManifestEntry
 from support.runs import run_inline
 from support.tables import copy_of
 
@@ -88,7 +88,7 @@ class Histories:
         }
         path.write_text(json.dumps({**json.loads(path.read_text()), **lists}))
 
-    def _stamped(self, entry: Entry) -> Entry:
+    def _stamped(self, entry: ManifestEntry) -> ManifestEntry:
         number = self._added.get(entry.file.name)
         if number is None:
             return entry
@@ -98,7 +98,7 @@ class Histories:
         return self._oracle.read(self.reference)
 
 
-def stamp_of(entry: Entry, snapshot: int) -> int:
+def stamp_of(entry: ManifestEntry, snapshot: int) -> int:
     """The number of the snapshot that added a file; files that only changed level keep theirs."""
     return snapshot if entry.file.level == 0 else entry.file.min_sequence
 

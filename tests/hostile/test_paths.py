@@ -20,7 +20,7 @@ from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.entries import Entry
+from lithify.tables.paimon.metadata.entries import ManifestEntry
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock, run_inline
 
@@ -44,7 +44,7 @@ def edit_snapshot(tables: Neighbours, **changes: Any) -> None:
     (tables.own.folder / "snapshot" / f"snapshot-{number + 1}").write_text(json.dumps(snapshot))
 
 
-def forge_entries(tables: Neighbours, forge: Callable[[Entry], Entry]) -> None:
+def forge_entries(tables: Neighbours, forge: Callable[[ManifestEntry], ManifestEntry]) -> None:
     """A further snapshot whose one manifest has forged entries of the live files."""
     table = open_table(tables.own.address)
     newest = table.snapshots.latest()
@@ -61,7 +61,7 @@ def forge_entries(tables: Neighbours, forge: Callable[[Entry], Entry]) -> None:
     )
 
 
-def with_file(entry: Entry, **changes: Any) -> Entry:
+def with_file(entry: ManifestEntry, **changes: Any) -> ManifestEntry:
     return replace(entry, file=replace(entry.file, **changes))
 
 
@@ -123,7 +123,7 @@ def test_manifest_lists_name_files_and_no_paths(tables: Neighbours) -> None:
     assert tables.everything_else == before
 
 
-ELSEWHERE: dict[str, Callable[[Neighbours, Entry], str]] = {
+ELSEWHERE: dict[str, Callable[[Neighbours, ManifestEntry], str]] = {
     "a file of the neighbour": lambda tables, _: f"file:{tables.victims_files[0]}",
     "a name that is another file's": lambda tables, _: (
         f"file:{tables.own.folder}/dt=a/bucket-0/other.parquet"
@@ -138,11 +138,11 @@ ELSEWHERE: dict[str, Callable[[Neighbours, Entry], str]] = {
 
 @pytest.mark.parametrize("path", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_an_external_path_that_no_option_names_is_not_read(
-    tables: Neighbours, path: Callable[[Neighbours, Entry], str]
+    tables: Neighbours, path: Callable[[Neighbours, ManifestEntry], str]
 ) -> None:
     """It blocks its bucket only, and the neighbour's rows do not get into the attacker's table."""
 
-    def forge(entry: Entry) -> Entry:
+    def forge(entry: ManifestEntry) -> ManifestEntry:
         is_meant = entry.bucket == 0
         return with_file(entry, external_path=path(tables, entry)) if is_meant else entry
 
@@ -197,7 +197,7 @@ def test_files_in_a_place_that_an_option_lists_are_read(tables: Neighbours) -> N
     tables.own.set_option("data-file.external-paths", f"file:{elsewhere}")
     elsewhere.mkdir()
 
-    def move(entry: Entry) -> Entry:
+    def move(entry: ManifestEntry) -> ManifestEntry:
         (found,) = tables.own.folder.rglob(entry.file.name)
         return with_file(entry, external_path=f"file:{found.rename(elsewhere / found.name)}")
 

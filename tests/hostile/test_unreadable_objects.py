@@ -32,8 +32,8 @@ from lithify.resources.names import (
     OWN_KINDS,
     POD,
     POLICY,
-    Kind,
     ObjectKey,
+    ResourceKind,
 )
 from support.operators.objects import catalog, compaction, lake_table, policy
 from support.operators.operating import RunningOperator, ended_after
@@ -49,7 +49,7 @@ def nested(levels: int, opening: str = '{"f:a":', closing: str = "}") -> str:
     return f"{opening * levels}{{}}{closing * levels}"
 
 
-def body_of(kind: Kind, name: str) -> dict[str, Any]:
+def body_of(kind: ResourceKind, name: str) -> dict[str, Any]:
     if kind is POD:
         metadata = {"name": name, "labels": {LABEL_COMPACTION: name}}
         spec = {"containers": [{"name": "any", "image": "localhost/none"}]}
@@ -70,7 +70,7 @@ class Texts:
         self._port = port
         self._namespace = namespace
 
-    def create(self, kind: Kind, text: str) -> None:
+    def create(self, kind: ResourceKind, text: str) -> None:
         root = f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
         self._ask("POST", f"/{root}/namespaces/{self._namespace}/{kind.plural}", text)
 
@@ -85,7 +85,7 @@ class Texts:
         assert answer.status < 300, found[:500]
         return found
 
-    def create_deep(self, kind: Kind, name: str, levels: int) -> None:
+    def create_deep(self, kind: ResourceKind, name: str, levels: int) -> None:
         """An object whose `managedFields` go that deep."""
         body = body_of(kind, name)
         body["metadata"]["managedFields"] = [
@@ -177,9 +177,9 @@ def condition_at(time: str) -> dict[str, str]:
     return {"type": "Odd", "status": "True", "reason": "Odd", "message": "", "lastTransitionTime": time}
 
 
-def former(group: str) -> tuple[Kind, dict[str, Any]]:
+def former(group: str) -> tuple[ResourceKind, dict[str, Any]]:
     """The definition of policies as it was: templates were kept as they came. Its names are its own."""
-    kind = Kind("FormerPolicy", "formerpolicies", group=group)
+    kind = ResourceKind("FormerPolicy", "formerpolicies", group=group)
     made = manifest(definition_of(POLICY))
     made["metadata"]["name"] = f"{kind.plural}.{group}"
     names = {
@@ -249,7 +249,7 @@ def names_read(listed: list[Any]) -> set[str]:
     return {policy.metadata.name for policy in store.policies}
 
 
-async def until_pruned(api: ClusterClient, kind: Kind, key: ObjectKey) -> None:
+async def until_pruned(api: ClusterClient, kind: ResourceKind, key: ObjectKey) -> None:
     """Returns when the API server goes by the new definition, and drops fields that are unknown."""
     async with asyncio.timeout(60):
         while True:

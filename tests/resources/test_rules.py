@@ -15,7 +15,7 @@ from infrastructure.cluster.fixtures import Cluster
 from infrastructure.cluster.kubectl import Kubectl
 from lithify.resources.crd import DEFINITIONS, Definition
 from lithify.resources.modelling import plain, read
-from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ResourceKind
 from lithify.resources.validating import validated
 from support.rule_cases import CASES, REST, RICH_RUN, RUN, TABLE, RuleCase
 
@@ -36,7 +36,7 @@ FULL_POLICY: dict[str, Any] = {
         "conf": {"spark.speculation": "false"},
     },
 }
-SPECS: dict[Kind, dict[str, Any]] = {
+SPECS: dict[ResourceKind, dict[str, Any]] = {
     CATALOG: {**REST, "discovery": {"include": ["sales.*"], "exclude": ["*.tmp_*"], "prune": "Orphan"}},
     LAKE_TABLE: {**TABLE, "tableOptions": {"target-file-size": "1g"}, "timeZone": "UTC"},
     POLICY: FULL_POLICY,
@@ -45,7 +45,7 @@ SPECS: dict[Kind, dict[str, Any]] = {
 """An object of each kind that sets much."""
 
 
-def made(kind: Kind, name: str, spec: object) -> dict[str, Any]:
+def made(kind: ResourceKind, name: str, spec: object) -> dict[str, Any]:
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec}
 
 
@@ -56,14 +56,14 @@ class Server:
         self._api = CustomObjectsApi(client)
         self._namespace = namespace
 
-    def create(self, kind: Kind, body: Mapping[str, Any], *, keep: bool) -> dict[str, Any]:
+    def create(self, kind: ResourceKind, body: Mapping[str, Any], *, keep: bool) -> dict[str, Any]:
         """Creates an object, or only asks what would come of it."""
         found: dict[str, Any] = self._api.create_namespaced_custom_object(
             *self._collection(kind), body, field_validation="Strict", **({} if keep else {"dry_run": "All"})
         )
         return found
 
-    def replace(self, kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    def replace(self, kind: ResourceKind, body: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
         """Asks what would come of replacing an object."""
         version = {"resourceVersion": old["metadata"]["resourceVersion"]}
         found: dict[str, Any] = self._api.replace_namespaced_custom_object(
@@ -75,13 +75,13 @@ class Server:
         )
         return found
 
-    def replace_status(self, kind: Kind, body: Mapping[str, Any]) -> None:
+    def replace_status(self, kind: ResourceKind, body: Mapping[str, Any]) -> None:
         """Asks what would come of another status."""
         self._api.replace_namespaced_custom_object_status(
             *self._collection(kind), body["metadata"]["name"], body, dry_run="All"
         )
 
-    def _collection(self, kind: Kind) -> tuple[str, str, str, str]:
+    def _collection(self, kind: ResourceKind) -> tuple[str, str, str, str]:
         return kind.group, kind.version, self._namespace, kind.plural
 
 
@@ -230,7 +230,7 @@ class TestSchema:
         ],
     )
     def test_what_does_not_fit_is_refused(
-        self, kind: Kind, spec: dict[str, Any], field: str, server: Server
+        self, kind: ResourceKind, spec: dict[str, Any], field: str, server: Server
     ) -> None:
         with pytest.raises(ApiException) as caught:
             server.create(kind, made(kind, "unfit", spec), keep=False)
@@ -374,7 +374,7 @@ class TestKubectl:
     )
     def test_fields_can_be_selected(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         spec: dict[str, Any],
         other: dict[str, Any] | None,
         selector: str,
@@ -387,7 +387,7 @@ class TestKubectl:
         assert found.split() == [f"{definition_name(kind)}/chosen"]
 
 
-def definition_name(kind: Kind) -> str:
+def definition_name(kind: ResourceKind) -> str:
     """A kind as `-o name` names it."""
     (found,) = (each for each in DEFINITIONS if each.kind == kind)
     return f"{found.singular}.lithify.dev"

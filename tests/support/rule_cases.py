@@ -12,7 +12,7 @@ from typing import Any
 
 from lithify.resources.crd import DEFINITIONS, schema_of
 from lithify.resources.modelling import RULES
-from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ResourceKind
 
 Spec = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ class RuleCase:
     """
 
     id: str
-    kind: Kind
+    kind: ResourceKind
     node: str
     field: str
     message: str
@@ -79,7 +79,7 @@ def _within(schema: Mapping[str, Any], node: str) -> Iterator[tuple[str, Mapping
         yield from _within(schema["additionalProperties"], f"{node}[]")
 
 
-def _named(kind: Kind, most: int, spec: Spec) -> RuleCase:
+def _named(kind: ResourceKind, most: int, spec: Spec) -> RuleCase:
     return RuleCase(
         id=f"{kind.name.lower()}-name",
         kind=kind,
@@ -122,7 +122,7 @@ OWN_FIELDS = "metastore, uri and warehouse are fields of the spec, not options"
 
 
 def _form(
-    name: str, kind: Kind, node: str, message: str, spec: Callable[[str], Spec], good: str, bad: str
+    name: str, kind: ResourceKind, node: str, message: str, spec: Callable[[str], Spec], good: str, bad: str
 ) -> RuleCase:
     """A case of a text's form; `spec` makes a spec that has the text at the node."""
     return RuleCase(name, kind, node, node.replace("[]", "[0]"), message, spec(good), spec(bad))

@@ -25,7 +25,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.job.steps import Commits
-from lithify.planning.merge_tree.policy import Rule, Strategy
+from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Selection, Sizing, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
@@ -62,7 +62,7 @@ def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
         name=str(table.name),
         catalog_options=changes.pop("catalog", {}),
         overrides=changes.pop("options", {}),
-        rule=changes.pop("rule", Rule.V1_4),
+        rule=changes.pop("rule", PickingRule.V1_4),
     )
     return replace(Request(address, Strategy.FULL if full else Strategy.MINOR), **changes)
 

@@ -19,7 +19,7 @@ from lithify.resources.names import (
     POD,
     SECRET,
     SERVICE_ACCOUNT,
-    Kind,
+    ResourceKind,
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -46,7 +46,7 @@ def rules(*names: str) -> Iterator[tuple[str, str, str]]:
                         yield from ((group, resource, verb) for verb in rule["verbs"])
 
 
-def of(kind: Kind, *verbs: str, subresource: str = "") -> set[tuple[str, str, str]]:
+def of(kind: ResourceKind, *verbs: str, subresource: str = "") -> set[tuple[str, str, str]]:
     resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
     return {(kind.group, resource, verb) for verb in verbs}
 

@@ -16,7 +16,7 @@ import click
 
 from lithify.clock import SystemClock, find_zone
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import Rule, Strategy
+from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.options.option_reader import parse_size
 
@@ -81,8 +81,8 @@ _TABLE_OPTIONS = (
     click.option("--time-zone", help="Time zone of the table's writers. Default: this machine's."),
     click.option(
         "--rule",
-        type=click.Choice([rule.value for rule in Rule]),
-        default=Rule.V1_4.value,
+        type=click.Choice([rule.value for rule in PickingRule]),
+        default=PickingRule.V1_4.value,
         show_default=True,
         help="Whose picking rule to follow, by Paimon version.",
     ),
@@ -119,7 +119,7 @@ def table_arguments(options: dict[str, Any]) -> TableArguments:
             name=options.pop("table"),
             catalog_options=pairs("--catalog-option", options.pop("catalog_options")),
             overrides=pairs("--option", options.pop("overrides")),
-            rule=Rule(options.pop("rule")),
+            rule=PickingRule(options.pop("rule")),
             format=options.pop("table_format"),
         ),
         selection=Selection(

@@ -12,8 +12,8 @@ from typing import Any
 from lithify.clock import Clock
 from lithify.planning.merge_tree.levels import Levels, build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
-from lithify.planning.merge_tree.triggers import Verdict
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.triggers import TriggerVerdict
 from lithify.planning.merge_tree.universal import explain
 from lithify.tables.format import Selection
 from lithify.tables.model import BlockedBucket, Bucket, DataFile
@@ -58,7 +58,7 @@ class BucketInspection:
     rows: int
     small_files: int
     delete_ratio: float | None
-    triggers: tuple[Verdict, ...]
+    triggers: tuple[TriggerVerdict, ...]
     due: str | None
 
 
@@ -116,7 +116,7 @@ def _inspect_buckets(
     return found, tuple(block.told for block in blocks.sorted_out()[0])
 
 
-def inspect_bucket(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> BucketInspection:
+def inspect_bucket(bucket: Bucket, policy: MergeTreeOptions, now: datetime) -> BucketInspection:
     """Looks at one bucket."""
     levels = build_levels(bucket.files, policy.num_levels)
     planned = plan_bucket(bucket, policy, Strategy.MINOR, now)

@@ -31,13 +31,13 @@ from lithify.controller.cluster.client import connect, load_configuration
 from lithify.controller.cluster.election import Terms
 from lithify.controller.cluster.events import watch
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.driver import Launcher
 from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
 from lithify.controller.launching.process import ProcessLauncher
 from lithify.controller.launching.spark_conf import conf_problem
 from lithify.controller.observing.request import MOST_TABLES
-from lithify.controller.operator import Edges, Operator, Settings
+from lithify.controller.operator import Edges, Operator, OperatorSettings
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
@@ -176,9 +176,9 @@ async def _operate(options: dict[str, Any]) -> int:
             return await run_until_signalled(operator)
 
 
-def _settings(options: dict[str, Any]) -> Settings:
+def _settings(options: dict[str, Any]) -> OperatorSettings:
     seconds = options["lease_seconds"]
-    return Settings(
+    return OperatorSettings(
         identity=options["name"] or identity(),
         home=options["home"] or own_namespace(),
         lease=options["lease"],
@@ -186,7 +186,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         caps=Caps(options["max_runs"], options["max_runs_per_namespace"]),
         workers=options["workers"],
         places=options["looks"] + SPARE_PLACES,
-        limits=Limits(
+        limits=OperatorLimits(
             timeout_seconds=options["max_timeout_seconds"],
             check_seconds=options["min_check_seconds"],
             tables=options["max_discovered_tables"],

@@ -23,7 +23,7 @@ from lithify.controller.cluster.folder import FolderApi
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.launching.process import ProcessLauncher
 from lithify.controller.launching.spark_conf import conf_problem
-from lithify.controller.operator import Edges, Operator, Settings
+from lithify.controller.operator import Edges, Operator, OperatorSettings
 from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.plain_text import plain_line
@@ -69,7 +69,7 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
                 conf_problem=conf_problem,
                 reach=_reach,
             )
-            settings = Settings(
+            settings = OperatorSettings(
                 identity(), caps=Caps(total=options["max_runs"]), places=options["looks"] + SPARE_PLACES
             )
             operator = Operator(settings, edges)

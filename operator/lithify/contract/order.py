@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from lithify.contract.executors import ExecutorSizing
 from lithify.errors import InvalidOption
-from lithify.resources.compaction import Strategy
+from lithify.resources.compaction import RunStrategy
 from lithify.resources.modelling import part, plain, read
 from lithify.tables.io.reach import DRIVER
 
@@ -45,7 +45,7 @@ class MemberInstructions:
     table_uuid: str | None = None
     overrides: Mapping[str, str] = Field(default_factory=dict)
     time_zone: str = "UTC"
-    strategy: Strategy = Strategy.MINOR
+    strategy: RunStrategy = RunStrategy.MINOR
     partitions: tuple[Mapping[str, str], ...] = ()
     buckets: tuple[int, ...] = ()
     held: Mapping[str, str] = Field(default_factory=dict)
@@ -78,7 +78,7 @@ class Instructions:
     credentials: Mapping[str, str] = Field(default_factory=dict, repr=False)
     overrides: Mapping[str, str] = Field(default_factory=dict)
     time_zone: str = "UTC"
-    strategy: Strategy = Strategy.MINOR
+    strategy: RunStrategy = RunStrategy.MINOR
     partitions: tuple[Mapping[str, str], ...] = ()
     buckets: tuple[int, ...] = ()
     held: Mapping[str, str] = Field(default_factory=dict)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from lithify.resources.names import Kind, ObjectKey
+from lithify.resources.names import ObjectKey, ResourceKind
 
 Object = Mapping[str, Any]
-Tell = Callable[[Kind, Object, bool], None]
+Tell = Callable[[ResourceKind, Object, bool], None]
 """Is told of each object that was seen: its kind, the object, and whether it is gone."""
 
 
@@ -23,15 +23,15 @@ class Api(Protocol):
     `ClusterRefused` if it is invalid or forbidden.
     """
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         """An object, None if there is none."""
         ...
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         """The objects of a namespace (None: all that are watched) that match a label selector."""
         ...
 
-    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         """Creates an object.
 
         Raises:
@@ -40,7 +40,7 @@ class Api(Protocol):
         ...
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         """Merges a patch (RFC 7386) into an object, None if there is none.
 
@@ -51,7 +51,7 @@ class Api(Protocol):
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         key: ObjectKey,
         *,
         uid: str | None = None,

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from lithify.contract.outcome import Outcome, Progress
 from lithify.resources.catalog import CatalogSpec
-from lithify.resources.compaction import Reason, Strategy
+from lithify.resources.compaction import Reason, RunStrategy
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import SparkTemplate
 
@@ -55,7 +55,7 @@ class DriverOrder:
     catalog: CatalogSpec
     overrides: Mapping[str, str]
     time_zone: str | None
-    strategy: Strategy
+    strategy: RunStrategy
     partitions: tuple[Mapping[str, str], ...]
     buckets: tuple[int, ...]
     spark: SparkTemplate

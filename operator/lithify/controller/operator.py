@@ -20,7 +20,7 @@ from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.deciding.health import problem_with
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
@@ -39,10 +39,10 @@ from lithify.controller.reconciling.secrets import Hidden, Secrets
 from lithify.controller.reconciling.slots import Room
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
-from lithify.controller.telemetry.health import Facts, LoopLag
+from lithify.controller.telemetry.health import HealthFacts, LoopLag
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.errors import ClusterUnavailable
-from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind, ObjectKey
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ObjectKey, ResourceKind
 from lithify.resources.policy import SparkTemplate
 from lithify.tables.io.reach import OwnIdentity, Reach
 
@@ -62,7 +62,7 @@ class EventSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class OperatorSettings:
     """How this operator works.
 
     Attributes:
@@ -84,7 +84,7 @@ class Settings:
     caps: Caps = field(default_factory=Caps)
     workers: int = 16
     places: int = 2
-    limits: Limits = field(default_factory=Limits)
+    limits: OperatorLimits = field(default_factory=OperatorLimits)
     resync_seconds: float = 600.0
 
 
@@ -125,7 +125,7 @@ class Operator:
         is_synced: whether it has seen all objects since it leads.
     """
 
-    def __init__(self, settings: Settings, edges: Edges) -> None:
+    def __init__(self, settings: OperatorSettings, edges: Edges) -> None:
         self._settings = settings
         self._edges = edges
         self._stop = asyncio.Event()
@@ -171,9 +171,9 @@ class Operator:
         self._stop.set()
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> HealthFacts:
         """How the work goes, for whoever asks after its health."""
-        return Facts(
+        return HealthFacts(
             is_leader=self.election.holds,
             is_synced=self.is_synced,
             since=self._since,
@@ -272,7 +272,7 @@ class Operator:
         self.is_synced = True
         _log.info("synced", extra={"tables": len(self._world.store.tables)})
 
-    def _take(self, kind: Kind, body: Object, gone: bool) -> None:  # the events' signature
+    def _take(self, kind: ResourceKind, body: Object, gone: bool) -> None:  # the events' signature
         self._heard = monotonic()
         self._intake.take(kind, body, gone)
 

@@ -26,7 +26,7 @@ SUCCEEDED = "Succeeded"
 """The type of the condition that sums a Compaction up."""
 
 
-class Strategy(StrEnum):
+class RunStrategy(StrEnum):
     """How much a run takes."""
 
     MINOR = "Minor"
@@ -134,8 +134,8 @@ class CompactionSpec:
     """What to compact. Like a Job's, most of it cannot be changed."""
 
     table_ref: Reference = Field(description="The LakeTable.", json_schema_extra=rules(FIXED))
-    strategy: Strategy = Field(
-        default=Strategy.MINOR,
+    strategy: RunStrategy = Field(
+        default=RunStrategy.MINOR,
         description="Minor: one pick a bucket by the table's triggers. Full: everything to the top level.",
         json_schema_extra=rules(FIXED),
     )

@@ -17,7 +17,16 @@ import yaml
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
 from lithify.resources.modelling import RULES, json_schema
-from lithify.resources.names import CATALOG, CATEGORY, COMPACTION, GROUP, LAKE_TABLE, POLICY, VERSION, Kind
+from lithify.resources.names import (
+    CATALOG,
+    CATEGORY,
+    COMPACTION,
+    GROUP,
+    LAKE_TABLE,
+    POLICY,
+    VERSION,
+    ResourceKind,
+)
 from lithify.resources.policy import CompactionPolicy
 from lithify.resources.structural import INT_OR_STRING, structural
 from lithify.resources.table import LakeTable
@@ -32,7 +41,7 @@ HEADER = "# Generated from operator/lithify/resources by `make crds`; changes be
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get`; wide ones are shown by `-o wide` only."""
 
     name: str
@@ -50,11 +59,11 @@ class Column:
 class Definition:
     """What a CRD says beyond the model of its kind."""
 
-    kind: Kind
+    kind: ResourceKind
     model: type[Any]
     singular: str
     short_names: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     selectable: tuple[str, ...]
 
 
@@ -62,7 +71,7 @@ def _of_condition(kind: str, field: str) -> str:
     return f'.status.conditions[?(@.type=="{kind}")].{field}'
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", "date")
+AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 DEFINITIONS = (
     Definition(
@@ -71,15 +80,15 @@ DEFINITIONS = (
         singular="catalog",
         short_names=("lcat",),
         columns=(
-            Column("Format", ".spec.format"),
-            Column("Metastore", ".spec.metastore"),
-            Column("Warehouse", ".spec.warehouse"),
-            Column("Ready", _of_condition("Ready", "status")),
-            Column("Tables", ".status.tables", "integer"),
+            PrinterColumn("Format", ".spec.format"),
+            PrinterColumn("Metastore", ".spec.metastore"),
+            PrinterColumn("Warehouse", ".spec.warehouse"),
+            PrinterColumn("Ready", _of_condition("Ready", "status")),
+            PrinterColumn("Tables", ".status.tables", "integer"),
             AGE,
-            Column("URI", ".spec.uri", wide=True),
-            Column("Discovered", ".status.discoveredTables", "integer", wide=True),
-            Column("Message", _of_condition("Ready", "message"), wide=True),
+            PrinterColumn("URI", ".spec.uri", wide=True),
+            PrinterColumn("Discovered", ".status.discoveredTables", "integer", wide=True),
+            PrinterColumn("Message", _of_condition("Ready", "message"), wide=True),
         ),
         selectable=(".spec.format", ".spec.metastore"),
     ),
@@ -89,22 +98,22 @@ DEFINITIONS = (
         singular="laketable",
         short_names=("lt",),
         columns=(
-            Column("Table", ".spec.identifier"),
-            Column("Ready", _of_condition("Ready", "status")),
-            Column("Health", ".status.health"),
-            Column("Due", _of_condition("CompactionNeeded", "reason")),
-            Column("Files", ".status.observation.files", "integer"),
-            Column("Small", ".status.observation.smallFiles", "integer"),
-            Column("Level0", ".status.observation.level0Files", "integer"),
-            Column("Runs", ".status.observation.sortedRuns", "integer"),
-            Column("Last", ".status.lastSuccessTime", "date"),
+            PrinterColumn("Table", ".spec.identifier"),
+            PrinterColumn("Ready", _of_condition("Ready", "status")),
+            PrinterColumn("Health", ".status.health"),
+            PrinterColumn("Due", _of_condition("CompactionNeeded", "reason")),
+            PrinterColumn("Files", ".status.observation.files", "integer"),
+            PrinterColumn("Small", ".status.observation.smallFiles", "integer"),
+            PrinterColumn("Level0", ".status.observation.level0Files", "integer"),
+            PrinterColumn("Runs", ".status.observation.sortedRuns", "integer"),
+            PrinterColumn("Last", ".status.lastSuccessTime", "date"),
             AGE,
-            Column("Catalog", ".spec.catalogRef.name", wide=True),
-            Column("Policy", ".spec.policyRef.name", wide=True),
-            Column("Snapshot", ".status.observation.snapshotId", wide=True),
-            Column("Active", ".status.activeCompaction", wide=True),
-            Column("Why", ".status.due", wide=True),
-            Column("Message", _of_condition("Ready", "message"), wide=True),
+            PrinterColumn("Catalog", ".spec.catalogRef.name", wide=True),
+            PrinterColumn("Policy", ".spec.policyRef.name", wide=True),
+            PrinterColumn("Snapshot", ".status.observation.snapshotId", wide=True),
+            PrinterColumn("Active", ".status.activeCompaction", wide=True),
+            PrinterColumn("Why", ".status.due", wide=True),
+            PrinterColumn("Message", _of_condition("Ready", "message"), wide=True),
         ),
         selectable=(".spec.catalogRef.name", ".spec.policyRef.name", ".spec.identifier", ".spec.suspend"),
     ),
@@ -114,17 +123,17 @@ DEFINITIONS = (
         singular="compactionpolicy",
         short_names=("cpol",),
         columns=(
-            Column("Check", ".spec.checkIntervalSeconds", "integer"),
-            Column("Full-Every", ".spec.full.intervalSeconds", "integer"),
-            Column("Full-At", ".spec.full.schedule"),
-            Column("Suspend", ".spec.suspend", "boolean"),
-            Column("Ready", _of_condition("Ready", "status")),
-            Column("Tables", ".status.tables", "integer"),
+            PrinterColumn("Check", ".spec.checkIntervalSeconds", "integer"),
+            PrinterColumn("Full-Every", ".spec.full.intervalSeconds", "integer"),
+            PrinterColumn("Full-At", ".spec.full.schedule"),
+            PrinterColumn("Suspend", ".spec.suspend", "boolean"),
+            PrinterColumn("Ready", _of_condition("Ready", "status")),
+            PrinterColumn("Tables", ".status.tables", "integer"),
             AGE,
-            Column("Time-Zone", ".spec.timeZone", wide=True),
-            Column("Active-Runs", ".spec.limits.activeRuns", "integer", wide=True),
-            Column("Priority", ".spec.priority", "integer", wide=True),
-            Column("Message", _of_condition("Ready", "message"), wide=True),
+            PrinterColumn("Time-Zone", ".spec.timeZone", wide=True),
+            PrinterColumn("Active-Runs", ".spec.limits.activeRuns", "integer", wide=True),
+            PrinterColumn("Priority", ".spec.priority", "integer", wide=True),
+            PrinterColumn("Message", _of_condition("Ready", "message"), wide=True),
         ),
         selectable=(".spec.suspend",),
     ),
@@ -134,26 +143,26 @@ DEFINITIONS = (
         singular="compaction",
         short_names=("cmp",),
         columns=(
-            Column("Table", ".status.identifier"),
-            Column("Strategy", ".spec.strategy"),
-            Column("Status", _of_condition("Succeeded", "reason")),
-            Column("Files", ".status.files"),
-            Column("Bytes", ".status.bytes"),
-            Column("Attempts", ".status.attempts", "integer"),
-            Column("Duration", ".status.duration"),
+            PrinterColumn("Table", ".status.identifier"),
+            PrinterColumn("Strategy", ".spec.strategy"),
+            PrinterColumn("Status", _of_condition("Succeeded", "reason")),
+            PrinterColumn("Files", ".status.files"),
+            PrinterColumn("Bytes", ".status.bytes"),
+            PrinterColumn("Attempts", ".status.attempts", "integer"),
+            PrinterColumn("Duration", ".status.duration"),
             AGE,
-            Column("LakeTable", ".spec.tableRef.name", wide=True),
-            Column("Progress", ".status.progress", wide=True),
-            Column("Snapshot", ".status.committedSnapshotId", wide=True),
-            Column("Driver", ".status.driver.name", wide=True),
-            Column("Message", _of_condition("Succeeded", "message"), wide=True),
+            PrinterColumn("LakeTable", ".spec.tableRef.name", wide=True),
+            PrinterColumn("Progress", ".status.progress", wide=True),
+            PrinterColumn("Snapshot", ".status.committedSnapshotId", wide=True),
+            PrinterColumn("Driver", ".status.driver.name", wide=True),
+            PrinterColumn("Message", _of_condition("Succeeded", "message"), wide=True),
         ),
         selectable=(".spec.tableRef.name", ".spec.strategy"),
     ),
 )
 
 
-def definition_of(kind: Kind) -> Definition:
+def definition_of(kind: ResourceKind) -> Definition:
     """The definition of one of our kinds."""
     return next(definition for definition in DEFINITIONS if definition.kind == kind)
 

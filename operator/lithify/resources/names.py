@@ -46,7 +46,7 @@ FINALIZER_DRIVER = f"{GROUP}/result-recorded"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResourceKind:
     """A kind of objects: its name, and how requests name its collection."""
 
     name: str
@@ -60,19 +60,19 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-CATALOG = Kind("Catalog", "catalogs")
-LAKE_TABLE = Kind("LakeTable", "laketables")
-POLICY = Kind("CompactionPolicy", "compactionpolicies")
-COMPACTION = Kind("Compaction", "compactions")
+CATALOG = ResourceKind("Catalog", "catalogs")
+LAKE_TABLE = ResourceKind("LakeTable", "laketables")
+POLICY = ResourceKind("CompactionPolicy", "compactionpolicies")
+COMPACTION = ResourceKind("Compaction", "compactions")
 OWN_KINDS = (CATALOG, LAKE_TABLE, POLICY, COMPACTION)
 
-POD = Kind("Pod", "pods", group="", version="v1")
-SECRET = Kind("Secret", "secrets", group="", version="v1")
-SERVICE_ACCOUNT = Kind("ServiceAccount", "serviceaccounts", group="", version="v1")
-EVENT = Kind("Event", "events", group="", version="v1")
-LEASE = Kind("Lease", "leases", group="coordination.k8s.io", version="v1")
-NETWORK_POLICY = Kind("NetworkPolicy", "networkpolicies", group="networking.k8s.io", version="v1")
-DEPLOYMENT = Kind("Deployment", "deployments", group="apps", version="v1")
+POD = ResourceKind("Pod", "pods", group="", version="v1")
+SECRET = ResourceKind("Secret", "secrets", group="", version="v1")
+SERVICE_ACCOUNT = ResourceKind("ServiceAccount", "serviceaccounts", group="", version="v1")
+EVENT = ResourceKind("Event", "events", group="", version="v1")
+LEASE = ResourceKind("Lease", "leases", group="coordination.k8s.io", version="v1")
+NETWORK_POLICY = ResourceKind("NetworkPolicy", "networkpolicies", group="networking.k8s.io", version="v1")
+DEPLOYMENT = ResourceKind("Deployment", "deployments", group="apps", version="v1")
 
 
 @dataclass(frozen=True, slots=True, order=True)

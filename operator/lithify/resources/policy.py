@@ -372,7 +372,7 @@ class SparkTemplate:
 
 
 @part()
-class History:
+class HistoryLimits:
     """Which finished Compactions are kept. The last success always is."""
 
     successful_runs: int = Field(default=3, description="Successful ones a table.", ge=1, le=100)
@@ -459,7 +459,9 @@ class CompactionPolicySpec:
     retries: Retries = Field(default=Retries(), description="How often a failed run is tried again.")
     deadlines: Deadlines = Field(default=Deadlines(), description="How long a run may stay in a stage.")
     spark: SparkTemplate = Field(default=SparkTemplate(), description="The Spark application.")
-    history: History = Field(default=History(), description="Which finished Compactions are kept.")
+    history: HistoryLimits = Field(
+        default=HistoryLimits(), description="Which finished Compactions are kept."
+    )
     ttl_seconds_after_finished: int | None = Field(
         default=None,
         description="Deletes finished Compactions after this long, but for the last success.",

@@ -16,7 +16,7 @@ from lithify.errors import InvalidResource
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
 from lithify.resources.modelling import read
-from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ResourceKind
 from lithify.resources.policy import CompactionPolicy
 from lithify.resources.table import LakeTable
 
@@ -29,7 +29,7 @@ MODELS: Mapping[str, type[Any]] = {
 _MOST_PROBLEMS = 5
 
 
-def read_object(kind: Kind, body: Mapping[str, Any]) -> Any:
+def read_object(kind: ResourceKind, body: Mapping[str, Any]) -> Any:
     """The object as the model of its kind.
 
     Raises:

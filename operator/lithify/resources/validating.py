@@ -15,7 +15,7 @@ from typing import Any
 
 from lithify.errors import InvalidResource
 from lithify.resources.crd import definition_of, schema_of
-from lithify.resources.names import Kind
+from lithify.resources.names import ResourceKind
 
 Object = Mapping[str, Any]
 Schema = Mapping[str, Any]
@@ -25,7 +25,7 @@ _NOT_JSON_SCHEMA = ("x-kubernetes-", "default", "description", "format")
 _MOST_TEXT = 200
 
 
-def validated(kind: Kind, body: Object, before: Object | None = None) -> dict[str, Any]:
+def validated(kind: ResourceKind, body: Object, before: Object | None = None) -> dict[str, Any]:
     """The object with defaults filled in; `before` is what it was, if it is a change.
 
     Raises:
@@ -63,7 +63,7 @@ def fill_in(schema: Schema, value: Any) -> None:
 
 
 @cache
-def _schema(kind: Kind) -> Schema:
+def _schema(kind: ResourceKind) -> Schema:
     return schema_of(definition_of(kind).model)
 
 
@@ -85,7 +85,7 @@ def _unknown(schema: Schema, value: Any, path: str) -> Iterator[Problem]:
             yield from _unknown(schema["items"], entry, f"{path}[{index}]")
 
 
-def _misfits(kind: Kind, value: Any) -> Iterator[Problem]:
+def _misfits(kind: ResourceKind, value: Any) -> Iterator[Problem]:
     for error in _validator(kind).iter_errors(value):
         path = error.json_path.removeprefix("$").removeprefix(".")
         message = error.message
@@ -93,7 +93,7 @@ def _misfits(kind: Kind, value: Any) -> Iterator[Problem]:
 
 
 @cache
-def _validator(kind: Kind) -> Any:
+def _validator(kind: ResourceKind) -> Any:
     from jsonschema import Draft202012Validator, validators
 
     extend: Any = validators.extend

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from lithify import errors
 from lithify.clock import Clock
 from lithify.errors import InvalidOption, LithifyError, MissingFile, UnsupportedTable
-from lithify.planning.merge_tree.policy import Rule, Strategy
+from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.settings import RUN
 from lithify.tables.io.reach import UNBOUNDED, Reach
@@ -41,7 +41,7 @@ class TableAddress:
     name: str
     catalog_options: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
-    rule: Rule = Rule.V1_4
+    rule: PickingRule = PickingRule.V1_4
     reach: Reach = UNBOUNDED
     format: str = "paimon"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lithify.controller.driver import DriverOrder
 from lithify.resources.catalog import CatalogSpec
-from lithify.resources.compaction import Strategy
+from lithify.resources.compaction import RunStrategy
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import SparkTemplate
 
@@ -24,7 +24,7 @@ ORDER = DriverOrder(
     catalog=CatalogSpec(warehouse="/warehouse"),
     overrides={},
     time_zone=None,
-    strategy=Strategy.FULL,
+    strategy=RunStrategy.FULL,
     partitions=(),
     buckets=(),
     spark=SparkTemplate(image="lithify-spark:test"),

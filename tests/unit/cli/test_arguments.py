@@ -11,7 +11,7 @@ import pytest
 
 from lithify.cli.arguments import TableArguments, pairs, size, table_arguments, table_options
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import Rule
+from lithify.planning.merge_tree.policy import PickingRule
 from lithify.tables.format import Selection, TableAddress
 from support.cases import case
 
@@ -34,7 +34,7 @@ def understood(*words: str) -> TableArguments:
 
 def test_everything_has_a_default_but_the_table() -> None:
     assert understood() == TableArguments(TableAddress("/w", "db.t"), Selection(), None)
-    assert understood().address.rule is Rule.V1_4
+    assert understood().address.rule is PickingRule.V1_4
 
 
 @pytest.mark.parametrize("words", [["--warehouse", "/w"], ["--table", "db.t"], []])
@@ -197,8 +197,8 @@ class TestTimeZone:
 
 
 class TestRule:
-    @pytest.mark.parametrize("rule", list(Rule))
-    def test_is_a_version(self, rule: Rule) -> None:
+    @pytest.mark.parametrize("rule", list(PickingRule))
+    def test_is_a_version(self, rule: PickingRule) -> None:
         assert understood("--rule", rule.value).address.rule is rule
 
     def test_of_no_version(self) -> None:

@@ -27,7 +27,7 @@ from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
 from lithify.resources.catalog import CatalogSpec, SecretReference
-from lithify.resources.compaction import PlanSummary, Reason, Strategy
+from lithify.resources.compaction import PlanSummary, Reason, RunStrategy
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
@@ -103,7 +103,7 @@ class TestOutcome:
         assert outcome.plan.files == outcome.result.input_files == 12
 
     def test_nothing_to_do(self, orders: TableAddress) -> None:
-        outcome, code = execute(told(orders.warehouse, strategy=Strategy.MINOR))
+        outcome, code = execute(told(orders.warehouse, strategy=RunStrategy.MINOR))
         assert outcome is not None
         assert (outcome.reason, code) == (Reason.NOTHING_TO_DO, 0)
 

@@ -12,7 +12,7 @@ import pytest
 
 from lithify.cli.inspection import BucketInspection, Inspection, LevelSummary, inspect_bucket
 from lithify.cli.render_inspection import bucket_view, inspection_view, levels_picture
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions
 from lithify.tables.format import TableAddress
 from lithify.tables.model import DataFile
 from unit.cli.conftest import Lithify, named
@@ -20,7 +20,7 @@ from unit.cli.screen import lines_of, text_of
 from unit.job.orders import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
 from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 
-POLICY = CompactionPolicy(run_trigger=3, small_file_size=SMALL_FILE)
+POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
 ALL_TRIGGERS = replace(
     POLICY,
     early_full=EarlyFull(interval_millis=1, total_size=1, incremental_size=1),
@@ -37,7 +37,7 @@ FILES = (
 MARKED = "[red]dt=1[/red]:bug:/bucket-0"
 
 
-def inspected(files: Sequence[DataFile] = FILES, policy: CompactionPolicy = POLICY) -> BucketInspection:
+def inspected(files: Sequence[DataFile] = FILES, policy: MergeTreeOptions = POLICY) -> BucketInspection:
     return inspect_bucket(bucket_of(files), policy, MIDNIGHT)
 
 
@@ -73,7 +73,7 @@ class TestBucket:
         assert inspected(files).delete_ratio == ratio
 
     def test_every_trigger_that_is_switched_on_has_its_say(self) -> None:
-        def triggers(policy: CompactionPolicy) -> list[str]:
+        def triggers(policy: MergeTreeOptions) -> list[str]:
             return [verdict.trigger.value for verdict in inspected(policy=policy).triggers]
 
         assert triggers(POLICY) == ALWAYS

@@ -11,7 +11,7 @@ import pytest
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.clock import SystemClock
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.planning.merge_tree.rewrites import Work
+from lithify.planning.merge_tree.rewrites import UnitWork
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog.opening import open_table
@@ -60,7 +60,7 @@ class TestJson:
 
     def test_of_upgrades(self, table: PaimonTable, plan: RunPlan) -> None:
         first = plan.units[0]
-        upgrading = replace(first, work=Work((), first.files[:2]))
+        upgrading = replace(first, work=UnitWork((), first.files[:2]))
         plain = plan_dict(table, replace(plan, units=(upgrading,)))
         (unit,) = json.loads(json.dumps(plain))["units"]
         assert (unit["upgrades"], unit["rewrites"]) == ([file.name for file in first.files[:2]], [])

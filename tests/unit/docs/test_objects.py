@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lithify.errors import InvalidResource
-from lithify.resources.compaction import Reason, Strategy
+from lithify.resources.compaction import Reason, RunStrategy
 from lithify.resources.crd import DEFINITIONS, Definition
 from lithify.resources.names import API_VERSION, OWN_KINDS
 from lithify.resources.validating import validated
@@ -84,7 +84,7 @@ def test_what_kubectl_prints_has_the_columns_of_now() -> None:
     assert rows[0] == columns(definition, wide=wide)
     for row in rows[1:]:
         said = dict(zip(rows[0], row, strict=True))
-        assert said["STRATEGY"] in set(Strategy)
+        assert said["STRATEGY"] in set(RunStrategy)
         assert Reason(said["STATUS"]).is_final
         assert re.fullmatch(r"\d+→\d+", said["FILES"])
         assert re.fullmatch(r"[\d.]+[KMGT]i→[\d.]+[KMGT]i", said["BYTES"])

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.format import TaskFailure, TaskResult
@@ -42,7 +42,7 @@ Rewrites = Sequence[Sequence[Sequence[int]]]
 def unit_of(bucket: int) -> Unit:
     found = plan_bucket(
         Bucket(BucketId(b"", bucket, f"bucket-{bucket}"), stack((0, 1), (0, 1)), 2),
-        CompactionPolicy(),
+        MergeTreeOptions(),
         Strategy.FULL,
         MIDNIGHT,
     )

@@ -11,7 +11,7 @@ import pytest
 
 from lithify.job.report import Report
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.format import BucketReport, Totals
 from lithify.tables.model import BlockedBucket, BucketId, DataFile
 from lithify.tables.paimon.metadata.entries import FileMeta
@@ -20,7 +20,7 @@ from lithify.tables.paimon.primary_key.step import bucket_report, totals
 from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 from unit.tables.manifests import file_meta
 
-POLICY = CompactionPolicy(run_trigger=3, small_file_size=SMALL_FILE)
+POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
 
 
 def unit_of(files: Sequence[DataFile], strategy: Strategy = Strategy.FULL) -> Unit:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.planning.merge_tree.rewrites import Rewrite
 from lithify.planning.merge_tree.triggers import Trigger
 from lithify.tables.model import DataFile, OrderKey
@@ -32,7 +32,7 @@ from unit.planning.trees import (
     trees,
 )
 
-POLICY = CompactionPolicy(run_trigger=3, small_file_size=SMALL_FILE)
+POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
 FORCING = replace(POLICY, force_rewrite=True)
 ONE_BUCKET = {"files": trees(), "policy": policies(), "strategy": st.sampled_from(Strategy), "now": moments()}
 
@@ -42,13 +42,13 @@ Files = tuple[DataFile, ...]
 def plan(
     files: Files,
     strategy: Strategy = Strategy.MINOR,
-    policy: CompactionPolicy = POLICY,
+    policy: MergeTreeOptions = POLICY,
     now: datetime = MIDNIGHT,
 ) -> Unit | Rest:
     return plan_bucket(bucket_of(files), policy, strategy, now)
 
 
-def unit_of(files: Files, strategy: Strategy = Strategy.MINOR, policy: CompactionPolicy = POLICY) -> Unit:
+def unit_of(files: Files, strategy: Strategy = Strategy.MINOR, policy: MergeTreeOptions = POLICY) -> Unit:
     unit = plan(files, strategy, policy)
     assert isinstance(unit, Unit)
     return unit
@@ -140,7 +140,7 @@ class TestFull:
 @given(**ONE_BUCKET)
 @repeatable
 def test_every_picked_file_is_rewritten_moved_or_left_in_place(
-    files: Files, policy: CompactionPolicy, strategy: Strategy, now: datetime
+    files: Files, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> None:
     unit = plan(files, strategy, policy, now)
     if isinstance(unit, Rest):
@@ -167,7 +167,7 @@ def test_every_picked_file_is_rewritten_moved_or_left_in_place(
 @given(**ONE_BUCKET)
 @repeatable
 def test_work_is_in_key_order_and_no_rewrite_spans_a_file_that_it_does_not_take(
-    files: Files, policy: CompactionPolicy, strategy: Strategy, now: datetime
+    files: Files, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> None:
     unit = plan(files, strategy, policy, now)
     if isinstance(unit, Rest):
@@ -185,7 +185,7 @@ def test_work_is_in_key_order_and_no_rewrite_spans_a_file_that_it_does_not_take(
 @given(**ONE_BUCKET)
 @repeatable
 def test_deletes_vanish_exactly_when_every_run_is_picked(
-    files: Files, policy: CompactionPolicy, strategy: Strategy, now: datetime
+    files: Files, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> None:
     unit = plan(files, strategy, policy, now)
     if isinstance(unit, Unit):
@@ -195,7 +195,7 @@ def test_deletes_vanish_exactly_when_every_run_is_picked(
 @given(**ONE_BUCKET)
 @repeatable
 def test_the_same_bucket_gets_the_same_plan(
-    files: Files, policy: CompactionPolicy, strategy: Strategy, now: datetime
+    files: Files, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> None:
     assert plan(files, strategy, policy, now) == plan(files[::-1], strategy, policy, now)
 
@@ -203,7 +203,7 @@ def test_the_same_bucket_gets_the_same_plan(
 @given(files=trees(), policy=policies())
 @repeatable
 def test_a_full_compaction_leaves_one_sorted_run_and_nothing_more_to_do(
-    files: Files, policy: CompactionPolicy
+    files: Files, policy: MergeTreeOptions
 ) -> None:
     policy = replace(policy, force_rewrite=False)
     unit = plan(files, Strategy.FULL, policy)
@@ -215,7 +215,7 @@ def test_a_full_compaction_leaves_one_sorted_run_and_nothing_more_to_do(
 
 @given(files=trees(), policy=policies(), now=moments())
 @repeatable
-def test_minor_compactions_come_to_rest(files: Files, policy: CompactionPolicy, now: datetime) -> None:
+def test_minor_compactions_come_to_rest(files: Files, policy: MergeTreeOptions, now: datetime) -> None:
     """Each leaves fewer runs, or at least fewer in level 0, and levels that are still sorted."""
     unit = plan(files, Strategy.MINOR, policy, now)
     while isinstance(unit, Unit):

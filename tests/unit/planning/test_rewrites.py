@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import CompactionPolicy
-from lithify.planning.merge_tree.rewrites import Work, drops_deletes, work_of_top_files, work_of_unit
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.merge_tree.rewrites import UnitWork, drops_deletes, work_of_top_files, work_of_unit
 from lithify.tables.model import DataFile
 from support.cases import case
 from unit.planning.trees import SMALL_FILE, file, levels_of, names
 
 TOP = 5
-POLICY = CompactionPolicy(small_file_size=SMALL_FILE)
+POLICY = MergeTreeOptions(small_file_size=SMALL_FILE)
 
 
 def large(name: str, *keys: int, **changes: Any) -> DataFile:
@@ -25,7 +25,7 @@ def small(name: str, *keys: int, **changes: Any) -> DataFile:
     return file(name, (keys[0], keys[-1]), **{"size": SMALL_FILE - 1, **changes})
 
 
-def fate(work: Work) -> tuple[list[list[str]], list[str]]:
+def fate(work: UnitWork) -> tuple[list[list[str]], list[str]]:
     return [sorted(names(rewrite.files)) for rewrite in work.rewrites], names(work.upgrades)
 
 
@@ -88,7 +88,7 @@ def test_the_top_is_that_of_the_tree_not_of_the_option() -> None:
 
 def test_forced_rewrites_move_nothing_in_metadata() -> None:
     files = [large("a", 0), small("b", 1), small("c", 2), large("d", 3, level=TOP), small("e", 4)]
-    policy = CompactionPolicy(small_file_size=SMALL_FILE, force_rewrite=True)
+    policy = MergeTreeOptions(small_file_size=SMALL_FILE, force_rewrite=True)
     work = work_of_unit(files, TOP, build_levels(files, TOP + 1), policy)
     assert fate(work) == ([["a"], ["b", "c"], ["d"], ["e"]], [])
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak
 from lithify.planning.merge_tree.triggers import (
     Trigger,
     early_full_verdicts,
@@ -76,7 +76,7 @@ class TestSizeAmplification:
         ],
     )
     def test_limits(self, runs: list[tuple[int, int]], percent: int, fires: bool) -> None:
-        policy = CompactionPolicy(run_trigger=3, size_amplification_percent=percent)
+        policy = MergeTreeOptions(run_trigger=3, size_amplification_percent=percent)
         verdict = size_amplification(levels_of(*runs), policy)
         assert (verdict.trigger, verdict.fired) == (Trigger.SIZE_AMPLIFICATION, fires)
 
@@ -91,13 +91,13 @@ class TestSizeAmplification:
 )
 def test_size_ratio_needs_two_runs_and_enough_of_them(runs: int, taken: int, fires: bool) -> None:
     levels = levels_of(*[(0, 1)] * runs)
-    verdict = size_ratio(levels, CompactionPolicy(run_trigger=3), taken, hour=0)
+    verdict = size_ratio(levels, MergeTreeOptions(run_trigger=3), taken, hour=0)
     assert (verdict.trigger, verdict.fired) == (Trigger.SIZE_RATIO, fires)
 
 
 @pytest.mark.parametrize(("runs", "fires"), [case(3, False, id="at the trigger"), case(4, True, id="above")])
 def test_sorted_runs_fires_above_its_trigger(runs: int, fires: bool) -> None:
-    verdict = sorted_runs(levels_of(*[(0, 1)] * runs), CompactionPolicy(run_trigger=3))
+    verdict = sorted_runs(levels_of(*[(0, 1)] * runs), MergeTreeOptions(run_trigger=3))
     assert (verdict.trigger, verdict.fired) == (Trigger.SORTED_RUNS, fires)
 
 
@@ -132,7 +132,7 @@ class TestEarlyFull:
     )
     def test_thresholds(self, early: EarlyFull, fired: dict[Trigger, bool]) -> None:
         levels = levels_of((0, 1), (1, 10), (5, 100))
-        verdicts = early_full_verdicts(levels, CompactionPolicy(early_full=early), MIDNIGHT)
+        verdicts = early_full_verdicts(levels, MergeTreeOptions(early_full=early), MIDNIGHT)
         assert [(verdict.trigger, verdict.fired) for verdict in verdicts] == list(fired.items())
 
     @pytest.mark.parametrize(
@@ -146,14 +146,14 @@ class TestEarlyFull:
         self, runs: list[tuple[int, int]], num_levels: int
     ) -> None:
         levels = levels_of(*runs, num_levels=num_levels)
-        policy = CompactionPolicy(num_levels=num_levels, early_full=EarlyFull(incremental_size=10))
+        policy = MergeTreeOptions(num_levels=num_levels, early_full=EarlyFull(incremental_size=10))
         (verdict,) = early_full_verdicts(levels, policy, MIDNIGHT)
         assert verdict.fired
 
     @pytest.mark.parametrize("level", [0, 3, 5])
     def test_a_single_run_never_needs_one(self, level: int) -> None:
         levels = levels_of((level, 1))
-        verdicts = early_full_verdicts(levels, CompactionPolicy(early_full=ALL_EARLY), MIDNIGHT)
+        verdicts = early_full_verdicts(levels, MergeTreeOptions(early_full=ALL_EARLY), MIDNIGHT)
         assert [verdict.fired for verdict in verdicts] == [False, False, False]
 
 
@@ -198,12 +198,12 @@ class TestInterval:
     def test_of_an_hour(self, now: datetime, created: int, fires: bool) -> None:
         levels = build_levels(stack((0, 1), (5, 1), created=created), 6)
         (verdict,) = early_full_verdicts(
-            levels, CompactionPolicy(early_full=EarlyFull(interval_millis=HOUR_MILLIS)), now
+            levels, MergeTreeOptions(early_full=EarlyFull(interval_millis=HOUR_MILLIS)), now
         )
         assert (verdict.trigger, verdict.fired) == (Trigger.INTERVAL, fires)
 
     def test_fires_where_the_top_level_was_never_written(self) -> None:
-        policy = CompactionPolicy(early_full=EarlyFull(interval_millis=10**15))
+        policy = MergeTreeOptions(early_full=EarlyFull(interval_millis=10**15))
         (verdict,) = early_full_verdicts(levels_of((0, 1), (4, 1)), policy, MIDNIGHT)
         assert verdict.fired
 
@@ -223,24 +223,24 @@ class TestInterval:
         levels = build_levels(stack((0, 1), (5, 1), created=created), 6)
         now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=created + age)
         for interval, fires in ((age, False), (age - 1, True)):
-            policy = CompactionPolicy(early_full=EarlyFull(interval_millis=interval))
+            policy = MergeTreeOptions(early_full=EarlyFull(interval_millis=interval))
             assert [verdict.fired for verdict in early_full_verdicts(levels, policy, now)] == [fires]
 
 
 class TestExplain:
     def test_tells_nothing_of_an_empty_bucket(self) -> None:
-        assert explain(build_levels((), 6), CompactionPolicy(early_full=ALL_EARLY), MIDNIGHT) == []
+        assert explain(build_levels((), 6), MergeTreeOptions(early_full=ALL_EARLY), MIDNIGHT) == []
 
     @pytest.mark.parametrize(
         ("policy", "asked"),
         [
             case(
-                CompactionPolicy(),
+                MergeTreeOptions(),
                 [Trigger.SIZE_AMPLIFICATION, Trigger.SIZE_RATIO, Trigger.SORTED_RUNS],
                 id="the three that are always there",
             ),
             case(
-                CompactionPolicy(early_full=ALL_EARLY, force_level0=True),
+                MergeTreeOptions(early_full=ALL_EARLY, force_level0=True),
                 [
                     Trigger.INTERVAL,
                     Trigger.TOTAL_SIZE,
@@ -255,7 +255,7 @@ class TestExplain:
         ],
     )
     def test_tells_what_every_trigger_says_in_the_order_of_asking(
-        self, policy: CompactionPolicy, asked: list[Trigger]
+        self, policy: MergeTreeOptions, asked: list[Trigger]
     ) -> None:
         verdicts = explain(levels_of((0, 1), (5, 1)), policy, MIDNIGHT)
         assert [verdict.trigger for verdict in verdicts] == asked
@@ -264,7 +264,7 @@ class TestExplain:
     @given(files=trees(), policy=policies(), now=moments())
     @repeatable
     def test_names_the_trigger_that_picks(
-        self, files: tuple[DataFile, ...], policy: CompactionPolicy, now: datetime
+        self, files: tuple[DataFile, ...], policy: MergeTreeOptions, now: datetime
     ) -> None:
         levels = build_levels(files, policy.num_levels)
         pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
 from lithify.planning.merge_tree.triggers import Trigger
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import DataFile
@@ -18,9 +18,9 @@ from unit.planning.trees import MIDNIGHT, levels_of, moments, policies, repeatab
 
 Runs = list[tuple[int, int]]
 
-TOLERANT = CompactionPolicy(run_trigger=3, size_amplification_percent=10_000)
+TOLERANT = MergeTreeOptions(run_trigger=3, size_amplification_percent=10_000)
 """Newer runs may weigh a hundred times the oldest, so the later triggers are asked."""
-FORCED = CompactionPolicy(run_trigger=5, force_level0=True)
+FORCED = MergeTreeOptions(run_trigger=5, force_level0=True)
 
 
 def summary(pick: Pick | None) -> tuple[int, int, Trigger] | None:
@@ -113,13 +113,13 @@ class TestUniversal:
     def test_asks_for_a_full_compaction_first(
         self, early: EarlyFull, amplification: int, trigger: Trigger
     ) -> None:
-        policy = CompactionPolicy(run_trigger=3, early_full=early, size_amplification_percent=amplification)
+        policy = MergeTreeOptions(run_trigger=3, early_full=early, size_amplification_percent=amplification)
         pick = pick_universal(levels_of((0, 10), (0, 10), (2, 10)), policy, MIDNIGHT)
         assert summary(pick) == (3, 5, trigger)
 
     def test_takes_larger_runs_off_peak(self) -> None:
         levels = levels_of((0, 100), (0, 150), (5, 10**6))
-        policy = CompactionPolicy(run_trigger=3, off_peak=OffPeak(0, 6, ratio=49))
+        policy = MergeTreeOptions(run_trigger=3, off_peak=OffPeak(0, 6, ratio=49))
         taken = {hour: pick_universal(levels, policy, MIDNIGHT.replace(hour=hour)) for hour in (5, 6)}
         assert (summary(taken[5]), taken[6]) == ((2, 4, Trigger.SIZE_RATIO), None)
 
@@ -178,7 +178,7 @@ class TestRules:
     )
     def test_forced_level_0(self, runs: Runs, expected: list[tuple[int, int] | None]) -> None:
         levels = levels_of(*runs)
-        picks = [pick_level0(levels, replace(FORCED, rule=rule), MIDNIGHT) for rule in Rule]
+        picks = [pick_level0(levels, replace(FORCED, rule=rule), MIDNIGHT) for rule in PickingRule]
         assert [reach(pick) for pick in picks] == expected
 
     @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ class TestRules:
     )
     def test_minor(self, runs: Runs, expected: list[tuple[int, int] | None]) -> None:
         levels = levels_of(*runs)
-        picks = [pick_universal(levels, replace(TOLERANT, rule=rule), MIDNIGHT) for rule in Rule]
+        picks = [pick_universal(levels, replace(TOLERANT, rule=rule), MIDNIGHT) for rule in PickingRule]
         assert [reach(pick) for pick in picks] == expected
 
 
@@ -224,7 +224,7 @@ def reach(pick: Pick | None) -> tuple[int, int] | None:
 @given(files=trees(), policy=policies(), now=moments())
 @repeatable
 def test_a_pick_is_whole_runs_from_the_top_and_goes_below_them(
-    files: tuple[DataFile, ...], policy: CompactionPolicy, now: datetime
+    files: tuple[DataFile, ...], policy: MergeTreeOptions, now: datetime
 ) -> None:
     levels = build_levels(files, policy.num_levels)
     pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.levels import Levels, build_levels
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
 from lithify.rewriting.order import decode_key, encode_key
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
 from support.properties import examples
@@ -93,9 +93,9 @@ def trees() -> st.SearchStrategy[tuple[DataFile, ...]]:
     return _random(random_files)
 
 
-def policies() -> st.SearchStrategy[CompactionPolicy]:
+def policies() -> st.SearchStrategy[MergeTreeOptions]:
     """Policies under any of the rules."""
-    return _random(lambda rng: random_policy(rng, rng.choice(list(Rule))))
+    return _random(lambda rng: random_policy(rng, rng.choice(list(PickingRule))))
 
 
 def moments() -> st.SearchStrategy[datetime]:
@@ -133,7 +133,7 @@ def random_files(rng: Random) -> tuple[DataFile, ...]:
     return tuple(files)
 
 
-def random_ladder(rng: Random, policy: CompactionPolicy) -> tuple[DataFile, ...]:
+def random_ladder(rng: Random, policy: MergeTreeOptions) -> tuple[DataFile, ...]:
     """One file a run, each about as large as the triggers compare it with."""
     level0 = rng.randint(0, 6)
     levels = [0] * level0 + sorted(rng.sample(range(1, 6), rng.randint(0 if level0 else 1, 4)))
@@ -147,9 +147,9 @@ def random_ladder(rng: Random, policy: CompactionPolicy) -> tuple[DataFile, ...]
     return stack(*zip(levels, sizes, strict=True), created=MIDNIGHT_MILLIS - rng.randint(0, 2))
 
 
-def random_policy(rng: Random, rule: Rule = Rule.V1_4) -> CompactionPolicy:
+def random_policy(rng: Random, rule: PickingRule = PickingRule.V1_4) -> MergeTreeOptions:
     """A policy whose early-full conditions are mostly off, so that the later triggers get their turn."""
-    return CompactionPolicy(
+    return MergeTreeOptions(
         num_levels=rng.choice((2, 3, 4, 6)),
         run_trigger=rng.choice((1, 2, 3, 5, 8)),
         size_amplification_percent=rng.choice((0, 25, 200, 10_000)),

@@ -9,14 +9,14 @@ import pytest
 from lithify.errors import InvalidResource
 from lithify.resources.crd import definition_of
 from lithify.resources.modelling import plain, read
-from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, Kind
+from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ResourceKind
 from lithify.resources.validating import validated
 from support.rule_cases import CASES, RuleCase
 
 RUN = {"tableRef": {"name": "orders"}}
 
 
-def made(kind: Kind, spec: object) -> dict[str, Any]:
+def made(kind: ResourceKind, spec: object) -> dict[str, Any]:
     return {
         "apiVersion": kind.api_version,
         "kind": kind.name,
@@ -122,7 +122,7 @@ def test_what_is_given_is_left_as_it_is() -> None:
         ),
     ],
 )
-def test_what_the_schema_refuses_is_named_by_its_field(kind: Kind, spec: object, field: str) -> None:
+def test_what_the_schema_refuses_is_named_by_its_field(kind: ResourceKind, spec: object, field: str) -> None:
     with pytest.raises(InvalidResource) as caught:
         validated(kind, made(kind, spec))
     assert caught.value.fields == (field,)

@@ -14,7 +14,7 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from lithify.tables.files.types import ColumnType, parse_type
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry
 from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.options.table_options import ManifestOptions
@@ -56,7 +56,7 @@ class Folder:
     def merger(self, options: ManifestOptions) -> ManifestMerger:
         return ManifestMerger(self.manifests(options), self.types, options)
 
-    def write(self, name: str, history: Sequence[Sequence[Entry]]) -> list[ManifestFileMeta]:
+    def write(self, name: str, history: Sequence[Sequence[ManifestEntry]]) -> list[ManifestFileMeta]:
         """A manifest for each commit of a history, and a list `manifest-list-<name>` of them."""
         manifests = self.manifests()
         metas = [
@@ -74,12 +74,12 @@ def random_partition(rng: Random, *, partitioned: bool = True) -> bytes:
     return encode_row([rng.choice((None, b"a", b"b", b"a longer day")), rng.choice((None, 1, 2))], TYPES)
 
 
-def random_history(rng: Random, *, partitioned: bool = True, whole: bool = True) -> list[list[Entry]]:
+def random_history(rng: Random, *, partitioned: bool = True, whole: bool = True) -> list[list[ManifestEntry]]:
     """What commits add and remove: appends, upgrades, deletions of some or all.
 
     Unless it is whole, it also removes files that were added before it begins.
     """
-    live: list[Entry] = []
+    live: list[ManifestEntry] = []
     history = []
     few = [random_partition(rng, partitioned=partitioned) for _ in range(rng.randint(1, 3))]
     for number in range(rng.randint(0, 12)):
@@ -87,7 +87,7 @@ def random_history(rng: Random, *, partitioned: bool = True, whole: bool = True)
         live = [entry for entry in live if entry not in gone]
         added = [
             replace(
-                Entry(ADD, rng.choice(few), rng.randint(0, 3), 4, file_meta(f"f{number}-{each}")),
+                ManifestEntry(ADD, rng.choice(few), rng.randint(0, 3), 4, file_meta(f"f{number}-{each}")),
                 file=file_meta(f"f{number}-{each}", rng.choice((0, 5)), schema_id=rng.randint(0, 2)),
             )
             for each in range(rng.randint(0, 4))
@@ -98,7 +98,7 @@ def random_history(rng: Random, *, partitioned: bool = True, whole: bool = True)
             if rng.random() < 0.3
         ]
         if not whole and rng.random() < 0.3:
-            gone.append(Entry(ADD, rng.choice(few), 0, 4, file_meta(f"older-{number}")))
+            gone.append(ManifestEntry(ADD, rng.choice(few), 0, 4, file_meta(f"older-{number}")))
         history.append([*(replace(entry, kind=DELETE) for entry in gone), *added])
         live += added
     return history

@@ -7,7 +7,7 @@ from typing import Any
 
 from lithify.tables.files.types import parse_type
 from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, Entry, FileMeta, Stats
+from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, FileMeta, ManifestEntry, Stats
 from lithify.tables.paimon.schema.schema import Column, Schema
 
 INT = parse_type("INT NOT NULL")
@@ -41,8 +41,10 @@ def file_meta(name: str, level: int = 0, low: int = 0, high: int = 9, **changes:
     return FileMeta(**{**fields, **changes})
 
 
-def entry(name: str, level: int = 0, low: int = 0, high: int = 9, buckets: int = 1, **changes: Any) -> Entry:
-    return Entry(ADD, b"", 0, buckets, file_meta(name, level, low, high, **changes))
+def entry(
+    name: str, level: int = 0, low: int = 0, high: int = 9, buckets: int = 1, **changes: Any
+) -> ManifestEntry:
+    return ManifestEntry(ADD, b"", 0, buckets, file_meta(name, level, low, high, **changes))
 
 
 def schema(

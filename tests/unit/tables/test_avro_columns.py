@@ -14,7 +14,7 @@ from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.tables.paimon.metadata import entry_columns
 from lithify.tables.paimon.metadata.avro_columns import Unsure, rows_as_columns
-from lithify.tables.paimon.metadata.entries import Entry, record_of_entry
+from lithify.tables.paimon.metadata.entries import ManifestEntry, record_of_entry
 from lithify.tables.paimon.metadata.metadata_files import Unpacked, unpack
 from lithify.tables.paimon.metadata.row_lanes import Block, Lanes
 from support.cases import case
@@ -36,7 +36,7 @@ def one_by_one(unpacked: Unpacked, wanted: pa.StructType) -> list[Any]:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(entries, min_size=1, max_size=40), st.sampled_from([NARROW, WIDE]))
-def test_rows_are_those_that_are_read_one_by_one(drawn: list[Entry], wanted: pa.StructType) -> None:
+def test_rows_are_those_that_are_read_one_by_one(drawn: list[ManifestEntry], wanted: pa.StructType) -> None:
     unpacked = unpack(written([record_of_entry(each) for each in drawn], "null"), MANIFEST_ENTRY_SCHEMA)
 
     assert side_by_side(unpacked, wanted).to_pylist() == one_by_one(unpacked, wanted)
@@ -44,7 +44,7 @@ def test_rows_are_those_that_are_read_one_by_one(drawn: list[Entry], wanted: pa.
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(entries, min_size=1, max_size=12))
-def test_rows_may_be_unions_with_null(drawn: list[Entry]) -> None:
+def test_rows_may_be_unions_with_null(drawn: list[ManifestEntry]) -> None:
     """As releases before 0.9 wrote them."""
     content = written([record_of_entry(each) for each in drawn], "null", ["null", MANIFEST_ENTRY_SCHEMA])
     unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
@@ -65,7 +65,7 @@ def test_what_only_looks_like_a_row_is_none() -> None:
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(entries, min_size=1, max_size=6), st.data())
-def test_damage_is_not_read_as_anything_else(drawn: list[Entry], data: st.DataObject) -> None:
+def test_damage_is_not_read_as_anything_else(drawn: list[ManifestEntry], data: st.DataObject) -> None:
     """Bytes that are changed, missing or too many in one of some blocks: any answer is the slow one."""
     unpacked = unpack(written([record_of_entry(each) for each in drawn], "null"), MANIFEST_ENTRY_SCHEMA)
     blocks = list(unpacked.blocks())

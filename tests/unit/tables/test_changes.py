@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.metadata.binary_row import order_key
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, FileMeta
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 from support.properties import examples
 from unit.tables.manifests import INT, entry, file_meta
 
@@ -22,8 +22,8 @@ KEY = partial(order_key, types=[INT])
 
 
 def change(
-    removed: Sequence[Entry] = (),
-    upgraded: Sequence[Entry] = (),
+    removed: Sequence[ManifestEntry] = (),
+    upgraded: Sequence[ManifestEntry] = (),
     added: Sequence[FileMeta] = (),
     output_level: int = 5,
 ) -> BucketChange:
@@ -59,7 +59,7 @@ class Case:
     """A change, the files that are live when it is to be committed, and what the conflict names."""
 
     change: BucketChange
-    live: Sequence[Entry]
+    live: Sequence[ManifestEntry]
     names: Sequence[str] | None = None
 
 

@@ -19,7 +19,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.journal_files import Attempt
-from lithify.tables.paimon.metadata.entries import Entry
+from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.table import PaimonTable
 from support.races import step_after
 from support.runs import ShiftedClock
@@ -346,7 +346,7 @@ def next_of(table: PaimonTable, change: BucketChange, attempt: Attempt) -> Bucke
     return replace(change, removed=(replace(place, file=file),), added=(replace(file, name=name),))
 
 
-def live(table: PaimonTable) -> list[Entry]:
+def live(table: PaimonTable) -> list[ManifestEntry]:
     return table.manifests.live(newest_of(table))
 
 
@@ -356,7 +356,7 @@ def newest_of(table: PaimonTable) -> Snapshot:
     return newest
 
 
-def replaced(table: PaimonTable, attempt: Attempt, entries: list[Entry]) -> BucketChange:
+def replaced(table: PaimonTable, attempt: Attempt, entries: list[ManifestEntry]) -> BucketChange:
     bucket = table.bucket_id(entries[0].partition, entries[0].bucket)
     name = f"data-{attempt.prefix}{'f' * 12}-0.parquet"
     Path(table.folder(bucket), name).touch()

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.tables.files.avro.container import block, new_header
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, FileMeta, Stats, record_of_entry
+from lithify.tables.paimon.metadata.entries import (
+    ADD,
+    DELETE,
+    FileMeta,
+    ManifestEntry,
+    Stats,
+    record_of_entry,
+)
 from lithify.tables.paimon.metadata.entry_columns import NARROW, chosen, decode_entries, entries_of, live_of
 from lithify.tables.paimon.metadata.entry_selection import Matching
 from support.properties import examples
@@ -54,7 +61,7 @@ files = st.builds(
     write_columns_sequences=st.none() | st.lists(numbers, max_size=3).map(tuple),
 )
 entries = st.builds(
-    Entry,
+    ManifestEntry,
     kind=st.sampled_from([ADD, ADD, DELETE]),
     partition=st.sampled_from(PARTITIONS),
     bucket=st.integers(-2, 2),
@@ -69,13 +76,13 @@ def written(records: Sequence[dict[str, Any]], codec: str = "zstandard", schema:
     return stream.getvalue()
 
 
-def manifest(drawn: Sequence[Entry]) -> bytes:
+def manifest(drawn: Sequence[ManifestEntry]) -> bytes:
     return written([record_of_entry(each) for each in drawn])
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(entries, max_size=12), st.sampled_from(["null", "zstandard", "snappy", "deflate"]))
-def test_columns_are_the_records(drawn: list[Entry], codec: str) -> None:
+def test_columns_are_the_records(drawn: list[ManifestEntry], codec: str) -> None:
     content = written([record_of_entry(each) for each in drawn], codec)
 
     assert entries_of(decode_entries(content, statistics=True)) == drawn
@@ -86,7 +93,7 @@ def test_columns_are_the_records(drawn: list[Entry], codec: str) -> None:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.lists(entries, max_size=8), min_size=1, max_size=3))
-def test_live_files_are_those_that_were_added_and_not_removed(manifests: list[list[Entry]]) -> None:
+def test_live_files_are_those_that_were_added_and_not_removed(manifests: list[list[ManifestEntry]]) -> None:
     everything = [each for drawn in manifests for each in drawn]
     removed = {each.identity for each in everything if each.kind == DELETE}
 
@@ -98,7 +105,9 @@ def test_live_files_are_those_that_were_added_and_not_removed(manifests: list[li
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.lists(entries, max_size=12), st.sets(st.sampled_from(PARTITIONS)), st.integers(-2, 2))
-def test_what_is_chosen_keeps_its_order(drawn: list[Entry], partitions: set[bytes], most: int) -> None:
+def test_what_is_chosen_keeps_its_order(
+    drawn: list[ManifestEntry], partitions: set[bytes], most: int
+) -> None:
     selection = Matching(lambda partition, bucket: partition in partitions and bucket <= most)
 
     found = entries_of(chosen(decode_entries(manifest(drawn), statistics=True), selection))
@@ -106,13 +115,13 @@ def test_what_is_chosen_keeps_its_order(drawn: list[Entry], partitions: set[byte
     assert found == [each for each in drawn if each.partition in partitions and each.bucket <= most]
 
 
-def one() -> Entry:
+def one() -> ManifestEntry:
     """An entry in which everything is there."""
     meta = FileMeta(
         *("a", 1, 2, b"k", b"l", Stats(b"m", b"n", (1,)), Stats(b"o", b"p", (2,)), 3, 4, 5, 6),
         *(("x",), 7, 8, b"i", 1, ("v",), "s3://b/a", 9, ("w",), (1,)),
     )
-    return Entry(ADD, PARTITIONS[0], 0, 1, meta)
+    return ManifestEntry(ADD, PARTITIONS[0], 0, 1, meta)
 
 
 def test_fields_that_a_version_does_not_have_are_null() -> None:

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta, timezone
 import pyarrow as pa
 import pytest
 
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak
 from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
 from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.table_statistics import (
+    DueWork,
     Filter,
-    Work,
     blocked_buckets,
     delete_percent,
     size_amplification_percent,
@@ -24,7 +24,7 @@ from support.cases import case
 from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files
 
-POLICY = CompactionPolicy(run_trigger=3, size_amplification_percent=10_000, small_file_size=SMALL_FILE)
+POLICY = MergeTreeOptions(run_trigger=3, size_amplification_percent=10_000, small_file_size=SMALL_FILE)
 STEEP = ((0, 1), (0, 10), (0, 100), (5, 10_000))
 """Four runs, each far larger than all before it: only their number is too high."""
 CALM = ((0, 10), (5, 10_000))
@@ -37,7 +37,7 @@ def bucket(path: str, files: Sequence[DataFile]) -> Bucket:
 
 
 def figures(
-    buckets: Sequence[Bucket], policy: CompactionPolicy = POLICY, now: datetime = MIDNIGHT
+    buckets: Sequence[Bucket], policy: MergeTreeOptions = POLICY, now: datetime = MIDNIGHT
 ) -> pa.Table:
     paths = {(each.id.partition, each.id.bucket): each.id for each in buckets}
     partitions = {each.id.partition: each.id.path.rpartition("/")[0] for each in buckets}
@@ -56,10 +56,10 @@ def spec_of(partition: bytes) -> dict[str, str]:
 
 def work(
     buckets: Sequence[Bucket],
-    policy: CompactionPolicy = POLICY,
+    policy: MergeTreeOptions = POLICY,
     wanted: Filter = Filter(),  # noqa: B008  # frozen
     now: datetime = MIDNIGHT,
-) -> Work:
+) -> DueWork:
     return work_in(figures(buckets, policy, now), spec_of, wanted, policy, now)
 
 
@@ -118,7 +118,7 @@ class TestFindings:
         ],
     )
     def test_detail_is_a_sentence_that_says_the_same_at_every_look(
-        self, policy: CompactionPolicy, runs: tuple[tuple[int, int], ...], detail: str
+        self, policy: MergeTreeOptions, runs: tuple[tuple[int, int], ...], detail: str
     ) -> None:
         for hours in (2, 3):
             found = work([bucket("bucket-7", stack(*runs))], policy, now=MIDNIGHT + timedelta(hours=hours))
@@ -147,7 +147,7 @@ class TestFilter:
 
     def test_a_filter_that_selects_nothing(self) -> None:
         found = work(self.BUCKETS, wanted=Filter(({"dt": "z"},)))
-        assert found == Work((), (), (), 0, None)
+        assert found == DueWork((), (), (), 0, None)
 
     def test_lists_of_partitions_are_bounded_and_the_largest_come_first(self) -> None:
         buckets = [
@@ -203,7 +203,7 @@ class TestBlocked:
         interval = replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS))
         buckets = [bucket("dt=a/bucket-0", stack(*STEEP)), bucket("dt=b/bucket-0", stack(*CALM))]
         every = Filter((dict[str, str](),), held={"dt=a/bucket-0": "1", "dt=b/bucket-0": "2"})
-        assert work(buckets, interval, every) == Work((), (), (), 0, None)
+        assert work(buckets, interval, every) == DueWork((), (), (), 0, None)
         one = replace(every, held={"dt=a/bucket-0": "1"})
         assert work(buckets, interval, one) == work(buckets[1:], interval, replace(every, held={}))
 

@@ -20,7 +20,7 @@ from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Strategy
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, Strategy
 from lithify.planning.merge_tree.triggers import last_full_compaction
 from lithify.tables.files.types import ColumnType, parse_type
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
@@ -50,24 +50,24 @@ def path_of(partition: bytes, number: int) -> BucketId:
     return BucketId(partition, number, f"{partition.decode()}/bucket-{number}")
 
 
-def judge(policy: CompactionPolicy, now: datetime) -> Judge:
+def judge(policy: MergeTreeOptions, now: datetime) -> Judge:
     return Judge(policy, now, pa.Array.to_pylist, path_of, "db.t")
 
 
-def random_table(rng: Random, policy: CompactionPolicy) -> list[Bucket]:
+def random_table(rng: Random, policy: MergeTreeOptions) -> list[Bucket]:
     return [
         Bucket(path_of(f"dt={number % 3}".encode(), number), random_bucket(rng, policy), 0)
         for number in range(rng.randint(1, 9))
     ]
 
 
-def random_bucket(rng: Random, policy: CompactionPolicy) -> tuple[DataFile, ...]:
+def random_bucket(rng: Random, policy: MergeTreeOptions) -> tuple[DataFile, ...]:
     files = random_ladder(rng, policy) if rng.random() < 0.5 else random_files(rng)
     ages = (0, 1, HOUR_MILLIS, 30 * HOUR_MILLIS)
     return tuple(replace(each, created_millis=each.created_millis - rng.choice(ages)) for each in files)
 
 
-def random_timed_policy(rng: Random) -> CompactionPolicy:
+def random_timed_policy(rng: Random) -> MergeTreeOptions:
     """A policy under which time matters more often than under others."""
     policy = random_policy(rng)
     interval = rng.choice((None, 0, HOUR_MILLIS, 30 * HOUR_MILLIS))
@@ -91,7 +91,7 @@ def test_each_bucket_is_judged_as_planning_does(rng: Random) -> None:
         assert (found["problem"], found["fingerprint"]) == (None, None)
 
 
-def planned(bucket: Bucket, policy: CompactionPolicy, now: datetime) -> dict[str, Any]:
+def planned(bucket: Bucket, policy: MergeTreeOptions, now: datetime) -> dict[str, Any]:
     """The figures that follow from plans of the bucket's objects."""
     minor = plan_bucket(bucket, policy, Strategy.MINOR, now)
     full = plan_bucket(bucket, policy, Strategy.FULL, now)
@@ -130,16 +130,16 @@ def test_figures_hold_until_they_say(rng: Random) -> None:
 @pytest.mark.parametrize(
     ("policy", "runs", "hours", "changes"),
     [
-        case(CompactionPolicy(), ((0, 1), (5, 9)), 0, None, id="time does not matter"),
+        case(MergeTreeOptions(), ((0, 1), (5, 9)), 0, None, id="time does not matter"),
         case(
-            CompactionPolicy(early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
+            MergeTreeOptions(early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
             ((0, 1), (5, 9)),
             0,
             MIDNIGHT_MILLIS + HOUR_MILLIS + 1,
             id="an interval",
         ),
         case(
-            CompactionPolicy(
+            MergeTreeOptions(
                 early_full=EarlyFull(interval_millis=HOUR_MILLIS), run_trigger=2, size_ratio=2000
             ),
             ((0, 1), (5, 9)),
@@ -148,28 +148,28 @@ def test_figures_hold_until_they_say(rng: Random) -> None:
             id="an interval of a bucket that is due for another reason",
         ),
         case(
-            CompactionPolicy(early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
+            MergeTreeOptions(early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
             ((0, 1), (5, 9)),
             2,
             None,
             id="an interval that is over",
         ),
         case(
-            CompactionPolicy(off_peak=OffPeak(3, 6, 50), run_trigger=2),
+            MergeTreeOptions(off_peak=OffPeak(3, 6, 50), run_trigger=2),
             ((0, 1), (5, 9)),
             1,
             MIDNIGHT_MILLIS + 3 * HOUR_MILLIS,
             id="off-peak hours",
         ),
         case(
-            CompactionPolicy(off_peak=OffPeak(3, 6, 50)),
+            MergeTreeOptions(off_peak=OffPeak(3, 6, 50)),
             ((0, 1), (5, 9)),
             1,
             None,
             id="off-peak, but few runs",
         ),
         case(
-            CompactionPolicy(off_peak=OffPeak(3, 6, 50), force_level0=True),
+            MergeTreeOptions(off_peak=OffPeak(3, 6, 50), force_level0=True),
             ((0, 1), (5, 9)),
             4,
             MIDNIGHT_MILLIS + 6 * HOUR_MILLIS,
@@ -178,7 +178,7 @@ def test_figures_hold_until_they_say(rng: Random) -> None:
     ],
 )
 def test_when_a_bucket_has_to_be_judged_again(
-    policy: CompactionPolicy, runs: tuple[tuple[int, int], ...], hours: int, changes: int | None
+    policy: MergeTreeOptions, runs: tuple[tuple[int, int], ...], hours: int, changes: int | None
 ) -> None:
     bucket = Bucket(path_of(b"dt=a", 0), stack(*runs), 0)
     figures = judge(policy, MIDNIGHT + timedelta(hours=hours)).figures(live_files([bucket]))
@@ -187,7 +187,7 @@ def test_when_a_bucket_has_to_be_judged_again(
 
 class TestBlocked:
     GOOD = Bucket(path_of(b"dt=a", 0), stack((0, 1), (0, 2), (5, 900)), 0)
-    POLICY = CompactionPolicy(small_file_size=SMALL_FILE)
+    POLICY = MergeTreeOptions(small_file_size=SMALL_FILE)
 
     def blocked(self, *files: DataFile, columns: Mapping[str, ColumnType] | None = None) -> Any:
         """What is said of a bucket with these files, beside one that is as always.

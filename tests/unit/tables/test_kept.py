@@ -21,7 +21,7 @@ from lithify.tables.paimon.observing.bucket_statistics import PLACE
 from lithify.tables.paimon.observing.observation_cache import (
     FILES,
     Damaged,
-    History,
+    SnapshotHistory,
     SnapshotMark,
     TableState,
     pack,
@@ -38,7 +38,7 @@ STATE = TableState(
     schema_id=3,
     newest=SnapshotMark(7, "manifest-list-7", 1_767_225_600_123),
     index_types=frozenset({"HASH"}),
-    history=History(4, 1_767_225_600_000, {5: 100, 7: 2**40}),
+    history=SnapshotHistory(4, 1_767_225_600_000, {5: 100, 7: 2**40}),
     terms="some options",
     judged_millis=1_767_225_600_456,
 )

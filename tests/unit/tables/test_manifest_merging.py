@@ -13,7 +13,7 @@ import pytest
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, record_of_entry
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry, record_of_entry
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.metadata.manifest_merging import Merged
 from lithify.tables.paimon.options.table_options import ManifestOptions
@@ -33,21 +33,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return Folder(tmp_path_factory.mktemp("manifests")).create()
 
 
-def added(name: str, level: int = 0) -> Entry:
-    return Entry(ADD, PLACE, 0, 1, file_meta(name, level))
+def added(name: str, level: int = 0) -> ManifestEntry:
+    return ManifestEntry(ADD, PLACE, 0, 1, file_meta(name, level))
 
 
-def removed(name: str, level: int = 0) -> Entry:
+def removed(name: str, level: int = 0) -> ManifestEntry:
     return replace(added(name, level), kind=DELETE)
 
 
-def entries_in(folder: Folder, metas: Sequence[ManifestFileMeta]) -> list[Entry]:
+def entries_in(folder: Folder, metas: Sequence[ManifestFileMeta]) -> list[ManifestEntry]:
     manifests = folder.manifests()
     frames = (manifests.columns_of(meta.file_name, statistics=True) for meta in metas)
     return [each for frame in frames for each in entries_of(frame)]
 
 
-def live(entries: Sequence[Entry]) -> set[tuple[object, ...]]:
+def live(entries: Sequence[ManifestEntry]) -> set[tuple[object, ...]]:
     gone = {each.identity for each in entries if each.kind == DELETE}
     return {each.identity for each in entries if each.kind == ADD} - gone
 
@@ -112,7 +112,7 @@ def test_entries_are_written_as_they_were(folder: Folder) -> None:
         write_columns_sequences=(8, 9),
         schema_id=4,
     )
-    full = Entry(ADD, PLACE, 2, 4, file)
+    full = ManifestEntry(ADD, PLACE, 2, 4, file)
     metas = folder.write("fields", [[full], [added("b")]])
     result = folder.merger(MINOR).merge(metas, "fields-merged")
     assert entries_in(folder, result.manifests) == [full, added("b")]
@@ -139,7 +139,7 @@ def test_manifest_that_is_gone_is_named(folder: Folder) -> None:
     [[[added("a")], [removed("a")], [added("a")]], [[removed("a")], [added("a")]]],
     ids=["added again", "added after it was removed"],
 )
-def test_a_list_that_java_refuses_is_refused(folder: Folder, history: list[list[Entry]]) -> None:
+def test_a_list_that_java_refuses_is_refused(folder: Folder, history: list[list[ManifestEntry]]) -> None:
     name = f"broken-{len(history)}"
     metas = folder.write(name, history)
     with pytest.raises(CorruptTable) as raised:
@@ -157,7 +157,7 @@ def test_manifests_of_a_later_format_stay_as_they_are(folder: Folder) -> None:
     assert list(path_of(folder, "").glob("manifest-later-merged-*")) == []
 
 
-def write_with_another_field(path: Path, entry: Entry) -> None:
+def write_with_another_field(path: Path, entry: ManifestEntry) -> None:
     fields = [*MANIFEST_ENTRY_SCHEMA["fields"], {"name": "_LATER", "type": ["null", "int"], "default": None}]
     with path.open("wb") as file:
         fastavro.writer(file, {**MANIFEST_ENTRY_SCHEMA, "fields": fields}, [record_of_entry(entry)])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
 from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.statistics import StatsModes
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 def test_defaults_are_paimons() -> None:
     assert read_options({}) == TableOptions(
-        policy=CompactionPolicy(
+        policy=MergeTreeOptions(
             num_levels=6,
             run_trigger=5,
             size_amplification_percent=200,
@@ -37,7 +37,7 @@ def test_defaults_are_paimons() -> None:
             force_rewrite=False,
             target_file_size=128 * MIB,
             small_file_size=128 * MIB // 10 * 7,
-            rule=Rule.V1_4,
+            rule=PickingRule.V1_4,
         ),
         files=FileOptions(
             prefix="data-",
@@ -329,8 +329,8 @@ def test_options_together(options: dict[str, str], field: str, expected: Any) ->
     assert attrgetter(field)(read_options(options)) == expected
 
 
-@pytest.mark.parametrize("rule", list(Rule))
-def test_the_rule_is_the_callers(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", list(PickingRule))
+def test_the_rule_is_the_callers(rule: PickingRule) -> None:
     assert read_options({}, rule).policy.rule is rule
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Rest, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, Strategy
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, Strategy
 from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.observing.resting import resting_reasons
@@ -33,10 +33,10 @@ from unit.planning.trees import (
 from unit.tables.live_files import files_of_one, live_files
 
 ZONES = (UTC, timezone(timedelta(hours=5, minutes=30)), ZoneInfo("Europe/Berlin"))
-POLICY = CompactionPolicy(run_trigger=3, small_file_size=SMALL_FILE)
+POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
 
 
-def random_bucket(rng: Random, number: int, policy: CompactionPolicy) -> Bucket:
+def random_bucket(rng: Random, number: int, policy: MergeTreeOptions) -> Bucket:
     files = random_ladder(rng, policy) if rng.random() < 0.5 else random_files(rng)
     moved = tuple(
         replace(each, created_millis=each.created_millis - rng.choice((0, 1, 43_200_000))) for each in files
@@ -44,7 +44,7 @@ def random_bucket(rng: Random, number: int, policy: CompactionPolicy) -> Bucket:
     return Bucket(BucketId(b"p", number, f"bucket-{number}"), moved, 4)
 
 
-def runs_of(bucket: Bucket, policy: CompactionPolicy) -> int:
+def runs_of(bucket: Bucket, policy: MergeTreeOptions) -> int:
     return len(build_levels(bucket.files, policy.num_levels).runs)
 
 
@@ -137,7 +137,7 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
     ],
 )
 def test_what_is_said_of_a_bucket(
-    files: tuple[DataFile, ...], policy: CompactionPolicy, strategy: Strategy, reason: str | None
+    files: tuple[DataFile, ...], policy: MergeTreeOptions, strategy: Strategy, reason: str | None
 ) -> None:
     statistics = bucket_statistics(files_of_one(files), policy.small_file_size)
     assert resting_reasons(statistics, policy, strategy, MIDNIGHT).to_pylist() == [reason]

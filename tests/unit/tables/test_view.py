@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lithify.errors import UnsupportedTable
 from lithify.tables.model import BucketId, OrderKey, SnapshotId, fingerprint_of
-from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.schema.evolution import file_problems
@@ -33,13 +33,13 @@ def keys(bounds: pa.Array) -> list[OrderKey]:
     return [OrderKey(bound) for bound in bounds.to_pylist()]
 
 
-def view_of(listed: list[Entry]) -> View:
+def view_of(listed: list[ManifestEntry]) -> View:
     files, spans = by_bucket(decode_entries(manifest(listed)), bucket_id)
     return View(SnapshotId(1), 0, frozenset(), files, spans, keys)
 
 
 @st.composite
-def live_files(draw: st.DrawFn) -> list[Entry]:
+def live_files(draw: st.DrawFn) -> list[ManifestEntry]:
     """Added files whose names end as those of formats and of other files do, each name once."""
     drawn = draw(st.lists(entries, max_size=12))
     named = [replace(each.file, name=f"data-{number}.{draw(FORMATS)}") for number, each in enumerate(drawn)]
@@ -48,8 +48,8 @@ def live_files(draw: st.DrawFn) -> list[Entry]:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(live_files())
-def test_buckets_have_their_files_in_their_order(listed: list[Entry]) -> None:
-    grouped: dict[BucketId, list[Entry]] = defaultdict(list)
+def test_buckets_have_their_files_in_their_order(listed: list[ManifestEntry]) -> None:
+    grouped: dict[BucketId, list[ManifestEntry]] = defaultdict(list)
     for each in listed:
         grouped[bucket_id(each.partition, each.bucket)].append(each)
 
@@ -69,7 +69,7 @@ def test_buckets_have_their_files_in_their_order(listed: list[Entry]) -> None:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(live_files())
-def test_every_file_that_may_be_in_the_way_is_looked_at(listed: list[Entry]) -> None:
+def test_every_file_that_may_be_in_the_way_is_looked_at(listed: list[ManifestEntry]) -> None:
     view = view_of(listed)
 
     looked_at = {each.file.name for bucket in view.bucket_ids for each in view.unusual(bucket)}

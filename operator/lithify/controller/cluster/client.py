@@ -30,7 +30,7 @@ from lithify.errors import (
     ClusterUnavailable,
     InvalidOption,
 )
-from lithify.resources.names import Kind, ObjectKey
+from lithify.resources.names import ObjectKey, ResourceKind
 
 _log = logging.getLogger(__name__)
 _PAGE = 500
@@ -39,7 +39,7 @@ _EXCEEDED = "exceeded quota: "
 _TIMEOUT = 30.0
 """Seconds; longer than the API server takes to give up on etcd, shorter than a lease."""
 
-Observe = Callable[[str, Kind, int, float], None]
+Observe = Callable[[str, ResourceKind, int, float], None]
 """Is told of each request: verb, kind, HTTP status (0 for none), seconds."""
 
 
@@ -80,12 +80,12 @@ class ClusterClient:
         self._observe = observe or (lambda *_: None)
         self._scopes: list[str | None] = [*sorted(namespaces)] or [None]
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         """An object, None if there is none."""
         found: Object | None = await self._request("GET", kind, _path(kind, key.namespace, key.name))
         return found
 
-    async def _pages(self, kind: Kind, namespace: str | None, labels: str) -> list[Object]:
+    async def _pages(self, kind: ResourceKind, namespace: str | None, labels: str) -> list[Object]:
         found: list[Object] = []
         query: dict[str, Any] = {"limit": _PAGE, **({"labelSelector": labels} if labels else {})}
         while True:
@@ -98,7 +98,7 @@ class ClusterClient:
                 return found
             query["continue"] = proceed
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         """All pages of a list; of all namespaces that are watched, if none is given.
 
         One of these that refuses is left out: with a namespace that was deleted its roles are gone, and the
@@ -119,7 +119,7 @@ class ClusterClient:
             _log.warning("a namespace is left out: %s", refusal)
         return found
 
-    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         """Creates an object; one that exists is a `ClusterExists`."""
         created: Object | None = await self._request("POST", kind, _path(kind, namespace), body=body)
         if created is None:
@@ -127,7 +127,7 @@ class ClusterClient:
         return created
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         """Merges a patch into an object, None if there is none."""
         path = _path(kind, key.namespace, key.name, subresource)
@@ -136,7 +136,7 @@ class ClusterClient:
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         key: ObjectKey,
         *,
         uid: str | None = None,
@@ -158,7 +158,7 @@ class ClusterClient:
     async def _request(
         self,
         verb: str,
-        kind: Kind,
+        kind: ResourceKind,
         path: str,
         body: Object | None = None,
         query: Mapping[str, Any] | None = None,
@@ -220,7 +220,7 @@ def _problem(status: int, text: bytes) -> tuple[str, str]:
         return "", f"HTTP {status}"
 
 
-def _path(kind: Kind, namespace: str | None, name: str = "", subresource: str = "") -> str:
+def _path(kind: ResourceKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     scope = f"/namespaces/{namespace}" if namespace else ""
     return "/".join(part for part in (f"{root}{scope}/{kind.plural}", name, subresource) if part)

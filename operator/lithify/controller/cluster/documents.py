@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from lithify.resources.names import OWN_KINDS, SECRET, Kind, ObjectKey
+from lithify.resources.names import OWN_KINDS, SECRET, ObjectKey, ResourceKind
 from lithify.resources.objects import OBJECT_NAME
 
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
@@ -25,7 +25,9 @@ _MOST_LEVELS = 64
 _LARGEST = 2**63 - 1
 _LONGEST_NAME = 253
 DEFAULT_NAMESPACE = "default"
-KINDS: Mapping[tuple[str, str], Kind] = {(kind.api_version, kind.name): kind for kind in (*OWN_KINDS, SECRET)}
+KINDS: Mapping[tuple[str, str], ResourceKind] = {
+    (kind.api_version, kind.name): kind for kind in (*OWN_KINDS, SECRET)
+}
 """What people write into files."""
 
 
@@ -57,7 +59,7 @@ class Document:
     file: str
     number: int
     line: int
-    kind: Kind
+    kind: ResourceKind
     key: ObjectKey
     body: Mapping[str, Any]
 
@@ -139,7 +141,7 @@ def object_key(namespace: object, name: object) -> ObjectKey:
     return ObjectKey(namespace, name)
 
 
-def _kind(body: object) -> Kind | None:
+def _kind(body: object) -> ResourceKind | None:
     if not isinstance(body, dict):
         raise _Unfit("a document is an object with apiVersion, kind, metadata and spec")
     version, name = body.get("apiVersion"), body.get("kind")

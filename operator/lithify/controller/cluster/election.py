@@ -18,7 +18,7 @@ from typing import Any
 from lithify.clock import Clock
 from lithify.controller.api import Api, Object
 from lithify.errors import ClusterConflict, ClusterError, ClusterExists, ClusterUnavailable
-from lithify.resources.names import LEASE, Kind, ObjectKey
+from lithify.resources.names import LEASE, ObjectKey, ResourceKind
 
 _log = logging.getLogger(__name__)
 _MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -175,21 +175,21 @@ class Fenced:
         self._api = api
         self._election = election
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         """As the `Api` beneath."""
         return await self._api.get(kind, key)
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         """As the `Api` beneath."""
         return await self._api.list(kind, namespace, labels)
 
-    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         """As the `Api` beneath, while this operator leads."""
         self._check(f"create {kind.name}")
         return await self._api.create(kind, namespace, body)
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         """As the `Api` beneath, while this operator leads."""
         self._check(f"patch {kind.name} {key}")
@@ -197,7 +197,7 @@ class Fenced:
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         key: ObjectKey,
         *,
         uid: str | None = None,

@@ -19,13 +19,13 @@ from kubernetes.aio.client.configuration import Configuration
 
 from lithify.controller.api import Tell
 from lithify.controller.cluster.responses import Response
-from lithify.resources.names import LABEL_COMPACTION, OWN_KINDS, POD, Kind
+from lithify.resources.names import LABEL_COMPACTION, OWN_KINDS, POD, ResourceKind
 
 _FINALIZER = "lithify.dev/unused"
 """kopf wants a name; with event handlers alone it never sets it."""
 
 
-def registry_of(tell: Tell, kinds: Collection[Kind] = (*OWN_KINDS, POD)) -> kopf.OperatorRegistry:
+def registry_of(tell: Tell, kinds: Collection[ResourceKind] = (*OWN_KINDS, POD)) -> kopf.OperatorRegistry:
     """Event handlers for our kinds, and for the pods of drivers."""
     registry = kopf.OperatorRegistry()
     for kind in kinds:
@@ -36,7 +36,7 @@ def registry_of(tell: Tell, kinds: Collection[Kind] = (*OWN_KINDS, POD)) -> kopf
     return registry
 
 
-def _handler(kind: Kind, tell: Tell) -> Any:
+def _handler(kind: ResourceKind, tell: Tell) -> Any:
     async def seen(type: str | None, body: kopf.Body, **_: object) -> None:  # noqa: A002  # kopf's name
         tell(kind, dict(body), type == "DELETED")
 

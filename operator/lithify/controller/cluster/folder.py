@@ -34,12 +34,12 @@ from lithify.errors import (
     LithifyError,
     NotFound,
 )
-from lithify.resources.names import EVENT, GROUP, LEASE, OWN_KINDS, SECRET, Kind, ObjectKey
+from lithify.resources.names import EVENT, GROUP, LEASE, OWN_KINDS, SECRET, ObjectKey, ResourceKind
 
 _log = logging.getLogger(__name__)
 _IDENTITY = ("uid", "creationTimestamp", "generation", "resourceVersion")
 _CHANGEABLE = ("labels", "annotations", "ownerReferences")
-Validate = Callable[[Kind, Mapping[str, Any], Mapping[str, Any] | None], dict[str, Any]]
+Validate = Callable[[ResourceKind, Mapping[str, Any], Mapping[str, Any] | None], dict[str, Any]]
 """An object with its defaults, as `resources.validating.validated`: the kind, the object, what it was before.
 
 Raises a `LithifyError` if the API server would refuse it.
@@ -135,12 +135,12 @@ class FolderApi:
         except ClusterError as error:
             _log.warning("%s; it is tried again", error)
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         """An object, None if there is none."""
         entry = self._entries.get((kind, key))
         return None if entry is None else deepcopy(dict(entry.body))
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         """The objects of a namespace, or all, with these labels (`a=b,c=d`); never Secrets."""
         if kind is SECRET:
             raise ClusterRefused("list secrets", "Secrets can only be read one by one")
@@ -152,7 +152,7 @@ class FolderApi:
             and wanted <= (entry.body["metadata"].get("labels") or {}).items()
         ]
 
-    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         """Creates an object.
 
         Raises:
@@ -176,7 +176,7 @@ class FolderApi:
         return self._put(self._next((kind, key), self._checked(request, kind, whole), None, None))
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         """Merges a patch into an object, None if there is none.
 
@@ -199,7 +199,7 @@ class FolderApi:
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         key: ObjectKey,
         *,
         uid: str | None = None,
@@ -219,7 +219,7 @@ class FolderApi:
         if uid in (None, found["uid"]) and version in (None, found["resourceVersion"]):
             self._commit({place: other for place, other in self._entries.items() if other is not entry})
 
-    def _of(self, *kinds: Kind) -> Sequence[Entry]:
+    def _of(self, *kinds: ResourceKind) -> Sequence[Entry]:
         return sorted((entry for entry in self._entries.values() if entry.kind in kinds), key=lambda e: e.key)
 
     def _put(self, entry: Entry) -> Object:
@@ -239,7 +239,7 @@ class FolderApi:
                 self._tell(shown.kind, deepcopy(dict(shown.body)), new is None)
 
     def _checked(
-        self, request: str, kind: Kind, body: dict[str, Any], before: Mapping[str, Any] | None = None
+        self, request: str, kind: ResourceKind, body: dict[str, Any], before: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         if kind not in OWN_KINDS:
             return body
@@ -294,7 +294,7 @@ class FolderApi:
         metadata["resourceVersion"] = str(self._version)
         return Entry(kind, whole, origin)
 
-    def _identity(self, kind: Kind) -> dict[str, Any]:
+    def _identity(self, kind: ResourceKind) -> dict[str, Any]:
         created = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         generation = {"generation": 1} if kind in OWN_KINDS else {}
         return {"uid": str(uuid4()), "creationTimestamp": created, **generation}
@@ -305,12 +305,12 @@ def _repeated(document: Document, first: Document) -> Flaw:
     return document.flaw(f"{document.kind.name} {document.key} is in {where} already; that one counts")
 
 
-def _refuse_foreign(request: str, kind: Kind) -> None:
+def _refuse_foreign(request: str, kind: ResourceKind) -> None:
     if kind not in (*OWN_KINDS, LEASE):
         raise ClusterRefused(request, f"a folder keeps no {kind.plural} but those that you write")
 
 
-def _concerns(kind: Kind, subresource: str, part: str) -> bool:
+def _concerns(kind: ResourceKind, subresource: str, part: str) -> bool:
     """Whether a part of an object can be changed by a request to the object or to its status."""
     if kind not in OWN_KINDS:
         return not subresource

@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from lithify.errors import ClusterRefused, ClusterUnavailable, StorageError
-from lithify.resources.names import LABEL_LOCK, LEASE, OWN_KINDS, Kind, ObjectKey
+from lithify.resources.names import LABEL_LOCK, LEASE, OWN_KINDS, ObjectKey, ResourceKind
 
-Place = tuple[Kind, ObjectKey]
+Place = tuple[ResourceKind, ObjectKey]
 _KINDS = {(kind.api_version, kind.name): kind for kind in (*OWN_KINDS, LEASE)}
 _ORIGIN = "folder"
 """The part of an item that is no part of the object."""
@@ -51,7 +51,7 @@ class Entry:
         text: its item in the state file; empty if it is not stored.
     """
 
-    kind: Kind
+    kind: ResourceKind
     body: Mapping[str, Any]
     origin: Origin | None = None
     text: str = field(init=False, repr=False, compare=False)

@@ -14,7 +14,7 @@ from lithify.controller.deciding.schedule import FullTime, full_time
 from lithify.controller.deciding.situation import Due, Situation
 from lithify.controller.deciding.wording import count_of, finding_text, moment_text, seconds_text
 from lithify.plain_text import plain_line
-from lithify.resources.compaction import Strategy
+from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 from lithify.tables.observation import Observation
@@ -80,18 +80,18 @@ def _requested(
     value = situation.requested
     if not value or handled_request(value) == situation.table.status.handled_request:
         return None
-    asked = (situation.requested_strategy or Strategy.MINOR).strip().capitalize()
-    strategy = Strategy.FULL if asked == Strategy.FULL else Strategy.MINOR
+    asked = (situation.requested_strategy or RunStrategy.MINOR).strip().capitalize()
+    strategy = RunStrategy.FULL if asked == RunStrategy.FULL else RunStrategy.MINOR
     message = f"{Occasion.REQUESTED}: the annotation requested-at is {value[:_SHOWN_LENGTH]}"
     if asked != strategy:
         message += (
-            f", requested-strategy is neither {Strategy.MINOR} nor {Strategy.FULL}: {strategy} is taken"
+            f", requested-strategy is neither {RunStrategy.MINOR} nor {RunStrategy.FULL}: {strategy} is taken"
         )
     partitions = () if policy is None else policy.partitions
     size = 0
     if seen is not None:
-        size = seen.bytes if strategy is Strategy.FULL else _found_bytes(seen)
-        if strategy is Strategy.MINOR:
+        size = seen.bytes if strategy is RunStrategy.FULL else _found_bytes(seen)
+        if strategy is RunStrategy.MINOR:
             partitions = seen.partitions_due or partitions
     return Due(strategy, Occasion.REQUESTED, message, _named(partitions), size)
 
@@ -109,14 +109,14 @@ def _full(since: datetime, table: LakeTable, policy: CompactionPolicySpec, seen:
         occasion = Occasion.SCHEDULE
     partitions = policy.partitions if seen is None else seen.full_partitions or policy.partitions
     size = 0 if seen is None else seen.full_bytes
-    return Due(Strategy.FULL, occasion, message, _named(partitions), size)
+    return Due(RunStrategy.FULL, occasion, message, _named(partitions), size)
 
 
 def _minor(seen: Observation, policy: CompactionPolicySpec | None) -> Due:
     strongest = seen.findings[0]
     partitions = seen.partitions_due or (() if policy is None else policy.partitions)
     return Due(
-        Strategy.MINOR,
+        RunStrategy.MINOR,
         strongest.trigger,
         finding_text(strongest),
         _named(partitions),

@@ -14,7 +14,7 @@ from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.plain_text import plain_line
-from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, Strategy
+from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, RunStrategy
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import ConditionStatus, condition_of
@@ -127,7 +127,7 @@ def _is_full(run: Compaction) -> bool:
     """
     chosen_by_operator = LABEL_TABLE in run.metadata.labels
     is_part = bool(run.spec.buckets) or (bool(run.spec.partitions) and not chosen_by_operator)
-    return run.spec.strategy is Strategy.FULL and not is_part
+    return run.spec.strategy is RunStrategy.FULL and not is_part
 
 
 def _handled(table: LakeTable, runs: Sequence[Compaction]) -> str | None:

@@ -11,7 +11,7 @@ from lithify.resources.catalog import CatalogSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class OperatorLimits:
     """Limits on the wishes of tenants.
 
     Attributes:

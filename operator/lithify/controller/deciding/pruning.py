@@ -46,7 +46,7 @@ class PruneReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedTables:
     """One list of the tables that discovery is for.
 
     Attributes:
@@ -107,7 +107,9 @@ def is_unchanged(table: LakeTable) -> bool:
     )
 
 
-def prune(catalog: Catalog, existing: Iterable[LakeTable], latest: Listed, earlier: Listed | None) -> Pruning:
+def prune(
+    catalog: Catalog, existing: Iterable[LakeTable], latest: ListedTables, earlier: ListedTables | None
+) -> Pruning:
     """Which LakeTables go now, and what the Catalog says about those that do not.
 
     Args:
@@ -138,7 +140,9 @@ def prune(catalog: Catalog, existing: Iterable[LakeTable], latest: Listed, earli
     return _bounded(discovery, len(made), ours, latest) or _confirmed(discovery, ours, earlier, text)
 
 
-def _bounded(discovery: Discovery, made: int, ours: Sequence[LakeTable], latest: Listed) -> Pruning | None:
+def _bounded(
+    discovery: Discovery, made: int, ours: Sequence[LakeTable], latest: ListedTables
+) -> Pruning | None:
     """Why nothing is pruned though everything may be as it seems: too much would go at once."""
     percent = discovery.prune_limit_percent
     if percent == _ALL_PERCENT:
@@ -156,7 +160,9 @@ def _bounded(discovery: Discovery, made: int, ours: Sequence[LakeTable], latest:
     return None
 
 
-def _confirmed(discovery: Discovery, ours: Sequence[LakeTable], earlier: Listed | None, text: str) -> Pruning:
+def _confirmed(
+    discovery: Discovery, ours: Sequence[LakeTable], earlier: ListedTables | None, text: str
+) -> Pruning:
     """Those that go because everything agrees that their table is dropped or excluded."""
     was_absent = earlier is not None and earlier.is_complete
     absent = [

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from lithify.controller.deciding.problems import TableProblem
-from lithify.resources.compaction import Strategy
+from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 from lithify.tables.observation import Observation
@@ -85,7 +85,7 @@ class Due:
         surplus_files: how many files it can remove at most, None if nobody can tell.
     """
 
-    strategy: Strategy
+    strategy: RunStrategy
     trigger: str
     message: str
     partitions: tuple[Mapping[str, str], ...] = ()

@@ -16,7 +16,7 @@ from time import monotonic
 
 from lithify.controller.deciding.discovery import Found, discover
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
-from lithify.controller.deciding.pruning import Listed, Pruning, prune
+from lithify.controller.deciding.pruning import ListedTables, Pruning, prune
 from lithify.controller.deciding.references import Discovered, catalog_status
 from lithify.controller.deciding.remembering import remember
 from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList, TableTarget
@@ -234,12 +234,12 @@ class Catalogs:
         return found, frozenset(made)
 
 
-def _listed(found: TableList) -> Listed:
-    return Listed(frozenset(found.names), found.wanted)
+def _listed(found: TableList) -> ListedTables:
+    return ListedTables(frozenset(found.names), found.wanted)
 
 
 def _memory(
-    catalog: Catalog, having: frozenset[str], latest: Listed, earlier: Listed | None
+    catalog: Catalog, having: frozenset[str], latest: ListedTables, earlier: ListedTables | None
 ) -> tuple[str, ...]:
     """What a Catalog remembers of its tables; those that two lists lack are forgotten."""
     discovery = catalog.spec.discovery

@@ -23,7 +23,7 @@ from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
 from lithify.controller.reconciling.sharing import Sharing, View
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.events import events_between
-from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
+from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts, Unknown
 from lithify.controller.running.failures import count_of
 from lithify.controller.running.machine import is_plan_only, is_planned_here, memory_factor, step
 from lithify.errors import (
@@ -35,7 +35,7 @@ from lithify.errors import (
     UserError,
 )
 from lithify.resources.catalog import Catalog
-from lithify.resources.compaction import Compaction, Reason, Strategy
+from lithify.resources.compaction import Compaction, Reason, RunStrategy
 from lithify.resources.names import (
     ANNOTATION_REQUESTED,
     COMPACTION,
@@ -219,7 +219,7 @@ class Compactions:
         await self._locking.sweep()
         await self._sharing.sweep()
 
-    async def _facts(self, run: Compaction, memory: _Memory) -> Facts:
+    async def _facts(self, run: Compaction, memory: _Memory) -> RunFacts:
         world, store = self.world, self.world.store
         if run.status.shared_run is not None:
             memory.lead = ObjectKey(run.metadata.namespace, run.status.shared_run.lead)
@@ -238,7 +238,7 @@ class Compactions:
         may_start = is_waiting and not hold and problem is None and seen.lock is Lock.OURS
         has_wishes = run.spec.cancel or run.spec.suspend or run.metadata.deletion_timestamp is not None
         sharing = self._sharing.join(run, world.now()) if may_start and not has_wishes else None
-        return Facts(
+        return RunFacts(
             policy=store.rules_of(table),
             identifier=table.spec.identifier if table else None,
             table_uuid=table.status.table_uuid if table else None,
@@ -311,7 +311,7 @@ class Compactions:
         return seen
 
     async def _act_all(
-        self, acts: tuple[Act, ...], run: Compaction, facts: Facts, memory: _Memory, *, is_shared: bool
+        self, acts: tuple[Act, ...], run: Compaction, facts: RunFacts, memory: _Memory, *, is_shared: bool
     ) -> None:
         """Does what there is to do. Nobody takes the table's lock for free meanwhile.
 
@@ -326,7 +326,7 @@ class Compactions:
         finally:
             self._locking.acting.discard(run.metadata.key)
 
-    async def _act(self, act: Act, run: Compaction, facts: Facts, memory: _Memory) -> None:
+    async def _act(self, act: Act, run: Compaction, facts: RunFacts, memory: _Memory) -> None:
         world, key = self.world, run.metadata.key
         driver = facts.driver if isinstance(facts.driver, DriverState) else None
         if act is Act.TAKE_LOCK and memory.lock:
@@ -408,7 +408,7 @@ class Compactions:
         seen = self.world.looks.seen(table.metadata.key).observation
         if seen is None:
             planned = 0
-        elif run.spec.strategy is Strategy.FULL:
+        elif run.spec.strategy is RunStrategy.FULL:
             planned = seen.full_bytes
         else:
             planned = sum(finding.bytes for finding in seen.findings)

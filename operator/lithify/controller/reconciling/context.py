@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from lithify.clock import Clock
 from lithify.controller.api import Api
 from lithify.controller.cluster.table_lock import TableLocks
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.observation_scheduler import Looks
@@ -57,7 +57,7 @@ class World:
     metrics: Metrics
     clock: Clock
     conf_problem: Callable[..., str | None]
-    limits: Limits = field(default_factory=Limits)
+    limits: OperatorLimits = field(default_factory=OperatorLimits)
     reach: Callable[[str], Reach] = OwnIdentity().reach
 
     def now(self) -> datetime:

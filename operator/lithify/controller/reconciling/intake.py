@@ -28,8 +28,8 @@ from lithify.resources.names import (
     OWN_KINDS,
     POD,
     POLICY,
-    Kind,
     ObjectKey,
+    ResourceKind,
 )
 from lithify.resources.objects import Metadata
 from lithify.resources.reading import read_object
@@ -56,14 +56,14 @@ class Intake:
     _gone: set[str] = field(default_factory=set)
     """The uids of what was deleted since the last resync began: its list may still have them."""
 
-    def take(self, kind: Kind, body: Object, gone: bool) -> None:  # the events' signature
+    def take(self, kind: ResourceKind, body: Object, gone: bool) -> None:  # the events' signature
         """Takes one event in. Never raises: the stream of all events must not end because of one object."""
         try:
             self._take(kind, body, gone)
         except Exception:  # noqa: BLE001  # it concerns one object, and is logged
             _log.exception("%s %s cannot be taken in", kind.name, _metadata(body).get("name"))
 
-    def _take(self, kind: Kind, body: Object, gone: bool) -> None:
+    def _take(self, kind: ResourceKind, body: Object, gone: bool) -> None:
         if kind is POD:
             labels = body["metadata"].get("labels") or {}
             for member in members_of(body) if labels.get(LABEL_SHARED) else ():
@@ -86,7 +86,7 @@ class Intake:
             return
         self._put(kind, found)
 
-    def _put(self, kind: Kind, found: Any) -> None:
+    def _put(self, kind: ResourceKind, found: Any) -> None:
         """Takes in an object that can be read, perhaps for the first time in a while."""
         key = found.metadata.key
         apart = self.store.unreadable.get((kind.name, key))
@@ -100,7 +100,7 @@ class Intake:
         if shelf.put(found):
             self._changed(kind, before, found)
 
-    def _drop(self, kind: Kind, key: ObjectKey, uid: str) -> None:
+    def _drop(self, kind: ResourceKind, key: ObjectKey, uid: str) -> None:
         """Forgets an object that is gone."""
         apart = self.store.unreadable.get((kind.name, key))
         if apart is not None and apart.metadata.uid == uid:
@@ -111,7 +111,7 @@ class Intake:
         if known is not None and shelf.drop(key, uid):
             self._changed(kind, known, None)
 
-    def _keep_apart(self, kind: Kind, body: Object, error: InvalidResource) -> None:
+    def _keep_apart(self, kind: ResourceKind, body: Object, error: InvalidResource) -> None:
         """Has the owner of an object told that it cannot be read."""
         found = unreadable(body, error)
         if found is None:
@@ -138,12 +138,12 @@ class Intake:
                 if known.uid not in uids and await _is_gone(api, kind, known.key):
                     self._drop(kind, known.key, known.uid)
 
-    def _known(self, kind: Kind) -> list[Metadata]:
+    def _known(self, kind: ResourceKind) -> list[Metadata]:
         """All objects of a kind, whether they can be read or not."""
         apart = [found.metadata for (name, _), found in self.store.unreadable.items() if name == kind.name]
         return [*(known.metadata for known in self._shelf(kind)), *apart]
 
-    def _shelf(self, kind: Kind) -> Shelf[Any]:
+    def _shelf(self, kind: ResourceKind) -> Shelf[Any]:
         shelves: dict[str, Shelf[Any]] = {
             CATALOG.name: self.store.catalogs,
             LAKE_TABLE.name: self.store.tables,
@@ -152,7 +152,7 @@ class Intake:
         }
         return shelves[kind.name]
 
-    def _changed(self, kind: Kind, before: Any, after: Any) -> None:
+    def _changed(self, kind: ResourceKind, before: Any, after: Any) -> None:
         """Adds an object that changed, and those that depend on what of it changed, to the queue."""
         found = after or before
         key: ObjectKey = found.metadata.key
@@ -173,7 +173,7 @@ class Intake:
         else:
             self._users(kind, key)
 
-    def _users(self, kind: Kind, key: ObjectKey) -> None:
+    def _users(self, kind: ResourceKind, key: ObjectKey) -> None:
         """Adds the tables that follow a policy or are in a catalog."""
         for table in self.store.tables.using("policy" if kind is POLICY else "catalog", key):
             self._table(table)
@@ -210,7 +210,7 @@ def _metadata(body: Object) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-async def _is_gone(api: Api, kind: Kind, key: ObjectKey) -> bool:
+async def _is_gone(api: Api, kind: ResourceKind, key: ObjectKey) -> bool:
     """Whether an object is not there any more, or in a namespace that we have no business in any more."""
     try:
         return await api.get(kind, key) is None

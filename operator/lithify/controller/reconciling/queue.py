@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
 
-from lithify.resources.names import Kind, ObjectKey
+from lithify.resources.names import ObjectKey, ResourceKind
 
 FIRST_RETRY = 0.5
 LAST_RETRY = 60.0
@@ -60,7 +60,7 @@ class Queue:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def add(self, kind: Kind, key: ObjectKey) -> None:
+    def add(self, kind: ResourceKind, key: ObjectKey) -> None:
         """Has an object looked at soon."""
         self._add(Item(kind.name, key))
 

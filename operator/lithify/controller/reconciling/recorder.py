@@ -12,7 +12,7 @@ from lithify.controller.api import Api
 from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterError
 from lithify.resources.modelling import MESSAGE_LENGTH
-from lithify.resources.names import EVENT, Kind
+from lithify.resources.names import EVENT, ResourceKind
 from lithify.resources.objects import Metadata
 
 _log = logging.getLogger(__name__)
@@ -32,7 +32,9 @@ class Recorder:
     clock: Clock
     identity: str
 
-    async def post(self, kind: Kind, about: Metadata, severity: str, reason: str, message: str) -> None:
+    async def post(
+        self, kind: ResourceKind, about: Metadata, severity: str, reason: str, message: str
+    ) -> None:
         """Posts an Event; `severity` is Normal or Warning. A failure is logged and forgotten."""
         level = logging.WARNING if severity == "Warning" else logging.INFO
         _log.log(level, "%s %s: %s: %s", kind.name, about.name, reason, message)

@@ -16,7 +16,7 @@ from typing import Any
 from lithify.controller.reconciling.context import World
 from lithify.controller.reconciling.unreadable import Unreadable
 from lithify.errors import ClusterRefused
-from lithify.resources.names import COMPACTION, Kind, ObjectKey
+from lithify.resources.names import COMPACTION, ObjectKey, ResourceKind
 from lithify.resources.objects import READY, STALLED, UNREADABLE
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Reports:
     _told: dict[tuple[str, ObjectKey], tuple[str, str]] = field(default_factory=dict)
     """The uid and the problem that was told last."""
 
-    def beside(self, kind: Kind, reconcile: Reconcile) -> Reconcile:
+    def beside(self, kind: ResourceKind, reconcile: Reconcile) -> Reconcile:
         """A reconciler that leaves objects alone which cannot be read."""
 
         async def reconcile_readable(key: ObjectKey) -> float | None:
@@ -49,7 +49,7 @@ class Reports:
 
         return reconcile_readable
 
-    async def _tell(self, kind: Kind, key: ObjectKey, found: Unreadable) -> None:
+    async def _tell(self, kind: ResourceKind, key: ObjectKey, found: Unreadable) -> None:
         """Says so once: in an Event, and in status where that takes nothing away that is still needed."""
         told = (found.metadata.uid, found.problem)
         if found.is_said or self._told.get((kind.name, key)) == told:

@@ -25,7 +25,7 @@ from lithify.controller.deciding.sharing import bytes_of_sharing, pool_of
 from lithify.controller.reconciling.store import Store
 from lithify.controller.running.case import is_planned_here
 from lithify.resources.compaction import Compaction, Reason
-from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, Kind, ObjectKey
+from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.table import LakeTable
 
 _FREE = ""
@@ -47,7 +47,7 @@ class Room:
     store: Store
     caps: Caps
     ticks: Callable[[], float] = monotonic
-    _waiting: dict[ObjectKey, tuple[Kind, Waiting]] = field(default_factory=dict)
+    _waiting: dict[ObjectKey, tuple[ResourceKind, Waiting]] = field(default_factory=dict)
     _granted: dict[ObjectKey, Active] = field(default_factory=dict)
     _full: dict[tuple[ObjectKey, Pool | None], tuple[float, str]] = field(default_factory=dict)
 
@@ -78,14 +78,14 @@ class Room:
         waiting = Waiting(run.metadata.key, self._priority(table), since, _policy_key(table), _bytes(run))
         return self._ask(COMPACTION, waiting, now)
 
-    def leave(self, key: ObjectKey, kind: Kind) -> None:
+    def leave(self, key: ObjectKey, kind: ResourceKind) -> None:
         """Somebody wants nothing any more: it is not due, it has started, or it is gone."""
         place = _place(key) if kind is LAKE_TABLE else key
         self._waiting.pop(place, None)
         if self._granted.pop(place, None) is not None:
             self._full.clear()
 
-    def next_in_line(self, now: datetime) -> list[tuple[Kind, ObjectKey]]:
+    def next_in_line(self, now: datetime) -> list[tuple[ResourceKind, ObjectKey]]:
         """Who may start now of those that wait; asked when a slot has become free."""
         self._full.clear()
         admitted = self._admission(now).admitted
@@ -104,7 +104,7 @@ class Room:
         known = self._waiting.get(key)
         return min(known[1].since, now) if known else now
 
-    def _ask(self, kind: Kind, waiting: Waiting, now: datetime) -> str:
+    def _ask(self, kind: ResourceKind, waiting: Waiting, now: datetime) -> str:
         if waiting.key in self._granted:
             return _FREE
         self._waiting[waiting.key] = (kind, waiting)

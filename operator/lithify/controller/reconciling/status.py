@@ -12,7 +12,7 @@ from lithify.plain_text import plain_line
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.compaction import Compaction, CompactionStatus
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
-from lithify.resources.names import Kind
+from lithify.resources.names import ResourceKind
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
 from lithify.resources.table import LakeTable, LakeTableStatus
 
@@ -24,7 +24,7 @@ Resource = TypeVar("Resource", Catalog, LakeTable, CompactionPolicy, Compaction)
 Status = CatalogStatus | LakeTableStatus | CompactionPolicyStatus | CompactionStatus
 
 
-async def write_status(api: Api, kind: Kind, known: Resource, status: Status) -> Resource | None:
+async def write_status(api: Api, kind: ResourceKind, known: Resource, status: Status) -> Resource | None:
     """Makes an object's status what it should be; returns the object as it is then, None if it is gone.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lithify.controller.deciding.blocked import held_by
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.reconciling.observation_scheduler import Rhythm
@@ -52,7 +52,7 @@ def request_of(
 
 
 def rhythm_of(
-    table: LakeTable, policy: CompactionPolicySpec | None, catalog: CatalogSpec, limits: Limits
+    table: LakeTable, policy: CompactionPolicySpec | None, catalog: CatalogSpec, limits: OperatorLimits
 ) -> Rhythm:
     """How often to ask, within what the operator allows."""
     found = policy or CompactionPolicySpec()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from lithify.controller.driver import DriverPhase, DriverState
-from lithify.controller.running.facts import Act, Facts, Step, Unknown
+from lithify.controller.running.facts import Act, RunFacts, Step, Unknown
 from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, Reason
 from lithify.resources.policy import Approval, Deadlines
 
@@ -27,7 +27,7 @@ class Case:
     """A run, the facts around it, and the time in whole seconds."""
 
     run: Compaction
-    facts: Facts
+    facts: RunFacts
     now: datetime
 
     @property
@@ -147,7 +147,7 @@ def is_planned_here(run: Compaction) -> bool:
     return is_plan_only(run) and run.status.driver is None
 
 
-def case_of(run: Compaction, facts: Facts, now: datetime) -> Case:
+def case_of(run: Compaction, facts: RunFacts, now: datetime) -> Case:
     """The case, in whole seconds of UTC, with times of status that lie in the future moved to now.
 
     They come from a clock that was set back; left alone they would hold up every deadline until it is there
@@ -157,7 +157,7 @@ def case_of(run: Compaction, facts: Facts, now: datetime) -> Case:
     return Case(replace(run, status=_no_later(run.status, time, facts)), facts, time)
 
 
-def _no_later(status: CompactionStatus, now: datetime, facts: Facts) -> CompactionStatus:
+def _no_later(status: CompactionStatus, now: datetime, facts: RunFacts) -> CompactionStatus:
     longest = timedelta(seconds=facts.policy.retries.max_backoff_seconds)
     stage, search = _clamped(status.stage_time, now), _clamped(status.search_time, now)
     following = _clamped(status.next_attempt_time, now + longest)

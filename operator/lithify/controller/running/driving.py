@@ -21,7 +21,7 @@ from lithify.controller.running.ending import (
     record,
 )
 from lithify.controller.running.facts import Act, Lock, Step
-from lithify.controller.running.failures import Verdict
+from lithify.controller.running.failures import FailureVerdict
 from lithify.controller.running.release import clear_name, free_table
 from lithify.controller.running.status import stand, with_attempt
 from lithify.controller.running.watching import watch
@@ -140,9 +140,9 @@ def _given_up(case: Case) -> Step | None:
     if case.since(case.status.stage_time) < case.deadlines.scheduling_seconds:
         return None
     if problem is not None:
-        return fail(case, Verdict(problem.reason, Failure.SCHEDULING, problem.message))
+        return fail(case, FailureVerdict(problem.reason, Failure.SCHEDULING, problem.message))
     message = f"No driver could be started within {case.deadlines.scheduling_seconds} s{_delay(case)}"
-    return fail(case, Verdict(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING, message))
+    return fail(case, FailureVerdict(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING, message))
 
 
 def _delay(case: Case) -> str:

@@ -16,7 +16,7 @@ from lithify.controller.running.backoff import backoff_seconds
 from lithify.controller.running.case import Case
 from lithify.controller.running.facts import Act, Step, Unknown
 from lithify.controller.running.failures import (
-    Verdict,
+    FailureVerdict,
     count_of,
     counted,
     failure_of,
@@ -25,7 +25,7 @@ from lithify.controller.running.failures import (
     verdict_of_outcome,
 )
 from lithify.controller.running.release import free_table, settle
-from lithify.controller.running.searching import LOOKING, UNANSWERED, Answer, answer_of, search
+from lithify.controller.running.searching import LOOKING, UNANSWERED, SearchAnswer, answer_of, search
 from lithify.controller.running.status import message_of, stand, with_attempt
 from lithify.controller.running.summary import (
     bytes_text,
@@ -105,16 +105,16 @@ def bury(case: Case, driver: DriverState | None) -> Step:
     patience = _patience(case)
     gone = "The driver is gone without a result." if driver is None else "The driver ended without a result."
     match answer_of(case, patience):
-        case Answer.PENDING:
+        case SearchAnswer.PENDING:
             return search(case, gone, patience)
         case RunFound(is_complete=True) as found:
             return recovered(case, found)
-        case Answer.NEVER if not case.spec.cancel:
+        case SearchAnswer.NEVER if not case.spec.cancel:
             return _final(case, Reason.DRIVER_LOST, f"{gone} {UNANSWERED}")
     return _failed(case, verdict_of_death(driver), heeded=False)
 
 
-def fail(case: Case, verdict: Verdict, *, is_last_word: bool = False) -> Step:
+def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> Step:
     """Counts a failure; another attempt follows later unless there were too many.
 
     `is_last_word`: the only driver that there was says itself that it was refused, so it committed nothing.
@@ -145,11 +145,11 @@ def finish(case: Case, reason: Reason, message: str, *, at_once: bool = False, *
     patience = case.deadlines.lost_seconds if at_once else _patience(case)
     if reason.status is ConditionStatus.FALSE or case.status.attempts > 1:
         match answer_of(case, patience):
-            case Answer.PENDING:
+            case SearchAnswer.PENDING:
                 return search(case, message, patience)
             case RunFound() as found:
                 return recovered(case, found, message)
-            case Answer.NEVER:
+            case SearchAnswer.NEVER:
                 message = f"{shortened(message, 800)} {UNANSWERED}"
     return _final(case, reason, message, **changes)
 
@@ -228,7 +228,7 @@ def stop_of(case: Case) -> StopStatus | None:
     return case.status.driver.stopping if case.status.driver else None
 
 
-def _failed(case: Case, verdict: Verdict, *, heeded: bool, is_last_word: bool = False) -> Step:
+def _failed(case: Case, verdict: FailureVerdict, *, heeded: bool, is_last_word: bool = False) -> Step:
     """Ends an attempt that failed; what the run was told to do goes first, unless the verdict is `heeded`."""
     stop = stop_of(case)
     if case.spec.cancel:
@@ -238,7 +238,7 @@ def _failed(case: Case, verdict: Verdict, *, heeded: bool, is_last_word: bool = 
     if stop.reason in _UNDECIDED:
         return _stopped(case, stop)
     reason = Reason(stop.reason)
-    return fail(case, Verdict(reason, failure_of(reason), stop.message))
+    return fail(case, FailureVerdict(reason, failure_of(reason), stop.message))
 
 
 def _stopped(case: Case, stop: StopStatus) -> Step:

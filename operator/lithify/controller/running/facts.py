@@ -65,7 +65,7 @@ class Gathering:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RunFacts:
     """What is known around a Compaction now.
 
     Attributes:

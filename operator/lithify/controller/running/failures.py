@@ -28,7 +28,7 @@ _FAILURE_OF_REASON = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FailureVerdict:
     """How an attempt failed: the reason that the run gets if it was the last one, and the kind of failure."""
 
     reason: Reason
@@ -41,36 +41,38 @@ def failure_of(reason: Reason) -> Failure:
     return _FAILURE_OF_REASON.get(reason, Failure.USER)
 
 
-def verdict_of_outcome(outcome: Outcome) -> Verdict:
+def verdict_of_outcome(outcome: Outcome) -> FailureVerdict:
     """How an attempt failed that could say so itself."""
     reason, message = outcome.reason, outcome.message
     if reason is Reason.CANCELLED:
         told = message or "The driver was told to end from outside."
-        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, told)
+        return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, told)
     if reason.status is not ConditionStatus.FALSE:
         strange = f"The driver ended with {reason.value}, which nobody asked it for. {message}".rstrip()
-        return Verdict(Reason.DRIVER_FAILED, Failure.BUG, strange)
-    return Verdict(reason, outcome.failure or failure_of(reason), message or "The driver does not say why.")
+        return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, strange)
+    return FailureVerdict(
+        reason, outcome.failure or failure_of(reason), message or "The driver does not say why."
+    )
 
 
-def verdict_of_death(driver: DriverState | None) -> Verdict:
+def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
     """How an attempt failed whose driver ended without a word, or is gone (None)."""
     if driver is None:
         gone = "The driver vanished without a result; it had committed nothing."
-        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
+        return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
     seen = f" ({driver.message})" if driver.message else ""
     if driver.trouble is Trouble.OUT_OF_MEMORY:
         return _out_of_memory(driver.name, seen)
     if driver.trouble in {Trouble.DISRUPTED, Trouble.UNREACHABLE} or driver.terminating:
         ended = f"Driver {driver.name} was ended from outside without a result{seen}."
-        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, ended)
+        return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, ended)
     if driver.exit_code is None:
         lost = f"Driver {driver.name} ended, nobody knows how{seen}."
-        return Verdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
+        return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
     if driver.exit_code == _KILLED:
         return _out_of_memory(driver.name, seen)
     failed = f"Driver {driver.name} ended with exit code {driver.exit_code} and no result{seen}; see its log."
-    return Verdict(Reason.DRIVER_FAILED, Failure.BUG, failed)
+    return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, failed)
 
 
 def counted(counts: FailureCounts, failure: Failure) -> FailureCounts:
@@ -101,8 +103,8 @@ def _field(failure: Failure) -> str:
     return failure.value.replace("-", "_")
 
 
-def _out_of_memory(name: str, seen: str) -> Verdict:
+def _out_of_memory(name: str, seen: str) -> FailureVerdict:
     message = (
         f"Driver {name} was killed for want of memory{seen}; raise spec.spark.driver.memory of the policy."
     )
-    return Verdict(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, message)
+    return FailureVerdict(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, message)

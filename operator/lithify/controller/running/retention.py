@@ -15,7 +15,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class RunRetention:
     """What is to be deleted.
 
     Attributes:
@@ -27,7 +27,7 @@ class Retention:
     wake: datetime | None = None
 
 
-def retention(runs: Iterable[Compaction], policy: CompactionPolicySpec, now: datetime) -> Retention:
+def retention(runs: Iterable[Compaction], policy: CompactionPolicySpec, now: datetime) -> RunRetention:
     """Applies history limits and times to live to the Compactions of one table.
 
     Those that have not ended are never deleted, nor is the last success.
@@ -42,7 +42,7 @@ def retention(runs: Iterable[Compaction], policy: CompactionPolicySpec, now: dat
     due = {key for key, moment in expiry.items() if moment is not None and moment <= now}
     delete = frozenset((surplus | due) - ({last.metadata.key} if last else set()))
     later = [moment for key, moment in expiry.items() if moment is not None and key not in delete]
-    return Retention(delete, min(later, default=None))
+    return RunRetention(delete, min(later, default=None))
 
 
 def last_success(runs: Sequence[Compaction]) -> Compaction | None:

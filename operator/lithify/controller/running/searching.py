@@ -19,7 +19,7 @@ LOOKING = "Looking in the table whether the run has committed."
 UNANSWERED = "Whether the run has committed is not known, because its table could not be read."
 
 
-class Answer(Enum):
+class SearchAnswer(Enum):
     """What a search came to that found nothing."""
 
     PENDING = auto()
@@ -27,16 +27,16 @@ class Answer(Enum):
     NEVER = auto()
 
 
-def answer_of(case: Case, patience: float) -> RunFound | Answer:
+def answer_of(case: Case, patience: float) -> RunFound | SearchAnswer:
     """What the run has committed; the search is given up after `patience` seconds."""
     if not case.may_have_committed:
-        return Answer.NOTHING
+        return SearchAnswer.NOTHING
     found, since = case.facts.found, case.status.search_time
     if since is None:
-        return Answer.PENDING
+        return SearchAnswer.PENDING
     if isinstance(found, Unknown):
-        return Answer.NEVER if case.since(since) >= patience else Answer.PENDING
-    return Answer.NOTHING if found is None else found
+        return SearchAnswer.NEVER if case.since(since) >= patience else SearchAnswer.PENDING
+    return SearchAnswer.NOTHING if found is None else found
 
 
 def search(case: Case, message: str, patience: float) -> Step:

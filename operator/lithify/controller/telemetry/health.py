@@ -13,7 +13,7 @@ from time import monotonic
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class HealthFacts:
     """What is known of this process now.
 
     Attributes:
@@ -37,7 +37,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HealthLimits:
     """From when on something counts as stuck, in seconds.
 
     Attributes:
@@ -67,10 +67,10 @@ class Health:
         return not self.problems
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = HealthLimits()
 
 
-def health(facts: Facts, now: float, limits: Limits = DEFAULT_LIMITS) -> Health:
+def health(facts: HealthFacts, now: float, limits: HealthLimits = DEFAULT_LIMITS) -> Health:
     """Whether the process should live on; one that stands by only has to have a loop that runs."""
     found = []
     if facts.lag_seconds > limits.lag:
@@ -80,14 +80,14 @@ def health(facts: Facts, now: float, limits: Limits = DEFAULT_LIMITS) -> Health:
     return Health(tuple(found))
 
 
-def readiness(facts: Facts) -> Health:
+def readiness(facts: HealthFacts) -> Health:
     """Whether the process can do what it is there for: lead with all objects seen, or stand by."""
     if facts.is_leader and not facts.is_synced:
         return Health(("not all objects have been seen yet",))
     return Health()
 
 
-def _work_problems(facts: Facts, now: float, limits: Limits) -> list[str]:
+def _work_problems(facts: HealthFacts, now: float, limits: HealthLimits) -> list[str]:
     found = []
     if not facts.is_synced and now - facts.since > limits.sync:
         found.append(f"objects have not been listed for {now - facts.since:.0f} s")

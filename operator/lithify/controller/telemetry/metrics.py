@@ -21,9 +21,18 @@ from lithify.resources.compaction import (
     CompactionStatus,
     Reason,
     ResultSummary,
-    Strategy,
+    RunStrategy,
 )
-from lithify.resources.names import EVENT, LEASE, NETWORK_POLICY, OWN_KINDS, POD, SECRET, Kind, ObjectKey
+from lithify.resources.names import (
+    EVENT,
+    LEASE,
+    NETWORK_POLICY,
+    OWN_KINDS,
+    POD,
+    SECRET,
+    ObjectKey,
+    ResourceKind,
+)
 from lithify.resources.objects import condition_of
 from lithify.resources.table import LakeTableStatus
 
@@ -117,7 +126,7 @@ class Metrics:
         """A Compaction stands so now; None if it is gone."""
         self._runs.put(key, run)
 
-    def compaction_started(self, strategy: Strategy) -> None:
+    def compaction_started(self, strategy: RunStrategy) -> None:
         """The first attempt of a Compaction began; to be called once for each."""
         self._counters[series.STARTED].labels(strategy.value).inc()
 
@@ -130,7 +139,7 @@ class Metrics:
         outcome = "succeeded" if failure is None else failure.value
         self._counters[series.ATTEMPTS].labels(outcome).inc()
 
-    def compaction_finished(self, status: CompactionStatus, strategy: Strategy) -> None:
+    def compaction_finished(self, status: CompactionStatus, strategy: RunStrategy) -> None:
         """A Compaction has just come to its end; to be called once for each."""
         condition = condition_of(status.conditions, SUCCEEDED)
         reason = _known(condition.reason if condition else "", frozenset(Reason))
@@ -145,7 +154,7 @@ class Metrics:
         """A driver was to be started: started, found, refused or unavailable."""
         self._counters[series.LAUNCHES].labels(_known(result, _LAUNCHES)).inc()
 
-    def request(self, verb: str, kind: Kind, code: int, seconds: float) -> None:
+    def request(self, verb: str, kind: ResourceKind, code: int, seconds: float) -> None:
         """A request to the API server ended; `code` is 0 if there was no answer."""
         method, name = _known(verb.upper(), _VERBS), _known(kind.name, _KINDS)
         status = str(code) if 0 <= code < 600 else OTHER  # there are no others in HTTP
@@ -164,7 +173,7 @@ class Metrics:
 
     def _begin_at_zero(self) -> None:
         """Shows the usual counters before they count: `increase` overlooks what a series begins with."""
-        for strategy in Strategy:
+        for strategy in RunStrategy:
             self._counters[series.STARTED].labels(strategy.value)
             self._counters[series.FINISHED].labels(strategy.value, Reason.COMPACTED.value)
         self._counters[series.ATTEMPTS].labels("succeeded")

@@ -17,7 +17,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from lithify.controller.telemetry.health import Facts, Health, health, readiness
+from lithify.controller.telemetry.health import Health, HealthFacts, health, readiness
 from lithify.errors import InvalidOption
 
 _log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Pages:
     """
 
     registry: CollectorRegistry
-    facts: Callable[[], Facts]
+    facts: Callable[[], HealthFacts]
     refresh: Callable[[], None] = field(default=_nothing)
     ticks: Callable[[], float] = monotonic
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lithify.planning.merge_tree.levels import Levels, build_levels
-from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
-from lithify.planning.merge_tree.rewrites import Work, drops_deletes, work_of_top_files, work_of_unit
-from lithify.planning.merge_tree.triggers import Trigger, Verdict
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.rewrites import UnitWork, drops_deletes, work_of_top_files, work_of_unit
+from lithify.planning.merge_tree.triggers import Trigger, TriggerVerdict
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import Bucket, BucketId, DataFile
 
@@ -41,9 +41,9 @@ class Unit:
     files: tuple[DataFile, ...]
     output_level: int
     drop_deletes: bool
-    work: Work
+    work: UnitWork
     run_numbers: dict[str, int]
-    verdict: Verdict
+    verdict: TriggerVerdict
     levels: Levels
 
     @property
@@ -81,7 +81,7 @@ class Rest:
     reason: str
 
 
-def plan_bucket(bucket: Bucket, policy: CompactionPolicy, strategy: Strategy, now: datetime) -> Unit | Rest:
+def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> Unit | Rest:
     """Plans one bucket. `now` is an aware time in the table's time zone.
 
     Raises:
@@ -98,9 +98,9 @@ def plan_bucket(bucket: Bucket, policy: CompactionPolicy, strategy: Strategy, no
     return _unit(bucket, levels, pick, _work(levels, pick, policy))
 
 
-def _plan_full(bucket: Bucket, levels: Levels, policy: CompactionPolicy) -> Unit | Rest:
+def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions) -> Unit | Rest:
     """Everything to the top level; a bucket that is all there already rests, unless rewriting is forced."""
-    verdict = Verdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
+    verdict = TriggerVerdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
     everything = Pick(levels.runs, levels.max_level, verdict)
     (only, *others) = levels.runs
     if others or only.level != levels.max_level:
@@ -110,12 +110,12 @@ def _plan_full(bucket: Bucket, levels: Levels, policy: CompactionPolicy) -> Unit
     return _unit(bucket, levels, everything, work_of_top_files(only.files))
 
 
-def _work(levels: Levels, pick: Pick, policy: CompactionPolicy) -> Work:
+def _work(levels: Levels, pick: Pick, policy: MergeTreeOptions) -> UnitWork:
     files = (file for run in pick.runs for file in run.files)
     return work_of_unit(files, pick.output_level, levels, policy)
 
 
-def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: Work) -> Unit:
+def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: UnitWork) -> Unit:
     numbers = levels.run_numbers()
     files = tuple(file for run in pick.runs for file in run.files)
     return Unit(

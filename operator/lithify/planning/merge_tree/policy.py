@@ -1,6 +1,6 @@
 """What governs planning: the table's compaction options as numbers, and the strategy of the run.
 
-The format adapters make a `CompactionPolicy` from table options; the planners only read it.
+The format adapters make a `MergeTreeOptions` from table options; the planners only read it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Rule(StrEnum):
+class PickingRule(StrEnum):
     """Whose picking rule to follow where Paimon's versions differ.
 
     Any pick of whole runs from the top is correct, so this changes how much is compacted, never the rows.
@@ -63,7 +63,7 @@ class EarlyFull:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionPolicy:
+class MergeTreeOptions:
     """The options of one table that steer planning. Sizes in bytes.
 
     Attributes:
@@ -90,4 +90,4 @@ class CompactionPolicy:
     force_rewrite: bool = False
     target_file_size: int = 128 << 20
     small_file_size: int = (128 << 20) // 10 * 7
-    rule: Rule = Rule.V1_4
+    rule: PickingRule = PickingRule.V1_4

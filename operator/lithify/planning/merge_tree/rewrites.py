@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lithify.planning.merge_tree.levels import Levels
-from lithify.planning.merge_tree.policy import CompactionPolicy
+from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.merge_tree.sections import Section, partition_sections
 from lithify.tables.model import DataFile
 
@@ -34,7 +34,7 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class UnitWork:
     """The rewrites and the upgrades of one unit, each in key order."""
 
     rewrites: tuple[Rewrite, ...]
@@ -47,8 +47,8 @@ def drops_deletes(levels: Levels, output_level: int) -> bool:
 
 
 def work_of_unit(
-    files: Iterable[DataFile], output_level: int, levels: Levels, policy: CompactionPolicy
-) -> Work:
+    files: Iterable[DataFile], output_level: int, levels: Levels, policy: MergeTreeOptions
+) -> UnitWork:
     """Divides the files of a unit into rewrites and upgrades.
 
     Files are walked in key order and none is skipped: a large file that overlaps nothing ends the rewrite
@@ -57,15 +57,15 @@ def work_of_unit(
     return _Walk(output_level, levels.max_level, policy).over(partition_sections(files))
 
 
-def work_of_top_files(files: Iterable[DataFile]) -> Work:
+def work_of_top_files(files: Iterable[DataFile]) -> UnitWork:
     """Rewrites each file of a top level by itself (Paimon's `FileRewriteCompactTask`)."""
-    return Work(tuple(Rewrite((Section(((file,),)),)) for file in files), ())
+    return UnitWork(tuple(Rewrite((Section(((file,),)),)) for file in files), ())
 
 
 class _Walk:
     """Gathers candidates for one rewrite and flushes them at every large lone file."""
 
-    def __init__(self, output_level: int, max_level: int, policy: CompactionPolicy) -> None:
+    def __init__(self, output_level: int, max_level: int, policy: MergeTreeOptions) -> None:
         self._output_level = output_level
         self._to_top = output_level == max_level
         self._policy = policy
@@ -73,7 +73,7 @@ class _Walk:
         self._rewrites: list[Rewrite] = []
         self._upgrades: list[DataFile] = []
 
-    def over(self, sections: Iterable[Section]) -> Work:
+    def over(self, sections: Iterable[Section]) -> UnitWork:
         for section in sections:
             files = section.files
             if len(section.runs) > 1 or files[0].size < self._policy.small_file_size:
@@ -82,7 +82,7 @@ class _Walk:
                 self._flush()
                 self._upgrade(section)
         self._flush()
-        return Work(tuple(self._rewrites), tuple(self._upgrades))
+        return UnitWork(tuple(self._rewrites), tuple(self._upgrades))
 
     def _flush(self) -> None:
         if len(self._candidates) == 1 and len(self._candidates[0].runs) == 1:

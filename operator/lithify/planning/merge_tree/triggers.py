@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from lithify.clock import epoch_millis, epoch_of_wall
 from lithify.planning.merge_tree.levels import Levels
-from lithify.planning.merge_tree.policy import CompactionPolicy
+from lithify.planning.merge_tree.policy import MergeTreeOptions
 
 
 class Trigger(StrEnum):
@@ -34,7 +34,7 @@ class Trigger(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TriggerVerdict:
     """Whether a trigger fired, and the numbers behind the answer as a sentence for people."""
 
     trigger: Trigger
@@ -42,7 +42,7 @@ class Verdict:
     detail: str
 
 
-def early_full_verdicts(levels: Levels, policy: CompactionPolicy, now: datetime) -> list[Verdict]:
+def early_full_verdicts(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[TriggerVerdict]:
     """The early-full conditions that are switched on, in the order in which they are asked."""
     early = policy.early_full
     verdicts = []
@@ -50,41 +50,43 @@ def early_full_verdicts(levels: Levels, policy: CompactionPolicy, now: datetime)
         verdicts.append(_interval(levels, early.interval_millis, now))
     if early.total_size is not None:
         detail = f"the bucket has {levels.size} bytes, below {early.total_size} it is compacted fully"
-        verdicts.append(Verdict(Trigger.TOTAL_SIZE, levels.size < early.total_size, detail))
+        verdicts.append(TriggerVerdict(Trigger.TOTAL_SIZE, levels.size < early.total_size, detail))
     if early.incremental_size is not None:
         newer = sum(run.size for run in levels.runs if run.level != levels.max_level)
         detail = f"{newer} bytes lie outside the top level, the limit is {early.incremental_size}"
-        verdicts.append(Verdict(Trigger.INCREMENTAL_SIZE, newer > early.incremental_size, detail))
+        verdicts.append(TriggerVerdict(Trigger.INCREMENTAL_SIZE, newer > early.incremental_size, detail))
     if len(levels.runs) == 1:
-        return [Verdict(v.trigger, fired=False, detail="there is a single sorted run") for v in verdicts]
+        return [
+            TriggerVerdict(v.trigger, fired=False, detail="there is a single sorted run") for v in verdicts
+        ]
     return verdicts
 
 
-def size_amplification(levels: Levels, policy: CompactionPolicy) -> Verdict:
+def size_amplification(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdict:
     """Whether the newer runs weigh too much against the oldest one."""
     too_few = _too_few_runs(levels, policy)
     if too_few is not None:
-        return Verdict(Trigger.SIZE_AMPLIFICATION, fired=False, detail=too_few)
+        return TriggerVerdict(Trigger.SIZE_AMPLIFICATION, fired=False, detail=too_few)
     newer, oldest = sum(run.size for run in levels.runs[:-1]), levels.runs[-1].size
     limit = policy.size_amplification_percent
     detail = f"newer runs have {newer} bytes, the oldest {oldest}, the limit is {limit} %"
-    return Verdict(Trigger.SIZE_AMPLIFICATION, newer * 100 > limit * oldest, detail)
+    return TriggerVerdict(Trigger.SIZE_AMPLIFICATION, newer * 100 > limit * oldest, detail)
 
 
-def size_ratio(levels: Levels, policy: CompactionPolicy, taken: int, hour: int) -> Verdict:
+def size_ratio(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int) -> TriggerVerdict:
     """Whether runs of similar size lie at the top; `taken` is how many the ratio lets a pick take."""
     too_few = _too_few_runs(levels, policy)
     if too_few is not None:
-        return Verdict(Trigger.SIZE_RATIO, fired=False, detail=too_few)
+        return TriggerVerdict(Trigger.SIZE_RATIO, fired=False, detail=too_few)
     extra = policy.off_peak.ratio_at(hour) if policy.off_peak else 0
     detail = f"the newest {taken} runs are within {policy.size_ratio + extra} % of each other"
-    return Verdict(Trigger.SIZE_RATIO, taken > 1, detail)
+    return TriggerVerdict(Trigger.SIZE_RATIO, taken > 1, detail)
 
 
-def sorted_runs(levels: Levels, policy: CompactionPolicy) -> Verdict:
+def sorted_runs(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdict:
     """Whether there are more sorted runs than the table wants."""
     detail = f"{len(levels.runs)} sorted runs, the trigger is {policy.run_trigger}"
-    return Verdict(Trigger.SORTED_RUNS, len(levels.runs) > policy.run_trigger, detail)
+    return TriggerVerdict(Trigger.SORTED_RUNS, len(levels.runs) > policy.run_trigger, detail)
 
 
 def last_full_compaction(levels: Levels, now: datetime) -> int | None:
@@ -99,23 +101,23 @@ def last_full_compaction(levels: Levels, now: datetime) -> int | None:
     return epoch_of_wall(max(created), now.tzinfo)
 
 
-def size_limit(taken_size: int, policy: CompactionPolicy, hour: int) -> float:
+def size_limit(taken_size: int, policy: MergeTreeOptions, hour: int) -> float:
     """The largest next run (bytes) that the size ratio allows; in floating point, as Paimon computes it."""
     extra = policy.off_peak.ratio_at(hour) if policy.off_peak else 0
     return taken_size * (100.0 + policy.size_ratio + extra) / 100.0
 
 
-def _interval(levels: Levels, interval: int, now: datetime) -> Verdict:
+def _interval(levels: Levels, interval: int, now: datetime) -> TriggerVerdict:
     last = last_full_compaction(levels, now)
     if last is None:
         detail = "the top level has never been written"
-        return Verdict(Trigger.INTERVAL, fired=True, detail=detail)
+        return TriggerVerdict(Trigger.INTERVAL, fired=True, detail=detail)
     age = epoch_millis(now) - last
     detail = f"the top level was last written {age // 1000} s ago, the interval is {interval // 1000} s"
-    return Verdict(Trigger.INTERVAL, age > interval, detail)
+    return TriggerVerdict(Trigger.INTERVAL, age > interval, detail)
 
 
-def _too_few_runs(levels: Levels, policy: CompactionPolicy) -> str | None:
+def _too_few_runs(levels: Levels, policy: MergeTreeOptions) -> str | None:
     count = len(levels.runs)
     if count >= policy.run_trigger:
         return None

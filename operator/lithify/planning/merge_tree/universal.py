@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lithify.planning.merge_tree.levels import Levels, SortedRun
-from lithify.planning.merge_tree.policy import CompactionPolicy, Rule
+from lithify.planning.merge_tree.policy import MergeTreeOptions, PickingRule
 from lithify.planning.merge_tree.triggers import (
     Trigger,
-    Verdict,
+    TriggerVerdict,
     early_full_verdicts,
     size_amplification,
     size_limit,
@@ -28,10 +28,10 @@ class Pick:
 
     runs: tuple[SortedRun, ...]
     output_level: int
-    verdict: Verdict
+    verdict: TriggerVerdict
 
 
-def pick_universal(levels: Levels, policy: CompactionPolicy, now: datetime) -> Pick | None:
+def pick_universal(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick | None:
     """The pick of a minor compaction, None if no trigger fires. `now` is in the table's time zone."""
     if not levels.runs:
         return None
@@ -49,19 +49,21 @@ def pick_universal(levels: Levels, policy: CompactionPolicy, now: datetime) -> P
     return _unit(levels, _grow(levels, policy, start, now.hour), count)
 
 
-def pick_level0(levels: Levels, policy: CompactionPolicy, now: datetime) -> Pick | None:
+def pick_level0(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick | None:
     """The universal pick, else all of level 0 with what the size ratio adds to it."""
     pick = pick_universal(levels, policy, now)
     taken = len(levels.level0)
     if pick is not None or taken == 0:
         return pick
-    forced = Verdict(Trigger.FORCED_LEVEL0, fired=True, detail=f"{taken} level-0 files, none may be left")
-    if policy.rule is Rule.V2_0 and taken < len(levels.runs) and levels.runs[taken].level == 1:
+    forced = TriggerVerdict(
+        Trigger.FORCED_LEVEL0, fired=True, detail=f"{taken} level-0 files, none may be left"
+    )
+    if policy.rule is PickingRule.V2_0 and taken < len(levels.runs) and levels.runs[taken].level == 1:
         taken += 1
     return _unit(levels, _grow(levels, policy, taken, now.hour, forced=True), forced)
 
 
-def explain(levels: Levels, policy: CompactionPolicy, now: datetime) -> list[Verdict]:
+def explain(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[TriggerVerdict]:
     """What every trigger says, fired or not, in the order in which a minor compaction asks them."""
     if not levels.runs:
         return []
@@ -73,17 +75,17 @@ def explain(levels: Levels, policy: CompactionPolicy, now: datetime) -> list[Ver
     ]
     if policy.force_level0:
         fired = bool(levels.level0)
-        verdicts.append(Verdict(Trigger.FORCED_LEVEL0, fired, f"{len(levels.level0)} level-0 files"))
+        verdicts.append(TriggerVerdict(Trigger.FORCED_LEVEL0, fired, f"{len(levels.level0)} level-0 files"))
     return verdicts
 
 
-def _grow(levels: Levels, policy: CompactionPolicy, taken: int, hour: int, *, forced: bool = False) -> int:
+def _grow(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int, *, forced: bool = False) -> int:
     """How many runs a pick that starts with `taken` ends with: it goes on while the next is not too large."""
     triggered = forced or taken > 1
     size = sum(run.size for run in levels.runs[:taken])
     for run in levels.runs[taken:]:
         too_large = size_limit(size, policy, hour) < float(run.size)
-        inflates = policy.rule is Rule.V2_1 and triggered and run.level <= 1
+        inflates = policy.rule is PickingRule.V2_1 and triggered and run.level <= 1
         if too_large and not inflates:
             break
         size += run.size
@@ -92,7 +94,7 @@ def _grow(levels: Levels, policy: CompactionPolicy, taken: int, hour: int, *, fo
     return taken
 
 
-def _unit(levels: Levels, taken: int, verdict: Verdict) -> Pick:
+def _unit(levels: Levels, taken: int, verdict: TriggerVerdict) -> Pick:
     """Chooses the output level: just above the next run, never level 0, the top if nothing is left."""
     runs = levels.runs
     output = levels.max_level if taken == len(runs) else max(0, runs[taken].level - 1)

@@ -26,7 +26,7 @@ from lithify.tables.paimon.commit.journal_files import OutsideRoots
 from lithify.tables.paimon.commit.lineage import Lineage
 from lithify.tables.paimon.layout.file_locations import Places
 from lithify.tables.paimon.metadata.binary_row import order_key
-from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, Entry, FileMeta
+from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, FileMeta, ManifestEntry
 from lithify.tables.paimon.metadata.entry_selection import ChosenBuckets, EntrySelection, Matching
 from lithify.tables.paimon.metadata.key_columns import order_keys
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
@@ -187,11 +187,13 @@ class PaimonTable:
     def _schema_path(self, schema_id: int) -> str:
         return f"{self.home}/schema/schema-{schema_id}"
 
-    def live_now(self, buckets: Collection[BucketId]) -> dict[BucketId, list[Entry]] | None:
+    def live_now(self, buckets: Collection[BucketId]) -> dict[BucketId, list[ManifestEntry]] | None:
         """The live entries of some buckets in the newest snapshot, None if there is none."""
         return self.on_newest(lambda snapshot: self.live_in(buckets, snapshot))
 
-    def live_in(self, buckets: Collection[BucketId], snapshot: Snapshot) -> dict[BucketId, list[Entry]]:
+    def live_in(
+        self, buckets: Collection[BucketId], snapshot: Snapshot
+    ) -> dict[BucketId, list[ManifestEntry]]:
         """The live entries of some buckets in a snapshot."""
         return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
 
@@ -226,7 +228,9 @@ class PaimonTable:
         if problems:
             raise UnsupportedTable(self.name, tuple(problems))
 
-    def check_files(self, bucket: BucketId, files: Sequence[DataFile], unusual: Iterable[Entry]) -> None:
+    def check_files(
+        self, bucket: BucketId, files: Sequence[DataFile], unusual: Iterable[ManifestEntry]
+    ) -> None:
         """Makes sure that some files of a bucket can be compacted under the newest schema.
 
         Args:
@@ -278,7 +282,7 @@ class PaimonTable:
         """The directory of a bucket in the table's folder."""
         return self.places.folder(bucket)
 
-    def path(self, entry: Entry) -> str:
+    def path(self, entry: ManifestEntry) -> str:
         """Where a data file is."""
         return self.places.path(entry)
 
@@ -286,7 +290,7 @@ class PaimonTable:
         """The identity of a bucket."""
         return self.places.bucket_id(partition, bucket)
 
-    def statistics_of(self, entries: Iterable[Entry]) -> list[PartitionStatistics]:
+    def statistics_of(self, entries: Iterable[ManifestEntry]) -> list[PartitionStatistics]:
         """What a commit changes of each partition, for catalogs that keep count."""
         changes: dict[bytes, PartitionStatistics] = {}
         for entry in entries:
@@ -310,8 +314,8 @@ class PaimonTable:
             order_keys=self.order_keys,
         )
 
-    def _by_bucket(self, entries: Iterable[Entry]) -> dict[BucketId, list[Entry]]:
-        grouped: dict[BucketId, list[Entry]] = {}
+    def _by_bucket(self, entries: Iterable[ManifestEntry]) -> dict[BucketId, list[ManifestEntry]]:
+        grouped: dict[BucketId, list[ManifestEntry]] = {}
         for entry in entries:
             grouped.setdefault(self.bucket_id(entry.partition, entry.bucket), []).append(entry)
         return grouped

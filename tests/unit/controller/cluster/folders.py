@@ -11,13 +11,13 @@ import yaml
 
 from lithify.controller.cluster.folder import FolderApi, Validate
 from lithify.errors import InvalidOption
-from lithify.resources.names import COMPACTION, LAKE_TABLE, Kind, ObjectKey
+from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey, ResourceKind
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ORDERS = ObjectKey("default", "orders")
 
 
-def validate(kind: Kind, body: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
+def validate(kind: ResourceKind, body: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
     """One default, a rule for values, a rule for changes, and the default of status."""
     spec = dict(body.get("spec") or {})
     if kind is LAKE_TABLE:
@@ -101,7 +101,7 @@ class Folder:
         """The state file."""
         return self.path / ".lithify" / "state.yaml"
 
-    def stored(self, kind: Kind) -> list[dict[str, Any]]:
+    def stored(self, kind: ResourceKind) -> list[dict[str, Any]]:
         """The objects of a kind in the state file."""
         found = yaml.safe_load(self.state.read_text(encoding="utf-8"))["items"] or []
         return [item for item in found if item["kind"] == kind.name]

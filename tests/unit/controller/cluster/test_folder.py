@@ -21,8 +21,8 @@ from lithify.resources.names import (
     LEASE,
     POD,
     SECRET,
-    Kind,
     ObjectKey,
+    ResourceKind,
 )
 from lithify.resources.validating import validated
 from support.cases import case
@@ -163,7 +163,7 @@ async def test_names_of_any_length(folder: Folder, name: str) -> None:
         case(POD, "default", {"metadata": {"name": "p"}}, id="a pod"),
     ],
 )
-async def test_refused(folder: Folder, kind: Kind, namespace: str, body: Object) -> None:
+async def test_refused(folder: Folder, kind: ResourceKind, namespace: str, body: Object) -> None:
     with pytest.raises(ClusterRefused):
         await folder.api.create(kind, namespace, body)
     assert not folder.state.exists()
@@ -347,7 +347,7 @@ async def test_watching_tells_of_everything_and_then_of_changes(folder: Folder) 
     told: list[tuple[str, str, bool]] = []
     stop, enough = asyncio.Event(), asyncio.Event()
 
-    def tell(kind: Kind, found: Object, is_gone: bool) -> None:
+    def tell(kind: ResourceKind, found: Object, is_gone: bool) -> None:
         told.append((kind.name, found["metadata"]["name"], is_gone))
         enough.set()
 

@@ -15,7 +15,7 @@ from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.dues import MOST_PARTITIONS, handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.controller.deciding.situation import Decision, Hold, Situation
-from lithify.resources.compaction import Strategy
+from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, Observation
@@ -50,46 +50,51 @@ class TestDue:
         ("asked", "trigger", "strategy"),
         [
             case(situation(QUIET), None, None, id="nothing"),
-            case(situation(BUSY), "SortedRuns", Strategy.MINOR, id="a finding"),
-            case(situation(QUIET, DAILY), "Interval", Strategy.FULL, id="the interval is over"),
+            case(situation(BUSY), "SortedRuns", RunStrategy.MINOR, id="a finding"),
+            case(situation(QUIET, DAILY), "Interval", RunStrategy.FULL, id="the interval is over"),
             case(situation(QUIET, DAILY, status=RECENTLY), None, None, id="the interval is not over"),
-            case(situation(BUSY, DAILY), "Interval", Strategy.FULL, id="a full one goes before a minor one"),
+            case(
+                situation(BUSY, DAILY), "Interval", RunStrategy.FULL, id="a full one goes before a minor one"
+            ),
             case(
                 situation(replace(QUIET, full_bytes=0), DAILY), None, None, id="a full one would gain nothing"
             ),
             case(
                 situation(QUIET, NIGHTLY, status=LakeTableStatus(next_full_time=PROMISED)),
                 "Schedule",
-                Strategy.FULL,
+                RunStrategy.FULL,
                 id="a time of the schedule has come",
             ),
             case(situation(QUIET, NIGHTLY), None, None, id="no time of the schedule was promised"),
-            case(situation(QUIET, requested="a"), "Requested", Strategy.MINOR, id="asked for"),
+            case(situation(QUIET, requested="a"), "Requested", RunStrategy.MINOR, id="asked for"),
             case(
-                situation(BUSY, DAILY, requested="a"), "Requested", Strategy.MINOR, id="asked for goes first"
+                situation(BUSY, DAILY, requested="a"),
+                "Requested",
+                RunStrategy.MINOR,
+                id="asked for goes first",
             ),
             case(
                 situation(QUIET, requested="a", requested_strategy="Full"),
                 "Requested",
-                Strategy.FULL,
+                RunStrategy.FULL,
                 id="asked for in full",
             ),
             case(
                 situation(QUIET, requested="a", requested_strategy=" full "),
                 "Requested",
-                Strategy.FULL,
+                RunStrategy.FULL,
                 id="whatever the case",
             ),
             case(
                 situation(QUIET, requested="a", requested_strategy="all"),
                 "Requested",
-                Strategy.MINOR,
+                RunStrategy.MINOR,
                 id="a strategy that there is not counts as minor",
             ),
             case(
                 situation(QUIET, requested="a", status=LakeTableStatus(handled_request="b")),
                 "Requested",
-                Strategy.MINOR,
+                RunStrategy.MINOR,
                 id="another request was acted upon",
             ),
             case(
@@ -119,7 +124,7 @@ class TestDue:
             ),
         ],
     )
-    def test_what_is_due(self, asked: Situation, trigger: str | None, strategy: Strategy | None) -> None:
+    def test_what_is_due(self, asked: Situation, trigger: str | None, strategy: RunStrategy | None) -> None:
         decision = decide(asked, NOON)
         due = decision.due
         assert (due and due.trigger, due and due.strategy) == (trigger, strategy)

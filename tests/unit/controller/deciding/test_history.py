@@ -14,7 +14,7 @@ from lithify.resources.compaction import (
     CompactionSpec,
     CompactionStatus,
     Reason,
-    Strategy,
+    RunStrategy,
 )
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import Condition, Metadata, Reference
@@ -90,11 +90,13 @@ def test_a_run_that_was_deleted_is_not_forgotten() -> None:
 @pytest.mark.parametrize(
     ("ended", "is_full"),
     [
-        case(run("a", Reason.COMPACTED, 1, strategy=Strategy.FULL), True, id="a_full_one"),
-        case(run("a", Reason.NOTHING_TO_DO, 1, strategy=Strategy.FULL), True, id="a_full_one_without_work"),
+        case(run("a", Reason.COMPACTED, 1, strategy=RunStrategy.FULL), True, id="a_full_one"),
+        case(
+            run("a", Reason.NOTHING_TO_DO, 1, strategy=RunStrategy.FULL), True, id="a_full_one_without_work"
+        ),
         case(run("a", Reason.COMPACTED, 1), False, id="a_minor_one"),
-        case(run("a", Reason.PLANNED, 1, strategy=Strategy.FULL, dry_run=True), False, id="a_dry_one"),
-        case(run("a", Reason.COMPACTED, 1, strategy=Strategy.FULL, buckets=(1,)), False, id="of_a_bucket"),
+        case(run("a", Reason.PLANNED, 1, strategy=RunStrategy.FULL, dry_run=True), False, id="a_dry_one"),
+        case(run("a", Reason.COMPACTED, 1, strategy=RunStrategy.FULL, buckets=(1,)), False, id="of_a_bucket"),
     ],
 )
 def test_the_time_of_the_last_full_one(ended: Compaction, is_full: bool) -> None:
@@ -158,7 +160,7 @@ def test_a_request_that_is_too_long_for_status_is_echoed_as_far_as_it_fits() -> 
 
 
 def test_partitions_that_the_operator_chose_are_all_that_a_full_run_is_to_take() -> None:
-    made = run("a", Reason.COMPACTED, 1, strategy=Strategy.FULL, partitions=({"dt": "a"},))
+    made = run("a", Reason.COMPACTED, 1, strategy=RunStrategy.FULL, partitions=({"dt": "a"},))
     assert after(made).last_full_time is None
     own = replace(made, metadata=replace(made.metadata, labels={LABEL_TABLE: "orders"}))
     assert after(own).last_full_time is not None

@@ -11,16 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.overrides import LARGEST_SIZE, table_overrides
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak
 from lithify.resources.quantities import quantity_bytes
 from lithify.tables.paimon.options.table_options import read_options
 from support.cases import case
 from unit.controller.deciding.situations import policy, table
 
-DEFAULTS = CompactionPolicy()
+DEFAULTS = MergeTreeOptions()
 
 
-def planned(fields: Mapping[str, Any]) -> CompactionPolicy:
+def planned(fields: Mapping[str, Any]) -> MergeTreeOptions:
     """What the planner is given for a table without options of its own."""
     return read_options(table_overrides(policy(**fields), table())).policy
 
@@ -63,7 +63,7 @@ class TestPlanner:
             ),
         ],
     )
-    def test_gets_what_was_meant(self, fields: Mapping[str, Any], expected: CompactionPolicy) -> None:
+    def test_gets_what_was_meant(self, fields: Mapping[str, Any], expected: MergeTreeOptions) -> None:
         assert planned(fields) == expected
 
     @example(8388608, "Ti")

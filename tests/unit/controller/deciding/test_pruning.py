@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lithify.controller.deciding.discovery import discover
 from lithify.controller.deciding.pruning import (
     ALWAYS_ALLOWED,
-    Listed,
+    ListedTables,
     PruneReason,
     Pruning,
     is_unchanged,
@@ -66,8 +66,8 @@ def made(
     )
 
 
-def listed(names: Collection[str], wanted: int | None = None) -> Listed:
-    return Listed(frozenset(names), len(names) if wanted is None else wanted)
+def listed(names: Collection[str], wanted: int | None = None) -> ListedTables:
+    return ListedTables(frozenset(names), len(names) if wanted is None else wanted)
 
 
 def judged(
@@ -127,7 +127,9 @@ class TestWhatGoes:
             case(listed(NAMES[1:]), listed(NAMES[1:], 50), PruneReason.UNCONFIRMED, id="the one before"),
         ],
     )
-    def test_nothing_where_a_list_was_cut(self, latest: Listed, earlier: Listed, reason: PruneReason) -> None:
+    def test_nothing_where_a_list_was_cut(
+        self, latest: ListedTables, earlier: ListedTables, reason: PruneReason
+    ) -> None:
         found = prune(catalog(), ALL, latest, earlier)
         assert (found.going, found.reason) == ((), reason)
 
@@ -222,7 +224,7 @@ CHANGES: list[dict[str, Any]] = [
 
 
 @st.composite
-def gone_tables(draw: st.DrawFn) -> tuple[Listed, Listed | None]:
+def gone_tables(draw: st.DrawFn) -> tuple[ListedTables, ListedTables | None]:
     """Two lists that lack much the same tables, and either of which may have been cut."""
     there = draw(st.frozensets(st.sampled_from(NAMES)))
     before = draw(st.just(there) | st.frozensets(st.sampled_from(NAMES)).map(there.union))
@@ -245,7 +247,7 @@ tables = st.lists(st.sampled_from([*CHANGES, {}, {}, {}, {}]), min_size=len(NAME
 @settings(max_examples=examples(300), deadline=None)
 def test_what_goes_was_made_by_discovery_and_is_certainly_gone(
     existing: list[LakeTable],
-    lists: tuple[Listed, Listed | None],
+    lists: tuple[ListedTables, ListedTables | None],
     how: str,
     percent: int,
     exclude: list[str],

@@ -24,7 +24,7 @@ from lithify.resources.compaction import (
     CompactionSpec,
     CompactionStatus,
     FailureCounts,
-    Strategy,
+    RunStrategy,
 )
 from lithify.resources.names import ANNOTATION_SHARES, LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Metadata, Reference
@@ -36,7 +36,7 @@ SECOND = timedelta(seconds=1)
 MIB = 1 << 20
 RULES = SharedRuns(max_tables=3, max_bytes="10Mi", max_table_bytes="5Mi", wait_seconds=30)
 SHARING = replace(policy(), shared_runs=RULES)
-SMALL = Due(Strategy.MINOR, "SortedRuns", "6 runs", bytes=MIB)
+SMALL = Due(RunStrategy.MINOR, "SortedRuns", "6 runs", bytes=MIB)
 
 
 def ready(name: str, age: int = 0, size: int = MIB) -> Candidate:

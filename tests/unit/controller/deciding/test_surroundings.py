@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lithify.controller.deciding.found_tables import ALL_SUPPORTED, PRUNED
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.pruning import PruneReason, Pruning
 from lithify.controller.deciding.references import (
@@ -208,7 +208,7 @@ class TestCatalogs:
 
     @pytest.mark.parametrize("look", [None, UNREACHABLE])
     def test_a_timeout_that_was_cut_is_told(self, look: TableProblem | None) -> None:
-        one, limits = catalog(timeoutSeconds=600), Limits(timeout_seconds=90)
+        one, limits = catalog(timeoutSeconds=600), OperatorLimits(timeout_seconds=90)
         status = catalog_status(one, [look], 1, NOON, cut_timeout=limits.cut_timeout(one.spec))
         ready = condition_of(status.conditions, "Ready")
         assert ready is not None

@@ -39,7 +39,16 @@ from lithify.errors import (
 )
 from lithify.resources.compaction import CompactionStatus
 from lithify.resources.modelling import plain, read
-from lithify.resources.names import CATALOG, COMPACTION, EVENT, LAKE_TABLE, LEASE, POLICY, Kind, ObjectKey
+from lithify.resources.names import (
+    CATALOG,
+    COMPACTION,
+    EVENT,
+    LAKE_TABLE,
+    LEASE,
+    POLICY,
+    ObjectKey,
+    ResourceKind,
+)
 from lithify.tables.observation import PlanFound, RunFound
 from unit.controller.running.runs import FOUND
 from unit.controller.running.runs import POLICY as RULES
@@ -77,7 +86,7 @@ class Server:
     world: World
     leases: Leases
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         await _leave()
         if kind is LEASE:
             self._answer()
@@ -86,13 +95,13 @@ class Server:
         run = self.world.runs.get(key.name)
         return None if run is None else plain(run)
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         assert kind is LEASE
         await _leave()
         self._answer()
         return list(self.leases.bodies.values())
 
-    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         await _leave()
         if kind is EVENT:
             return body
@@ -104,7 +113,7 @@ class Server:
             return self.leases.put(body)
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         await _leave()
         if kind is COMPACTION:
@@ -121,7 +130,7 @@ class Server:
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         key: ObjectKey,
         *,
         uid: str | None = None,
@@ -374,7 +383,7 @@ class ShellOperator:
         else:
             self.store.compactions.drop(ObjectKey(TEAM, name))
 
-    def _take(self, kind: Kind, name: str, version: str, spec: object, status: object) -> None:
+    def _take(self, kind: ResourceKind, name: str, version: str, spec: object, status: object) -> None:
         metadata = {"name": name, "namespace": TEAM, "uid": name, "resourceVersion": version}
         self.intake.take(kind, {"metadata": metadata, "spec": spec, "status": status}, gone=False)
 

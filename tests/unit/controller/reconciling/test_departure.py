@@ -21,7 +21,7 @@ from lithify.controller.driver import (
 )
 from lithify.controller.reconciling.shutdown import Departure
 from lithify.errors import ClusterRefused, ClusterUnavailable
-from lithify.resources.names import LABEL_LOCK, LEASE, Kind, ObjectKey
+from lithify.resources.names import LABEL_LOCK, LEASE, ObjectKey, ResourceKind
 
 HOME = "lithify"
 GRACE = 30.0
@@ -118,16 +118,16 @@ class Leases:
 
     held: dict[str, ObjectKey]
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         assert (kind, namespace) == (LEASE, HOME)
         return [self._lease(name) for name in self.held]
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         return self._lease(key.name) if key.name in self.held else None
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         key: ObjectKey,
         *,
         uid: str | None = None,
@@ -137,11 +137,11 @@ class Leases:
         assert uid == f"{key.name}-uid"
         del self.held[key.name]
 
-    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         raise AssertionError
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         raise AssertionError
 

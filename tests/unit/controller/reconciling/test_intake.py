@@ -20,12 +20,12 @@ from lithify.resources.names import (
     OWN_KINDS,
     POD,
     POLICY,
-    Kind,
     ObjectKey,
+    ResourceKind,
 )
 from support.cases import case
 
-SPECS: Mapping[Kind, Mapping[str, Any]] = {
+SPECS: Mapping[ResourceKind, Mapping[str, Any]] = {
     CATALOG: {"warehouse": "/w"},
     POLICY: {},
     LAKE_TABLE: {"catalogRef": {"name": "lake"}, "identifier": "sales.orders"},
@@ -44,7 +44,7 @@ class World:
         self.intake = Intake(self.store, self.queue)
         self.version = 0
 
-    def body(self, kind: Kind, **changes: Any) -> dict[str, Any]:
+    def body(self, kind: ResourceKind, **changes: Any) -> dict[str, Any]:
         self.version += 1
         metadata = {
             "name": NAMES[kind],
@@ -56,7 +56,7 @@ class World:
         spec = {**SPECS[kind], **changes.pop("spec", {})}
         return {"metadata": metadata, "spec": spec, **changes}
 
-    def take(self, kind: Kind, body: Object, *, gone: bool = False) -> set[tuple[str, str]]:
+    def take(self, kind: ResourceKind, body: Object, *, gone: bool = False) -> set[tuple[str, str]]:
         """Takes an event in; kind and name of what is to be looked at because of it."""
         self.intake.take(kind, body, gone)
         return self.added()
@@ -129,7 +129,7 @@ TABLE, RUN = ("LakeTable", "orders"), ("Compaction", "orders-1")
     ],
 )
 def test_a_change_is_looked_at_by_whom_it_concerns(
-    world: World, kind: Kind, changes: dict[str, Any], expected: set[tuple[str, str]]
+    world: World, kind: ResourceKind, changes: dict[str, Any], expected: set[tuple[str, str]]
 ) -> None:
     assert world.take(kind, world.body(kind, **changes)) == expected
 
@@ -151,7 +151,7 @@ def test_old_news_change_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
-def test_a_version_that_is_known_is_not_read_again(world: World, kind: Kind) -> None:
+def test_a_version_that_is_known_is_not_read_again(world: World, kind: ResourceKind) -> None:
     body = world.body(kind)
     world.take(kind, body)
     assert world.take(kind, {"metadata": body["metadata"], "spec": "not to be read"}) == set()
@@ -169,7 +169,7 @@ def test_tables_that_come_together_are_counted_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
-def test_what_is_gone_is_looked_at_once_more(world: World, kind: Kind) -> None:
+def test_what_is_gone_is_looked_at_once_more(world: World, kind: ResourceKind) -> None:
     assert (kind.name, NAMES[kind]) in world.take(kind, world.body(kind), gone=True)
     assert world.take(kind, world.body(kind), gone=True) == set()
     assert world.take(kind, world.body(kind)) == set(), "a late word of what is gone"
@@ -235,7 +235,9 @@ def test_an_object_that_cannot_be_read_is_kept_apart_and_hinders_no_other(
         case({"metadata": {"name": "x", "namespace": "y", "labels": {}}}, id="no label"),
     ],
 )
-def test_a_body_that_is_no_object_ends_nothing(world: World, kind: Kind, gone: bool, body: Object) -> None:
+def test_a_body_that_is_no_object_ends_nothing(
+    world: World, kind: ResourceKind, gone: bool, body: Object
+) -> None:
     before = {kind: len(world.store.tables) for kind in OWN_KINDS}
     world.take(kind, body, gone=gone)
     assert {kind: len(world.store.tables) for kind in OWN_KINDS} == before
@@ -276,14 +278,16 @@ def test_a_resync_finds_that_it_is_gone(world: World) -> None:
 class Server:
     """An API server that answers lists and single requests from two different moments."""
 
-    def __init__(self, listed: Mapping[Kind, list[Object]], there: Mapping[Kind, list[Object]]) -> None:
+    def __init__(
+        self, listed: Mapping[ResourceKind, list[Object]], there: Mapping[ResourceKind, list[Object]]
+    ) -> None:
         self._listed = listed
         self._there = there
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         return self._listed.get(kind, [])
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         found = (body for body in self._there.get(kind, []) if body["metadata"]["name"] == key.name)
         return next(found, None)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lithify.controller.api import Object
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.launching.kubernetes import KubernetesLauncher
 from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.controller.observing.request import TableList
@@ -22,7 +22,7 @@ from lithify.controller.reconciling.tables import Tables
 from lithify.errors import AccountMissing, ClusterExists, ClusterRefused, NameTaken
 from lithify.resources.catalog import Catalog, CatalogSpec, Discovery
 from lithify.resources.compaction import Compaction, Reason
-from lithify.resources.names import POD, Kind, ObjectKey
+from lithify.resources.names import POD, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, Metadata
 from lithify.resources.policy import CompactionPolicySpec
 from support.launching.orders import KEY, order
@@ -40,29 +40,29 @@ class Server:
     deleted: list[tuple[str, str | None]] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
 
-    def put(self, kind: Kind, body: Object) -> None:
+    def put(self, kind: ResourceKind, body: Object) -> None:
         key = ObjectKey(body["metadata"]["namespace"], body["metadata"]["name"])
         self.objects[kind.name, key] = body
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         return self.objects.get((kind.name, key))
 
-    async def list(self, kind: Kind, namespace: str | None = None, labels: str = "") -> list[Object]:
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         return [body for (name, _), body in self.objects.items() if name == kind.name]
 
-    async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         self._check(body["metadata"]["name"])
         self.made.append(body["metadata"]["name"])
         return body
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         return self.objects.get((kind.name, key))
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         key: ObjectKey,
         *,
         uid: str | None = None,
@@ -90,7 +90,7 @@ def launcher(api: Server) -> KubernetesLauncher:
 
 
 def world(api: Server) -> Any:
-    return SimpleNamespace(api=api, store=Store(), limits=Limits())
+    return SimpleNamespace(api=api, store=Store(), limits=OperatorLimits())
 
 
 def finished(name: str) -> Compaction:
@@ -177,7 +177,7 @@ def test_nothing_of_somebody_elses_pod_is_changed() -> None:
 
 def test_a_name_that_is_taken_is_told_of() -> None:
     class Full(Server):
-        async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+        async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
             raise ClusterExists("create", "exists")
 
     api = Full()
@@ -191,7 +191,7 @@ def test_a_service_account_that_is_missing_is_told_apart_from_other_refusals() -
     class Strict(Server):
         problem = 'pods "p" is forbidden: error looking up service account lake/spark: not found'
 
-        async def create(self, kind: Kind, namespace: str, body: Object) -> Object:
+        async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
             raise ClusterRefused("create Pod", self.problem)
 
     api = Strict()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lithify.controller.api import Object
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.pruning import PruneReason, Pruning
 from lithify.controller.observing.request import TableList
@@ -20,7 +20,7 @@ from lithify.controller.reconciling.pruning import carry_out
 from lithify.controller.reconciling.store import Store
 from lithify.errors import CatalogUnavailable, ClusterConflict, ClusterRefused
 from lithify.resources.catalog import Catalog
-from lithify.resources.names import ANNOTATION_DISCOVERED, LABEL_CATALOG, Kind, ObjectKey
+from lithify.resources.names import ANNOTATION_DISCOVERED, LABEL_CATALOG, ObjectKey, ResourceKind
 from lithify.resources.table import LakeTable
 from unit.controller.deciding.test_pruning import catalog, made
 
@@ -39,15 +39,15 @@ class Server:
     deleted: list[tuple[str, str | None, str | None]] = field(default_factory=list)
     patches: list[Object] = field(default_factory=list)
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         return self.tables.get(key.name)
 
-    async def delete(self, kind: Kind, key: ObjectKey, *, uid: str, version: str) -> None:
+    async def delete(self, kind: ResourceKind, key: ObjectKey, *, uid: str, version: str) -> None:
         if key.name == self.refused:
             raise ClusterRefused("delete", "forbidden")
         self.deleted.append((key.name, uid, version))
 
-    async def patch(self, kind: Kind, key: ObjectKey, patch: Object) -> Object:
+    async def patch(self, kind: ResourceKind, key: ObjectKey, patch: Object) -> Object:
         self.patches.append(patch)
         return {}
 
@@ -56,7 +56,7 @@ class Server:
 class Recorder:
     posted: list[str] = field(default_factory=list)
 
-    async def post(self, kind: Kind, about: object, severity: str, reason: str, message: str) -> None:
+    async def post(self, kind: ResourceKind, about: object, severity: str, reason: str, message: str) -> None:
         self.posted.append(reason)
 
 
@@ -154,7 +154,7 @@ def listing_after(*answers: tuple[Catalog, TableList | Exception]) -> _Listing:
     world: Any = SimpleNamespace(
         secrets=Secrets(),
         observer=Lists([answer for _, answer in answers]),
-        limits=Limits(),
+        limits=OperatorLimits(),
         reach=lambda _: None,
         queue=SimpleNamespace(add=lambda *_: None),
         store=Store(),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.controller.reconciling.queue import FIRST_RETRY, LAST_RETRY, Item, Queue
-from lithify.resources.names import COMPACTION, LAKE_TABLE, Kind, ObjectKey
+from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey, ResourceKind
 
 
 @dataclass
@@ -28,7 +28,7 @@ def key(name: str) -> ObjectKey:
     return ObjectKey("team", name)
 
 
-def item(name: str, kind: Kind = LAKE_TABLE) -> Item:
+def item(name: str, kind: ResourceKind = LAKE_TABLE) -> Item:
     return Item(kind.name, key(name))
 
 

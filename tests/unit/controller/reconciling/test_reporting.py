@@ -14,7 +14,7 @@ from lithify.controller.reconciling.reporting import Reports
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.unreadable import unreadable
 from lithify.errors import ClusterRefused, InvalidResource
-from lithify.resources.names import COMPACTION, LAKE_TABLE, OWN_KINDS, POLICY, Kind, ObjectKey
+from lithify.resources.names import COMPACTION, LAKE_TABLE, OWN_KINDS, POLICY, ObjectKey, ResourceKind
 from lithify.resources.objects import UNREADABLE, Metadata
 
 KEY = ObjectKey("team", "odd")
@@ -34,23 +34,27 @@ class World:
         world: Any = SimpleNamespace(store=self.store, api=self, recorder=self, now=lambda: NOW)
         self.reports = Reports(world)
 
-    async def patch(self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = "") -> Object:
+    async def patch(
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
+    ) -> Object:
         if self._refusing:
             raise ClusterRefused("patch", "spec is not valid")
         self.written.append((kind.name, key, patch, subresource))
         return {}
 
-    async def post(self, kind: Kind, about: Metadata, severity: str, reason: str, message: str) -> None:
+    async def post(
+        self, kind: ResourceKind, about: Metadata, severity: str, reason: str, message: str
+    ) -> None:
         self.posted.append((kind.name, about.uid, severity, reason, message))
 
-    def set(self, kind: Kind, *, uid: str = "u", problem: str = "", **body: Any) -> None:
+    def set(self, kind: ResourceKind, *, uid: str = "u", problem: str = "", **body: Any) -> None:
         metadata = {"name": KEY.name, "namespace": KEY.namespace, "uid": uid, "generation": 3}
         problems = (("", problem),) if problem else PROBLEMS
         found = unreadable({"metadata": metadata, **body}, InvalidResource(kind.name, KEY.name, problems))
         assert found is not None
         self.store.unreadable[kind.name, KEY] = found
 
-    def look(self, kind: Kind) -> float | None:
+    def look(self, kind: ResourceKind) -> float | None:
         async def reconcile(key: ObjectKey) -> float | None:
             self.reconciled.append(key)
             return 7.0
@@ -59,14 +63,14 @@ class World:
 
 
 @pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
-def test_others_are_reconciled(kind: Kind) -> None:
+def test_others_are_reconciled(kind: ResourceKind) -> None:
     world = World()
     assert world.look(kind) == 7.0
     assert (world.reconciled, world.written, world.posted) == ([KEY], [], [])
 
 
 @pytest.mark.parametrize("kind", OWN_KINDS, ids=lambda kind: kind.name)
-def test_the_owner_is_told_once(kind: Kind) -> None:
+def test_the_owner_is_told_once(kind: ResourceKind) -> None:
     world = World()
     world.set(kind)
     assert [world.look(kind), world.look(kind)] == [None, None]

@@ -11,7 +11,7 @@ from lithify.controller.api import Object
 from lithify.controller.reconciling.secrets import KEPT_SECONDS, MOST_CHARACTERS, Secrets
 from lithify.errors import InvalidOption, NotFound
 from lithify.resources.catalog import Catalog, CatalogSpec, Metastore, SecretReference, catalog_options
-from lithify.resources.names import SECRET, Kind, ObjectKey
+from lithify.resources.names import SECRET, ObjectKey, ResourceKind
 from lithify.resources.objects import Metadata
 
 REFERENCE = SecretReference(name="keys", options={"s3.access-key": "id", "s3.secret-key": "secret"})
@@ -24,7 +24,7 @@ class Server:
         self.values = values
         self.gets = 0
 
-    async def get(self, kind: Kind, key: ObjectKey) -> Object | None:
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         assert (kind, key) == (SECRET, ObjectKey("team", "keys"))
         self.gets += 1
         if not self.values:

@@ -14,7 +14,7 @@ from lithify.controller.telemetry.credentials import concerning
 from lithify.controller.telemetry.logs import credentials
 from lithify.errors import ClusterConflict
 from lithify.resources.modelling import plain
-from lithify.resources.names import LAKE_TABLE, Kind, ObjectKey
+from lithify.resources.names import LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus
 
@@ -32,7 +32,7 @@ class OneObject:
         self._uid = uid
 
     async def patch(
-        self, kind: Kind, key: ObjectKey, patch: Object, *, subresource: str = ""
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         assert (kind, key, subresource) == (LAKE_TABLE, TABLE.metadata.key, "status")
         self.patches.append(patch)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lithify.contract.outcome import Outcome, Progress, Stage
 from lithify.controller.driver import DriverPhase, DriverState
-from lithify.controller.running.facts import Facts, Lock, Step
+from lithify.controller.running.facts import Lock, RunFacts, Step
 from lithify.controller.running.machine import step
 from lithify.errors import Failure
 from lithify.resources.compaction import (
@@ -48,8 +48,8 @@ def run_of(name: str = "orders-7", uid: str = UID, **spec: Any) -> Compaction:
     return Compaction(metadata=metadata, spec=CompactionSpec(table_ref=Reference(name="orders"), **spec))
 
 
-def facts_of(**changes: Any) -> Facts:
-    calm = Facts(
+def facts_of(**changes: Any) -> RunFacts:
+    calm = RunFacts(
         policy=POLICY, identifier="sales.orders", table_uuid="table-1", lock=Lock.OURS, admitted=True
     )
     return replace(calm, **changes)

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverPhase
-from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem
+from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts
 from lithify.controller.running.machine import is_planned_here, step
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, Reason
@@ -177,7 +177,7 @@ def test_never_starts_a_driver_whatever_is_known() -> None:
     for plan in answers:
         for lock in Lock:
             for admitted in (True, False):
-                facts = Facts(lock=lock, admitted=admitted, plan=plan, found=UNKNOWN)
+                facts = RunFacts(lock=lock, admitted=admitted, plan=plan, found=UNKNOWN)
                 now, asked = NOON, run
                 for _ in range(4):
                     answer = step(asked, facts, now)

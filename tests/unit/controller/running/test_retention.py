@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from lithify.controller.running.retention import retention
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.objects import Condition, ConditionStatus
-from lithify.resources.policy import CompactionPolicySpec, History
+from lithify.resources.policy import CompactionPolicySpec, HistoryLimits
 from unit.controller.running.runs import NOON, run_of
 from unit.planning.trees import repeatable
 
-POLICY = CompactionPolicySpec(history=History(successful_runs=2, failed_runs=1))
+POLICY = CompactionPolicySpec(history=HistoryLimits(successful_runs=2, failed_runs=1))
 
 
 def finished(name: str, reason: Reason, minute: int, ttl: int | None = None) -> Compaction:

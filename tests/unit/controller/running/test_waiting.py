@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.controller.running.facts import Act, Facts, Lock, Problem, Unknown
+from lithify.controller.running.facts import Act, Lock, Problem, RunFacts, Unknown
 from lithify.controller.running.machine import step
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason
@@ -146,7 +146,7 @@ class TestClocks:
 
     def test_any_time_zone_is_understood(self) -> None:
         there = NOON.astimezone(timezone(timedelta(hours=9))) + timedelta(microseconds=7)
-        assert step(run_of(), Facts(admitted=True), there).status.stage_time == NOON
+        assert step(run_of(), RunFacts(admitted=True), there).status.stage_time == NOON
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(80))

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
-from lithify.controller.running.facts import UNKNOWN, Act, Facts, Lock, Problem, Unknown
+from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts, Unknown
 from lithify.controller.running.machine import is_plan_only, is_planned_here, step
 from lithify.controller.running.searching import UNANSWERED
 from lithify.errors import Failure
@@ -290,10 +290,10 @@ class Operator:
         if deleted and not answer.acts and answer.wake is None:
             self.seen.pop(name, None)
 
-    def _facts(self, run: Compaction, driver: DriverState | Unknown | None, *, deleted: bool) -> Facts:
+    def _facts(self, run: Compaction, driver: DriverState | Unknown | None, *, deleted: bool) -> RunFacts:
         world = self.world
         lock = world.lock_of(run, {name for name in self.busy if name != run.metadata.name})
-        return Facts(
+        return RunFacts(
             policy=world.policy,
             identifier="sales.orders",
             table_uuid=world.table,
@@ -307,7 +307,7 @@ class Operator:
             deleted=deleted,
         )
 
-    def _act(self, act: Act, run: Compaction, facts: Facts) -> None:
+    def _act(self, act: Act, run: Compaction, facts: RunFacts) -> None:
         world = self.world
         fault, world.fault = world.fault, None
         if fault == "before":
@@ -316,7 +316,7 @@ class Operator:
         if fault == "after":
             raise Refused
 
-    def _do(self, act: Act, run: Compaction, facts: Facts) -> None:
+    def _do(self, act: Act, run: Compaction, facts: RunFacts) -> None:
         world, name, uid = self.world, run.metadata.name, run.metadata.uid
         driver = facts.driver if isinstance(facts.driver, DriverState) else None
         pod = world.pods.get(name)
@@ -352,7 +352,7 @@ class Operator:
             self.found[uid] = found if world.catalog_answers else UNKNOWN
 
 
-def settles(run: Compaction, facts: Facts, now: datetime) -> None:
+def settles(run: Compaction, facts: RunFacts, now: datetime) -> None:
     """Checks that asking again and again with the same facts comes to rest: nothing is written for ever."""
     for _ in range(6):
         following = replace(run, status=step(run, facts, now).status)

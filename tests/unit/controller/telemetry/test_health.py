@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.controller.telemetry.health import Facts, Limits, LoopLag, health, readiness
+from lithify.controller.telemetry.health import HealthFacts, HealthLimits, LoopLag, health, readiness
 from support.cases import case
 
-LIMITS = Limits(sync=100, silence=200, queue=300, reconcile=400, lag=10)
-WELL = Facts(is_leader=True, is_synced=True, since=0, last_event=9_900)
+LIMITS = HealthLimits(sync=100, silence=200, queue=300, reconcile=400, lag=10)
+WELL = HealthFacts(is_leader=True, is_synced=True, since=0, last_event=9_900)
 NOW = 10_000.0
 
 
@@ -29,12 +29,18 @@ NOW = 10_000.0
         case(replace(WELL, lag_seconds=11), 1, id="the loop is blocked"),
         case(replace(WELL, lag_seconds=11, queue_seconds=301), 2, id="two at once"),
         case(
-            Facts(is_leader=False, is_synced=False, since=0, queue_seconds=999), 0, id="a replica stands by"
+            HealthFacts(is_leader=False, is_synced=False, since=0, queue_seconds=999),
+            0,
+            id="a replica stands by",
         ),
-        case(Facts(is_leader=False, is_synced=False, since=0, lag_seconds=11), 1, id="its loop is blocked"),
+        case(
+            HealthFacts(is_leader=False, is_synced=False, since=0, lag_seconds=11),
+            1,
+            id="its loop is blocked",
+        ),
     ],
 )
-def test_health(facts: Facts, problems: int) -> None:
+def test_health(facts: HealthFacts, problems: int) -> None:
     found = health(facts, NOW, LIMITS)
     assert len(found.problems) == problems
     assert found.ok is (problems == 0)
@@ -45,7 +51,7 @@ def test_health(facts: Facts, problems: int) -> None:
     [(True, True, True), (True, False, False), (False, False, True), (False, True, True)],
 )
 def test_readiness(is_leader: bool, is_synced: bool, is_ready: bool) -> None:
-    assert readiness(Facts(is_leader=is_leader, is_synced=is_synced, since=0)).ok is is_ready
+    assert readiness(HealthFacts(is_leader=is_leader, is_synced=is_synced, since=0)).ok is is_ready
 
 
 @pytest.mark.asyncio

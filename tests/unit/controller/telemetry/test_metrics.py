@@ -24,9 +24,9 @@ from lithify.resources.compaction import (
     CompactionStatus,
     Reason,
     ResultSummary,
-    Strategy,
+    RunStrategy,
 )
-from lithify.resources.names import LAKE_TABLE, Kind, ObjectKey
+from lithify.resources.names import LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
 from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
 
@@ -102,10 +102,10 @@ def everything(metrics: Metrics) -> None:
     metrics.reconciled("LakeTable", "done", 0.1)
     metrics.waiting(2)
     stands(metrics, ORDERS, Reason.RUNNING, NOW)
-    metrics.compaction_started(Strategy.MINOR)
+    metrics.compaction_started(RunStrategy.MINOR)
     metrics.stage_left(Reason.PLANNING, 3.0)
     metrics.attempt_ended(Failure.CONFLICT)
-    metrics.compaction_finished(finished(Reason.COMPACTED, ResultSummary(input_files=1)), Strategy.MINOR)
+    metrics.compaction_finished(finished(Reason.COMPACTED, ResultSummary(input_files=1)), RunStrategy.MINOR)
     metrics.launched("started")
     metrics.request("PATCH", LAKE_TABLE, 200, 0.1)
     metrics.leads(True)
@@ -252,9 +252,9 @@ def test_amplification_of_the_worst_table(
 def test_results_are_added_up(registry: CollectorRegistry) -> None:
     metrics = Metrics(registry)
     result = ResultSummary(input_files=412, output_files=9, input_bytes=1000, skipped_buckets=2)
-    metrics.compaction_finished(finished(Reason.COMPACTED, result), Strategy.MINOR)
-    metrics.compaction_finished(finished(Reason.COMPACTED, result), Strategy.FULL)
-    metrics.compaction_finished(finished(Reason.COMMIT_CONFLICT), Strategy.FULL)
+    metrics.compaction_finished(finished(Reason.COMPACTED, result), RunStrategy.MINOR)
+    metrics.compaction_finished(finished(Reason.COMPACTED, result), RunStrategy.FULL)
+    metrics.compaction_finished(finished(Reason.COMMIT_CONFLICT), RunStrategy.FULL)
     assert value(registry, "lithify_compactions_finished_total", strategy="Full", reason="Compacted") == 1
     assert (
         value(registry, "lithify_compactions_finished_total", strategy="Full", reason="CommitConflict") == 1
@@ -267,7 +267,7 @@ def test_results_are_added_up(registry: CollectorRegistry) -> None:
 
 def test_usual_counters_begin_at_zero(registry: CollectorRegistry) -> None:
     Metrics(registry)
-    for strategy in Strategy:
+    for strategy in RunStrategy:
         assert value(registry, "lithify_compactions_started_total", strategy=strategy.value) == 0
         labels = {"strategy": strategy.value, "reason": "Compacted"}
         assert value(registry, "lithify_compactions_finished_total", **labels) == 0
@@ -290,7 +290,7 @@ def test_labels_have_few_values_whatever_comes(registry: CollectorRegistry) -> N
         metrics.observed(odd, 0.1)
         metrics.reconciled(odd, odd, 0.1)
         metrics.launched(odd)
-        metrics.request(odd, Kind(odd, odd), 1000 + number, 0.1)
+        metrics.request(odd, ResourceKind(odd, odd), 1000 + number, 0.1)
         stands(metrics, ObjectKey("n", odd.lower()), Reason.QUEUED)
     assert sum(1 for _ in samples(registry)) < 500
     assert value(registry, "lithify_observations_total", result=OTHER) == 500

@@ -9,20 +9,20 @@ import pytest
 from aiohttp import ClientSession
 from prometheus_client import CollectorRegistry
 
-from lithify.controller.telemetry.health import Facts
+from lithify.controller.telemetry.health import HealthFacts
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.controller.telemetry.server import Pages, parse_listen, serve
 from lithify.errors import InvalidOption
 from support.cases import case
 
-WELL = Facts(is_leader=True, is_synced=True, since=0.0)
+WELL = HealthFacts(is_leader=True, is_synced=True, since=0.0)
 pytestmark = pytest.mark.asyncio
 
 
 class Process:
     """A process whose facts the test decides on."""
 
-    def __init__(self, facts: Facts = WELL) -> None:
+    def __init__(self, facts: HealthFacts = WELL) -> None:
         self.facts = facts
         self.metrics = Metrics(CollectorRegistry(), "1.2.3")
         self.refreshed = 0
@@ -63,12 +63,12 @@ async def test_metrics_in_the_form_that_is_asked_for() -> None:
     ("facts", "healthz", "readyz"),
     [
         case(WELL, 200, 200, id="well"),
-        case(Facts(is_leader=True, is_synced=False, since=0.0), 200, 503, id="not synced yet"),
-        case(Facts(is_leader=True, is_synced=True, since=0.0, lag_seconds=99), 503, 200, id="stuck"),
-        case(Facts(is_leader=False, is_synced=False, since=0.0), 200, 200, id="standing by"),
+        case(HealthFacts(is_leader=True, is_synced=False, since=0.0), 200, 503, id="not synced yet"),
+        case(HealthFacts(is_leader=True, is_synced=True, since=0.0, lag_seconds=99), 503, 200, id="stuck"),
+        case(HealthFacts(is_leader=False, is_synced=False, since=0.0), 200, 200, id="standing by"),
     ],
 )
-async def test_probes(facts: Facts, healthz: int, readyz: int) -> None:
+async def test_probes(facts: HealthFacts, healthz: int, readyz: int) -> None:
     async with serve("127.0.0.1:0", Process(facts).pages) as address:
         for path, expected in (("/healthz", healthz), ("/readyz", readyz)):
             status, _, text = await get(address, path)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from lithify.controller.deciding.limits import Limits
+from lithify.controller.deciding.limits import OperatorLimits
 from lithify.resources.catalog import CatalogSpec
 from lithify.tables.io.s3 import bucket
-from lithify.tables.io.s3.settings import Settings, read_settings
+from lithify.tables.io.s3.settings import S3Settings, read_settings
 
 
 def test_the_default_time_out_of_a_look_is_above_what_s3_takes_to_fail() -> None:
     longest = bucket.seconds_to_failure(read_settings({}))
     assert CatalogSpec(warehouse="s3://lake/w").timeout_seconds > longest
-    assert Limits().timeout_of(CatalogSpec(warehouse="s3://lake/w")) > longest
+    assert OperatorLimits().timeout_of(CatalogSpec(warehouse="s3://lake/w")) > longest
 
 
 def test_what_s3_takes_to_fail_is_all_that_its_client_is_told_to_wait() -> None:
-    backoff, settings = bucket._BACKOFF["max_backoff"].total_seconds(), Settings(patience=7.0)
+    backoff, settings = bucket._BACKOFF["max_backoff"].total_seconds(), S3Settings(patience=7.0)
     waits = backoff + bucket._CONNECT_SECONDS + bucket.SILENCE_SECONDS
     assert bucket.seconds_to_failure(settings) == 7.0 + waits

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.tables.io.s3.settings import PATIENCE, Keys, Settings, is_s3, read_settings
+from lithify.tables.io.s3.settings import PATIENCE, S3Keys, S3Settings, is_s3, read_settings
 from support.cases import case
 
 PATH_STYLE = {"s3.path.style.access": "true"}
@@ -18,46 +18,46 @@ PATH_STYLE = {"s3.path.style.access": "true"}
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        case({}, Settings(), id="everything from the environment"),
+        case({}, S3Settings(), id="everything from the environment"),
         case(
             {"s3.access-key": "a", "s3.secret-key": "b"},
-            Settings(keys=Keys("a", "b")),
+            S3Settings(keys=S3Keys("a", "b")),
             id="keys as Java's options have them",
         ),
         case(
             {"fs.s3.accessKeyId": "a", "fs.s3.accessKeySecret": "b", "fs.s3.securityToken": "c"},
-            Settings(keys=Keys("a", "b", "c")),
+            S3Settings(keys=S3Keys("a", "b", "c")),
             id="keys as pypaimon's options have them",
         ),
         case(
             {"s3a.access.key": "a", "fs.s3a.secret.key": "b", "s3.session-token": "c"},
-            Settings(keys=Keys("a", "b", "c")),
+            S3Settings(keys=S3Keys("a", "b", "c")),
             id="keys as Hadoop's options have them",
         ),
         case(
             {"s3.region": "eu-central-1", "s3.endpoint": "s3.example.org"},
-            Settings(endpoint="https://s3.example.org", region="eu-central-1"),
+            S3Settings(endpoint="https://s3.example.org", region="eu-central-1"),
             id="an endpoint without a scheme",
         ),
         case(
             {"s3.endpoint": "http://store.lake.svc:9000/", **PATH_STYLE},
-            Settings(endpoint="http://store.lake.svc:9000", path_style=True),
+            S3Settings(endpoint="http://store.lake.svc:9000", path_style=True),
             id="path style, as asked for",
         ),
         case(
             {"s3.endpoint": "http://10.0.0.7:9000"},
-            Settings(endpoint="http://10.0.0.7:9000", path_style=True),
+            S3Settings(endpoint="http://10.0.0.7:9000", path_style=True),
             id="an address has no subdomains",
         ),
         case(
             {"s3.endpoint": "http://minio:9000"},
-            Settings(endpoint="http://minio:9000", path_style=True),
+            S3Settings(endpoint="http://minio:9000", path_style=True),
             id="nor has a name of one label",
         ),
-        case({PATIENCE: "2.5"}, Settings(patience=2.5), id="patience"),
+        case({PATIENCE: "2.5"}, S3Settings(patience=2.5), id="patience"),
     ],
 )
-def test_options(options: Mapping[str, str], wanted: Settings) -> None:
+def test_options(options: Mapping[str, str], wanted: S3Settings) -> None:
     assert read_settings(options) == wanted
 
 
@@ -89,18 +89,18 @@ def test_what_makes_no_sense(options: Mapping[str, str], option: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "endpoint"),
     [
-        case(Settings(), None, id="that of the region"),
-        case(Settings("https://s3.example.org"), "https://lake.s3.example.org", id="before the host"),
-        case(Settings("https://s3.example.org:8443"), "https://lake.s3.example.org:8443", id="with a port"),
-        case(Settings("http://s3", path_style=True), "http://s3", id="in the path"),
+        case(S3Settings(), None, id="that of the region"),
+        case(S3Settings("https://s3.example.org"), "https://lake.s3.example.org", id="before the host"),
+        case(S3Settings("https://s3.example.org:8443"), "https://lake.s3.example.org:8443", id="with a port"),
+        case(S3Settings("http://s3", path_style=True), "http://s3", id="in the path"),
     ],
 )
-def test_endpoint_of_a_bucket(settings: Settings, endpoint: str | None) -> None:
+def test_endpoint_of_a_bucket(settings: S3Settings, endpoint: str | None) -> None:
     assert settings.endpoint_of("lake") == endpoint
 
 
 def test_what_is_secret_is_not_shown_and_is_shipped() -> None:
-    settings = Settings(keys=Keys("name", "hidden-key", "hidden-token", datetime(2026, 1, 1, tzinfo=UTC)))
+    settings = S3Settings(keys=S3Keys("name", "hidden-key", "hidden-token", datetime(2026, 1, 1, tzinfo=UTC)))
 
     assert "hidden" not in repr(settings)
     assert pickle.loads(pickle.dumps(settings)) == settings

@@ -24,7 +24,7 @@ from lithify.tables.files.variants.binary import (
 )
 
 
-class Kind(IntEnum):
+class VariantKind(IntEnum):
     """What a value is."""
 
     UNKNOWN = 0
@@ -45,24 +45,24 @@ class Kind(IntEnum):
 
 
 _PRIMITIVES = {
-    0: (Kind.NULL, 1),
-    1: (Kind.BOOLEAN, 1),
-    2: (Kind.BOOLEAN, 1),
-    3: (Kind.LONG, 2),
-    4: (Kind.LONG, 3),
-    5: (Kind.LONG, 5),
-    6: (Kind.LONG, 9),
-    7: (Kind.DOUBLE, 9),
-    8: (Kind.DECIMAL, 6),
-    9: (Kind.DECIMAL, 10),
-    10: (Kind.DECIMAL, 18),
-    11: (Kind.DATE, 5),
-    12: (Kind.TIMESTAMP, 9),
-    13: (Kind.TIMESTAMP_NTZ, 9),
-    14: (Kind.FLOAT, 5),
-    15: (Kind.BINARY, 0),
-    16: (Kind.STRING, 0),
-    20: (Kind.UUID, 17),
+    0: (VariantKind.NULL, 1),
+    1: (VariantKind.BOOLEAN, 1),
+    2: (VariantKind.BOOLEAN, 1),
+    3: (VariantKind.LONG, 2),
+    4: (VariantKind.LONG, 3),
+    5: (VariantKind.LONG, 5),
+    6: (VariantKind.LONG, 9),
+    7: (VariantKind.DOUBLE, 9),
+    8: (VariantKind.DECIMAL, 6),
+    9: (VariantKind.DECIMAL, 10),
+    10: (VariantKind.DECIMAL, 18),
+    11: (VariantKind.DATE, 5),
+    12: (VariantKind.TIMESTAMP, 9),
+    13: (VariantKind.TIMESTAMP_NTZ, 9),
+    14: (VariantKind.FLOAT, 5),
+    15: (VariantKind.BINARY, 0),
+    16: (VariantKind.STRING, 0),
+    20: (VariantKind.UUID, 17),
 }
 """By the upper six bits of the header: what it is, and how many bytes it has, 0 where it says so itself."""
 _SHORT, _OBJECT, _ARRAY = 1, 2, 3
@@ -77,9 +77,9 @@ def _tables() -> tuple[Bytes, Ints]:
     for info, (kind, size) in _PRIMITIVES.items():
         kinds[info << 2], sizes[info << 2] = kind, size
     shorts = np.arange(64) << 2 | _SHORT
-    kinds[shorts], sizes[shorts] = Kind.STRING, 1 + np.arange(64)
-    kinds[np.arange(64) << 2 | _OBJECT] = Kind.OBJECT
-    kinds[np.arange(64) << 2 | _ARRAY] = Kind.ARRAY
+    kinds[shorts], sizes[shorts] = VariantKind.STRING, 1 + np.arange(64)
+    kinds[np.arange(64) << 2 | _OBJECT] = VariantKind.OBJECT
+    kinds[np.arange(64) << 2 | _ARRAY] = VariantKind.ARRAY
     return kinds, sizes
 
 
@@ -102,7 +102,7 @@ def kinds_of(values: Spans) -> Bytes:
     kinds = np.zeros(len(values), np.uint8)
     there = values.are_there
     kinds[there] = _KINDS[values.data[values.starts[there]]]
-    if (kinds[there] == Kind.UNKNOWN).any():
+    if (kinds[there] == VariantKind.UNKNOWN).any():
         raise Malformed("a value is of no known type")
     return kinds
 
@@ -167,12 +167,12 @@ def sizes_at(data: Bytes, starts: Ints, ends: Ints) -> Ints:
         raise Malformed("a value lies outside")
     heads = data[starts]
     sizes, kinds = _SIZES[heads], _KINDS[heads]
-    longs = (sizes == 0) & ((kinds == Kind.STRING) | (kinds == Kind.BINARY))
+    longs = (sizes == 0) & ((kinds == VariantKind.STRING) | (kinds == VariantKind.BINARY))
     sizes[longs] = PREFIX + unsigned(data, _inside(starts[longs] + 1, 4, ends[longs]), 4)
-    for kind, ids in ((Kind.OBJECT, 1), (Kind.ARRAY, 0)):
+    for kind, ids in ((VariantKind.OBJECT, 1), (VariantKind.ARRAY, 0)):
         which = kinds == kind
         sizes[which] = _nested_sizes(data, starts[which], ends[which], ids)
-    if (starts + sizes > ends).any() or (kinds == Kind.UNKNOWN).any():
+    if (starts + sizes > ends).any() or (kinds == VariantKind.UNKNOWN).any():
         raise Malformed("a value is longer than what it is in, or of no known type")
     return sizes
 

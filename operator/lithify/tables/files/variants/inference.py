@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lithify.tables.files.types import UNBOUNDED, ColumnType, Field, parse_type
 from lithify.tables.files.variants.binary import Bytes, Ints, Mask
-from lithify.tables.files.variants.encoding import Kind, elements_of, fields_of, kinds_of
+from lithify.tables.files.variants.encoding import VariantKind, elements_of, fields_of, kinds_of
 from lithify.tables.files.variants.scalars import decimals_of, longs_of
 from lithify.tables.files.variants.shredding import Nodes, nodes_of
 
@@ -26,12 +26,12 @@ _MOST_FIELDS = 1000
 _LONG_DIGITS, _MOST_DIGITS = 18, 38
 _VARIANT = parse_type("VARIANT")
 _SIMPLE = {
-    Kind.BOOLEAN: ColumnType("BOOLEAN"),
-    Kind.STRING: ColumnType("VARCHAR", UNBOUNDED),
-    Kind.DOUBLE: ColumnType("DOUBLE"),
-    Kind.FLOAT: ColumnType("FLOAT"),
+    VariantKind.BOOLEAN: ColumnType("BOOLEAN"),
+    VariantKind.STRING: ColumnType("VARCHAR", UNBOUNDED),
+    VariantKind.DOUBLE: ColumnType("DOUBLE"),
+    VariantKind.FLOAT: ColumnType("FLOAT"),
 }
-_NUMBERS = {Kind.LONG, Kind.DECIMAL}
+_NUMBERS = {VariantKind.LONG, VariantKind.DECIMAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ def _type_of(nodes: Nodes, depth: int, least: int, room: _Room) -> ColumnType:
     if not room.take():
         return _VARIANT
     kinds = kinds_of(nodes.values)
-    found = set(np.unique(kinds).tolist()) - {Kind.NULL, Kind.UNKNOWN}
-    if found == {Kind.OBJECT} and depth > 0:
-        return _row(nodes, kinds == Kind.OBJECT, depth - 1, least, room)
-    if found == {Kind.ARRAY} and depth > 0:
-        return _array(nodes, kinds == Kind.ARRAY, depth - 1, least, room)
+    found = set(np.unique(kinds).tolist()) - {VariantKind.NULL, VariantKind.UNKNOWN}
+    if found == {VariantKind.OBJECT} and depth > 0:
+        return _row(nodes, kinds == VariantKind.OBJECT, depth - 1, least, room)
+    if found == {VariantKind.ARRAY} and depth > 0:
+        return _array(nodes, kinds == VariantKind.ARRAY, depth - 1, least, room)
     simple = _number(nodes, kinds) if found and found <= _NUMBERS else _scalar(found)
     if simple != _VARIANT:
         room.take()
@@ -120,7 +120,7 @@ def _array(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> Co
     """An array in which all is null says nothing of its elements, and so those may be anything."""
     at = np.flatnonzero(which)
     members = elements_of(nodes.values.of(at))
-    says = kinds_of(members.values) != Kind.NULL
+    says = kinds_of(members.values) != VariantKind.NULL
     if (np.bincount(members.owners[says], minlength=len(at)) == 0).any():
         room.take()
         element = _VARIANT

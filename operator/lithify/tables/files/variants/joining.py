@@ -25,14 +25,14 @@ from lithify.tables.files.variants.binary import (
     validity,
 )
 from lithify.tables.files.variants.encoding import (
-    Kind,
     Malformed,
+    VariantKind,
     arrays_of,
     fields_of,
     kinds_of,
     objects_of,
 )
-from lithify.tables.files.variants.keys import Keys
+from lithify.tables.files.variants.keys import FieldNames
 from lithify.tables.files.variants.scalars import as_variants
 from lithify.tables.files.variants.shape import METADATA, TYPED, VALUE, fields_alike
 
@@ -58,7 +58,7 @@ def joined(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
 def _joined(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
     there = validity(column)
     parts = column.filter(column.is_valid()) if column.null_count else column
-    values = _values(parts, np.arange(len(parts)), Keys(parts.field(METADATA)))
+    values = _values(parts, np.arange(len(parts)), FieldNames(parts.field(METADATA)))
     if not values.are_there.all():
         raise Malformed("a row has neither a value nor a typed one")
     spans = {VALUE: values, METADATA: spans_of(parts.field(METADATA))}
@@ -67,7 +67,7 @@ def _joined(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
     return pa.Array.from_buffers(kind, len(column), [bits_of(there)], children=children)
 
 
-def _values(column: pa.StructArray, rows: Ints, keys: Keys) -> Spans:
+def _values(column: pa.StructArray, rows: Ints, keys: FieldNames) -> Spans:
     """The values of a column of `value`, of `typed_value`, or of both.
 
     Args:
@@ -87,7 +87,7 @@ def _values(column: pa.StructArray, rows: Ints, keys: Keys) -> Spans:
     return either(_arrays(typed, rows, keys) if pa.types.is_list(typed.type) else as_variants(typed), whole)
 
 
-def _arrays(lists: pa.ListArray, rows: Ints, keys: Keys) -> Spans:
+def _arrays(lists: pa.ListArray, rows: Ints, keys: FieldNames) -> Spans:
     there = validity(lists)
     counts = np.where(there, np.diff(lists.offsets.to_numpy()), 0).astype(np.int64)
     elements = _values(lists.flatten(), np.repeat(rows, counts), keys)
@@ -96,7 +96,7 @@ def _arrays(lists: pa.ListArray, rows: Ints, keys: Keys) -> Spans:
     return arrays_of(counts[there], elements).spread(there)
 
 
-def _objects(typed: pa.StructArray, whole: Spans, rows: Ints, keys: Keys) -> Spans:
+def _objects(typed: pa.StructArray, whole: Spans, rows: Ints, keys: FieldNames) -> Spans:
     """Objects of the fields that are shredded and of those that are not, which `whole` has."""
     there = validity(typed)
     codes = keys.codes_of(typed.type.names)
@@ -116,7 +116,7 @@ def _objects(typed: pa.StructArray, whole: Spans, rows: Ints, keys: Keys) -> Spa
 
 
 def _shredded_fields(
-    parts: Sequence[pa.StructArray], codes: Ints, there: Mask, rows: Ints, keys: Keys
+    parts: Sequence[pa.StructArray], codes: Ints, there: Mask, rows: Ints, keys: FieldNames
 ) -> Fields:
     """Fields of one type, put together as if they were one."""
     column = pa.concat_arrays(parts)
@@ -128,11 +128,11 @@ def _shredded_fields(
     return owners[at], np.repeat(codes, len(there))[at], values.of(at)
 
 
-def _rest(whole: Spans, codes: Ints, rows: Ints, keys: Keys) -> Fields:
+def _rest(whole: Spans, codes: Ints, rows: Ints, keys: FieldNames) -> Fields:
     """The fields that are not shredded."""
     at = np.flatnonzero(whole.are_there)
     objects = whole.of(at)
-    if (kinds_of(objects) != Kind.OBJECT).any():
+    if (kinds_of(objects) != VariantKind.OBJECT).any():
         raise Malformed("what is left of a shredded object is none")
     members = fields_of(objects)
     owners = at[members.owners]

@@ -22,7 +22,7 @@ _JAVA_ORDER[[0xEE, 0xEF]] = 0xFE, 0xFF
 """Java orders strings by UTF-16, where what takes four bytes in UTF-8 comes before U+E000."""
 
 
-class Keys:
+class FieldNames:
     """The keys of the rows of a batch.
 
     Args:

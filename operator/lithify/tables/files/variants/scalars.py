@@ -27,7 +27,7 @@ from lithify.tables.files.variants.binary import (
     validity,
     words,
 )
-from lithify.tables.files.variants.encoding import PREFIX, Kind, Malformed
+from lithify.tables.files.variants.encoding import PREFIX, Malformed, VariantKind
 
 _MOST_SHORT = 63
 _TRUE, _FALSE = 1, 2
@@ -44,11 +44,11 @@ _FIXED = {
 }
 """Types whose values are stored as they are: what the header says, and their width."""
 _KINDS = {
-    pa.float64(): Kind.DOUBLE,
-    pa.float32(): Kind.FLOAT,
-    pa.date32(): Kind.DATE,
-    pa.timestamp("us", tz="UTC"): Kind.TIMESTAMP,
-    pa.timestamp("us"): Kind.TIMESTAMP_NTZ,
+    pa.float64(): VariantKind.DOUBLE,
+    pa.float32(): VariantKind.FLOAT,
+    pa.date32(): VariantKind.DATE,
+    pa.timestamp("us", tz="UTC"): VariantKind.TIMESTAMP,
+    pa.timestamp("us"): VariantKind.TIMESTAMP_NTZ,
 }
 
 
@@ -132,7 +132,7 @@ def as_column(values: Spans, kinds: Bytes, target: pa.DataType) -> pa.Array:
     if pa.types.is_string(target) or pa.types.is_binary(target):
         return _texts(values, kinds, target)
     if pa.types.is_boolean(target):
-        which = kinds == Kind.BOOLEAN
+        which = kinds == VariantKind.BOOLEAN
         truths = values.data[np.where(which, values.starts, 0)] == _TRUE << 2 if len(values.data) else which
         return _made(target, which, np.packbits(truths, bitorder="little"))
     if pa.types.is_decimal128(target):
@@ -153,7 +153,7 @@ def _made(kind: pa.DataType, which: Mask, data: npt.NDArray[Any]) -> pa.Array:
 
 
 def _texts(values: Spans, kinds: Bytes, target: pa.DataType) -> pa.Array:
-    which = kinds == (Kind.STRING if pa.types.is_string(target) else Kind.BINARY)
+    which = kinds == (VariantKind.STRING if pa.types.is_string(target) else VariantKind.BINARY)
     heads = values.data[np.where(which, values.starts, 0)] if len(values.data) else kinds
     before = np.where(heads & 3 == 1, 1, PREFIX)
     sizes = np.where(which, values.sizes - before, 0)
@@ -170,7 +170,7 @@ def _whole_numbers(values: Spans, kinds: Bytes, target: pa.DataType) -> pa.Array
 
 def longs_of(values: Spans, kinds: Bytes) -> Ints:
     """The integers among variants."""
-    longs: Ints = _unscaled(values, kinds)[kinds == Kind.LONG, 0]
+    longs: Ints = _unscaled(values, kinds)[kinds == VariantKind.LONG, 0]
     return longs
 
 
@@ -181,14 +181,14 @@ def decimals_of(values: Spans, kinds: Bytes) -> Iterator[tuple[int, pa.Array]]:
         Malformed: there are no such decimals.
     """
     raw, scales = _unscaled(values, kinds), _scales(values, kinds)
-    for scale in np.unique(scales[kinds == Kind.DECIMAL]).tolist():
-        yield scale, _decimal_column(raw[(kinds == Kind.DECIMAL) & (scales == scale)], 0)
+    for scale in np.unique(scales[kinds == VariantKind.DECIMAL]).tolist():
+        yield scale, _decimal_column(raw[(kinds == VariantKind.DECIMAL) & (scales == scale)], 0)
 
 
 def _numbers(values: Spans, kinds: Bytes, digits: int, scale: int) -> tuple[Mask, Ints]:
     """Which values are numbers of so many digits, of them `scale` behind the point, and 128 bits of each."""
     raw, scales = _unscaled(values, kinds), _scales(values, kinds)
-    are_numbers = (kinds == Kind.LONG) | (kinds == Kind.DECIMAL)
+    are_numbers = (kinds == VariantKind.LONG) | (kinds == VariantKind.DECIMAL)
     fit = np.zeros(len(values), np.bool_)
     for each in np.unique(scales[are_numbers]).tolist():
         which = np.flatnonzero(are_numbers & (scales == each))
@@ -199,7 +199,7 @@ def _numbers(values: Spans, kinds: Bytes, digits: int, scale: int) -> tuple[Mask
 def _unscaled(values: Spans, kinds: Bytes) -> Ints:
     """128 bits of each number, zeros of what is none."""
     raw = np.zeros((len(values), 2), np.int64)
-    for kind, first in ((Kind.LONG, 1), (Kind.DECIMAL, 2)):
+    for kind, first in ((VariantKind.LONG, 1), (VariantKind.DECIMAL, 2)):
         for width in (1, 2, 4, 8, 16):
             which = (kinds == kind) & (values.sizes == first + width)
             raw[which] = _wide(values.data, values.starts[which] + first, width)
@@ -207,7 +207,7 @@ def _unscaled(values: Spans, kinds: Bytes) -> Ints:
 
 
 def _scales(values: Spans, kinds: Bytes) -> Ints:
-    scales, decimals = np.zeros(len(values), np.int64), kinds == Kind.DECIMAL
+    scales, decimals = np.zeros(len(values), np.int64), kinds == VariantKind.DECIMAL
     scales[decimals] = values.data[values.starts[decimals] + 1]
     if (scales > _DIGITS).any():
         raise Malformed("a decimal has more digits behind the point than in all")

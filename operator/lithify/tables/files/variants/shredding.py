@@ -23,16 +23,16 @@ from lithify.tables.files.variants.binary import (
     validity,
 )
 from lithify.tables.files.variants.encoding import (
-    Kind,
     Malformed,
     Members,
+    VariantKind,
     elements_of,
     fields_of,
     kinds_of,
     objects_of,
     sizes_at,
 )
-from lithify.tables.files.variants.keys import Keys
+from lithify.tables.files.variants.keys import FieldNames
 from lithify.tables.files.variants.scalars import as_column
 from lithify.tables.files.variants.shape import METADATA, TYPED, VALUE, fields_alike
 
@@ -49,7 +49,7 @@ class Nodes:
 
     values: Spans
     rows: Ints
-    keys: Keys
+    keys: FieldNames
 
 
 def nodes_of(column: pa.StructArray) -> Nodes:
@@ -62,7 +62,7 @@ def nodes_of(column: pa.StructArray) -> Nodes:
     if not values.are_there.all():
         raise Malformed("a row has no value")
     values = Spans(values.data, values.starts, sizes_at(values.data, values.starts, values.ends))
-    return Nodes(values, np.arange(len(column)), Keys(column.field(METADATA)))
+    return Nodes(values, np.arange(len(column)), FieldNames(column.field(METADATA)))
 
 
 def shredded(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
@@ -93,9 +93,9 @@ def _parts(nodes: Nodes, kind: pa.StructType) -> dict[str, pa.Array]:
         return {VALUE: nodes.values.to_arrow(pa.binary(), _required(kind, nodes))}
     target, kinds = kind.field(number).type, kinds_of(nodes.values)
     if pa.types.is_struct(target):
-        typed, rest = _objects(nodes, kinds == Kind.OBJECT, target)
+        typed, rest = _objects(nodes, kinds == VariantKind.OBJECT, target)
     elif pa.types.is_list(target):
-        typed = _arrays(nodes, kinds == Kind.ARRAY, target)
+        typed = _arrays(nodes, kinds == VariantKind.ARRAY, target)
         rest = nodes.values.only(~validity(typed))
     else:
         typed = as_column(nodes.values, kinds, target)

@@ -35,7 +35,7 @@ _PASSING = frozenset({"RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "Thr
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoreAnswer:
     """What a failed request came to: HTTP status and S3's code; both None if there was no answer.
 
     What else was answered is not kept: it may be another service's, which the Catalog's author may not ask.
@@ -45,7 +45,7 @@ class Answer:
     code: str | None
 
     @classmethod
-    def of(cls, error: Exception) -> Answer:
+    def of(cls, error: Exception) -> StoreAnswer:
         """What an error of obstore's quotes."""
         text = str(error)
         status, code = _STATUS.search(text), _CODE.search(text)
@@ -79,15 +79,15 @@ def answering(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise _missing(path, Answer.of(error)) from None
+        raise _missing(path, StoreAnswer.of(error)) from None
     except AlreadyExistsError as error:
-        raise Taken(Answer.of(error).text) from None
+        raise Taken(StoreAnswer.of(error).text) from None
     except (BaseError, OSError) as error:
         # What they say can be pages long, and quotes headers.
         raise _translated(path, error) from None
 
 
-def _missing(path: str, answer: Answer) -> Exception:
+def _missing(path: str, answer: StoreAnswer) -> Exception:
     if answer.code == "NoSuchKey":
         return FileNotFoundError(path)
     if answer.code == "NoSuchBucket":
@@ -97,7 +97,7 @@ def _missing(path: str, answer: Answer) -> Exception:
 
 
 def _translated(path: str, error: Exception) -> Exception:
-    answer = Answer.of(error)
+    answer = StoreAnswer.of(error)
     if isinstance(error, UnauthenticatedError) and answer.status is None:
         return StorageUnavailable(path, "no credentials can be had now")
     if answer.status is None and _WHOLE in str(error):

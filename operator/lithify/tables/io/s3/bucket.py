@@ -19,7 +19,7 @@ from obstore.store import S3Store
 from lithify.tables.io.guard import is_guarded
 from lithify.tables.io.s3.answers import OutOfRange, Taken, answering
 from lithify.tables.io.s3.gate import gate
-from lithify.tables.io.s3.settings import Keys, Settings
+from lithify.tables.io.s3.settings import S3Keys, S3Settings
 from lithify.tables.io.small_files import MOST_MANIFEST, check_size
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _PARTS_AT_ONCE = 2
 _CHUNK_BYTES = 1 << 20
 
 
-def seconds_to_failure(settings: Settings) -> float:
+def seconds_to_failure(settings: S3Settings) -> float:
     """Seconds within which a request to a store that never answers has failed with an error of its own.
 
     The last try begins after a wait that begins at the end of the patience, and waits for an answer again.
@@ -57,7 +57,7 @@ def seconds_to_failure(settings: Settings) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedObject:
     """An object, or what begins with the same folder's name; `modified` is in seconds since the epoch."""
 
     key: str
@@ -74,7 +74,7 @@ class Tail:
     data: bytes
 
 
-class Bucket:
+class S3Bucket:
     """One bucket.
 
     Args:
@@ -83,7 +83,7 @@ class Bucket:
         keys: tells what to sign with now; None for what the environment has.
     """
 
-    def __init__(self, name: str, settings: Settings, keys: Callable[[], Keys] | None) -> None:
+    def __init__(self, name: str, settings: S3Settings, keys: Callable[[], S3Keys] | None) -> None:
         self.name = name
         self._store = _store(name, settings, keys, retries=_RETRIES, longest=_LONGEST_SECONDS)
         self._once = _store(name, settings, keys, retries=0, longest=CREATE_SECONDS)
@@ -165,11 +165,11 @@ class Bucket:
         with self._answering(key):
             obstore.delete(self._store, key)
 
-    def list_folder(self, prefix: str) -> list[Listed]:
+    def list_folder(self, prefix: str) -> list[ListedObject]:
         """What lies right in a folder; one request for every 1,000 names."""
         with self._answering(prefix):
             found = obstore.list_with_delimiter(self._store, prefix or None)
-        folders = (Listed(key, is_folder=True) for key in found["common_prefixes"])
+        folders = (ListedObject(key, is_folder=True) for key in found["common_prefixes"])
         return [*folders, *map(_listed, found["objects"])]
 
     def names_below(self, prefix: str) -> Iterator[str]:
@@ -203,12 +203,12 @@ def _collected(found: GetResult, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _listed(meta: Any) -> Listed:
-    return Listed(str(meta["path"]), int(meta["size"]), meta["last_modified"].timestamp())
+def _listed(meta: Any) -> ListedObject:
+    return ListedObject(str(meta["path"]), int(meta["size"]), meta["last_modified"].timestamp())
 
 
 def _store(
-    name: str, settings: Settings, keys: Callable[[], Keys] | None, *, retries: int, longest: int
+    name: str, settings: S3Settings, keys: Callable[[], S3Keys] | None, *, retries: int, longest: int
 ) -> S3Store:
     endpoint = settings.endpoint_of(name)
     config: dict[str, Any] = {
@@ -244,7 +244,7 @@ def _store(
     )
 
 
-def _as_credential(keys: Keys) -> S3Credential:
+def _as_credential(keys: S3Keys) -> S3Credential:
     return {
         "access_key_id": keys.access_key,
         "secret_access_key": keys.secret_key,

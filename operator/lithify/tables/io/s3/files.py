@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
 from lithify.settings import catalog_option
-from lithify.tables.io.s3.bucket import Bucket
-from lithify.tables.io.s3.settings import SCHEMES, Keys, Settings
+from lithify.tables.io.s3.bucket import S3Bucket
+from lithify.tables.io.s3.settings import SCHEMES, S3Keys, S3Settings
 from lithify.tables.io.s3.streams import BlockReader, Upload
 
 _BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
@@ -24,7 +24,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
 class KeySource(Protocol):
     """Where credentials come from that do not last as long as a run: the server of a catalog."""
 
-    def keys(self) -> Keys:
+    def keys(self) -> S3Keys:
         """Credentials that are valid now, and until when."""
         ...
 
@@ -37,10 +37,10 @@ class S3Files:
         source: where credentials come from that run out; None where the settings have them.
     """
 
-    def __init__(self, settings: Settings, source: KeySource | None = None) -> None:
+    def __init__(self, settings: S3Settings, source: KeySource | None = None) -> None:
         self._settings = settings
         self._source = source
-        self._buckets: dict[str, Bucket] = {}
+        self._buckets: dict[str, S3Bucket] = {}
         if self._is_ambient and settings.endpoint is not None and not settings.reach.with_endpoint:
             problem = (
                 "an endpoint that the Catalog names gets no credentials of the environment: give "
@@ -59,7 +59,7 @@ class S3Files:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _buckets={})
 
-    def bucket(self, path: str) -> tuple[Bucket, str]:
+    def bucket(self, path: str) -> tuple[S3Bucket, str]:
         """The bucket of a path, and the key in it.
 
         Raises:
@@ -72,12 +72,12 @@ class S3Files:
         if self._is_ambient:
             self._settings.reach.check(path)
         if name not in self._buckets:
-            self._buckets[name] = Bucket(name, self._settings, self._keys())
+            self._buckets[name] = S3Bucket(name, self._settings, self._keys())
         query = f"?{parts.query}" if parts.query else ""
         key = "/".join(part for part in f"{parts.path}{query}".split("/") if part)
         return self._buckets[name], key
 
-    def _keys(self) -> Callable[[], Keys] | None:
+    def _keys(self) -> Callable[[], S3Keys] | None:
         if self._source is not None:
             return self._source.keys
         keys = self._settings.keys

@@ -47,7 +47,7 @@ OPTION_NAMES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class S3Keys:
     """What requests are signed with; `expires` is when that has to be asked for again, None for never."""
 
     access_key: str
@@ -57,7 +57,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class S3Settings:
     """How to reach S3.
 
     Attributes:
@@ -72,7 +72,7 @@ class Settings:
     endpoint: str | None = None
     region: str | None = None
     path_style: bool = False
-    keys: Keys | None = None
+    keys: S3Keys | None = None
     patience: float = _PATIENCE_SECONDS
     reach: Reach = UNBOUNDED
 
@@ -89,14 +89,14 @@ def is_s3(path: str) -> bool:
     return urlsplit(path).scheme in SCHEMES
 
 
-def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> Settings:
+def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> S3Settings:
     """What a catalog's options say; `reach` says where the environment's credentials may be used.
 
     Raises:
         InvalidOption: some of them make no sense, or not together.
     """
     endpoint = _endpoint(_first(options, ("endpoint",)))
-    return Settings(
+    return S3Settings(
         endpoint=endpoint,
         region=_region(_first(options, ("region",))),
         path_style=_boolean(options, _PATH_STYLE) or _has_no_subdomains(endpoint),
@@ -111,7 +111,7 @@ def _first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((str(options[key]).strip() for key in keys if options.get(key)), None)
 
 
-def read_keys(options: Mapping[str, str]) -> Keys | None:
+def read_keys(options: Mapping[str, str]) -> S3Keys | None:
     """The credentials among a catalog's options, or those in a token of it; None if there are none.
 
     Raises:
@@ -122,7 +122,7 @@ def read_keys(options: Mapping[str, str]) -> Keys | None:
         present, missing = ("secret", "access") if access is None else ("access", "secret")
         problem = f"it is missing, but there is an s3.{present}-key"
         raise InvalidOption(catalog_option(f"s3.{missing}-key"), problem)
-    return None if access is None or secret is None else Keys(access, secret, _first(options, _TOKEN))
+    return None if access is None or secret is None else S3Keys(access, secret, _first(options, _TOKEN))
 
 
 def _endpoint(text: str | None) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.tables.io.s3.answers import answering
-from lithify.tables.io.s3.bucket import Bucket
+from lithify.tables.io.s3.bucket import S3Bucket
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,7 +35,7 @@ class BlockReader(io.RawIOBase):
         kept: how many bytes to keep, besides a block.
     """
 
-    def __init__(self, bucket: Bucket, key: str, size: int | None, block: int, kept: int) -> None:
+    def __init__(self, bucket: S3Bucket, key: str, size: int | None, block: int, kept: int) -> None:
         super().__init__()
         self._bucket = bucket
         self._key = key
@@ -141,7 +141,7 @@ class _Block:
 class SmallObject(io.BytesIO):
     """A small object being written: it is sent when it is closed, in one request, and not after an error."""
 
-    def __init__(self, bucket: Bucket, key: str) -> None:
+    def __init__(self, bucket: S3Bucket, key: str) -> None:
         super().__init__()
         self._bucket = bucket
         self._key = key
@@ -166,7 +166,7 @@ class SmallObject(io.BytesIO):
 class Upload(io.RawIOBase):
     """An object of any size being written. It exists once it is closed."""
 
-    def __init__(self, bucket: Bucket, key: str) -> None:
+    def __init__(self, bucket: S3Bucket, key: str) -> None:
         super().__init__()
         self._where = f"s3://{bucket.name}/{key}"
         self._writer = bucket.upload(key)

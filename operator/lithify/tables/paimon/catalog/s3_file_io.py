@@ -16,9 +16,9 @@ from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 
 from lithify.errors import LithifyError
-from lithify.tables.io.s3.bucket import Bucket, Listed
+from lithify.tables.io.s3.bucket import ListedObject, S3Bucket
 from lithify.tables.io.s3.files import S3Files
-from lithify.tables.io.s3.settings import Keys, Settings, read_keys
+from lithify.tables.io.s3.settings import S3Keys, S3Settings, read_keys
 from lithify.tables.io.s3.streams import SmallObject
 from lithify.tables.io.small_files import MOST_JSON, MOST_MANIFEST
 from lithify.tables.paimon.catalog import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
@@ -30,13 +30,13 @@ class _TokenKeys:
     def __init__(self, tokens: RESTTokenFileIO) -> None:
         self._tokens = tokens
 
-    def keys(self) -> Keys:
+    def keys(self) -> S3Keys:
         token = self._tokens.valid_token()
         keys = None if token is None else read_keys(token.token)
         if token is None or keys is None:
             raise ValueError("the catalog's token has no keys for S3")
         expires = datetime.fromtimestamp(token.expire_at_millis / 1000, UTC)
-        return Keys(keys.access_key, keys.secret_key, keys.token, expires)
+        return S3Keys(keys.access_key, keys.secret_key, keys.token, expires)
 
 
 class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
@@ -47,10 +47,10 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         tokens: a REST catalog's source of credentials, None where the settings have them.
     """
 
-    def __init__(self, settings: Settings, tokens: RESTTokenFileIO | None = None) -> None:
+    def __init__(self, settings: S3Settings, tokens: RESTTokenFileIO | None = None) -> None:
         self.files = S3Files(settings, None if tokens is None else _TokenKeys(tokens))
 
-    def bucket(self, path: str) -> tuple[Bucket, str]:
+    def bucket(self, path: str) -> tuple[S3Bucket, str]:
         """The bucket of a path, and the key in it; see `S3Files.bucket`."""
         return self.files.bucket(path)
 
@@ -112,7 +112,7 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         raise NotImplementedError(f"{src} cannot be renamed to {dst} on S3")
 
 
-def _info(bucket: str, listed: Listed) -> FileInfo:
+def _info(bucket: str, listed: ListedObject) -> FileInfo:
     path = f"{bucket}/{listed.key}"
     if listed.is_folder:
         return FileInfo(path, FileType.Directory)

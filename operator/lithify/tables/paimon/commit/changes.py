@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import BucketId, OrderKey
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, Entry, FileMeta
+from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class BucketChange:
     """
 
     bucket: BucketId
-    removed: tuple[Entry, ...]
-    upgraded: tuple[Entry, ...]
+    removed: tuple[ManifestEntry, ...]
+    upgraded: tuple[ManifestEntry, ...]
     output_level: int
     added: tuple[FileMeta, ...]
 
     @property
-    def inputs(self) -> tuple[Entry, ...]:
+    def inputs(self) -> tuple[ManifestEntry, ...]:
         """Every file that must still be where it was."""
         return (*self.removed, *self.upgraded)
 
-    def found_in(self, live: Iterable[Entry]) -> BucketChange:
+    def found_in(self, live: Iterable[ManifestEntry]) -> BucketChange:
         """The same change with its inputs as a snapshot has them, statistics included.
 
         Raises:
@@ -52,7 +52,7 @@ class BucketChange:
             upgraded=tuple(found[entry.identity] for entry in self.upgraded),
         )
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ManifestEntry]:
         """The manifest entries, deletions first."""
         place = self.inputs[0]
         after = [entry.file.upgraded(self.output_level) for entry in self.upgraded]
@@ -62,7 +62,9 @@ class BucketChange:
         ]
 
 
-def conflict_of(change: BucketChange, live: Iterable[Entry], key: Callable[[bytes], OrderKey]) -> str | None:
+def conflict_of(
+    change: BucketChange, live: Iterable[ManifestEntry], key: Callable[[bytes], OrderKey]
+) -> str | None:
     """Why a change cannot be applied to a bucket with these live files; None if it can.
 
     Args:

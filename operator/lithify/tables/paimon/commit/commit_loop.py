@@ -29,7 +29,7 @@ from lithify.tables.paimon.commit.inherited_properties import carried_properties
 from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY, writer_id
 from lithify.tables.paimon.commit.journal_files import Attempt
 from lithify.tables.paimon.commit.snapshot_sender import Sender
-from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
 from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger, Merged
@@ -74,7 +74,7 @@ class _Draft:
 
     snapshot: Snapshot
     base: Snapshot
-    entries: list[Entry]
+    entries: list[ManifestEntry]
     files: list[str]
     merged: tuple[str, ...]
 
@@ -306,13 +306,13 @@ class Committer:
             self._table.manifests.delete(self._merged.written)
             self._merged = None
 
-    def _recorded(self, entries: Sequence[Entry]) -> list[Entry]:
+    def _recorded(self, entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
         """The entries as they are written: Paimon may want no statistics of files that are gone."""
         if not self._table.options.manifests.drop_deleted_statistics:
             return list(entries)
         return [entry if entry.kind == ADD else entry.without_statistics() for entry in entries]
 
-    def _properties(self, base: Snapshot, entries: Sequence[Entry]) -> dict[str, str]:
+    def _properties(self, base: Snapshot, entries: Sequence[ManifestEntry]) -> dict[str, str]:
         inherited = carried_properties(base.properties, entries)
         ours = {
             RUN_PROPERTY: self._attempt.run,

@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 
 GREATEST_SEQUENCE = "sequence.generation.max-sequence-number"
 _LONG = re.compile(r"-?[0-9]{1,19}")
 
 
-def carried_properties(properties: Mapping[str, str] | None, entries: Iterable[Entry]) -> dict[str, str]:
+def carried_properties(
+    properties: Mapping[str, str] | None, entries: Iterable[ManifestEntry]
+) -> dict[str, str]:
     """What the next snapshot takes over.
 
     Args:

@@ -18,7 +18,7 @@ from lithify.tables.paimon.layout.external_paths import Outside
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.layout.partition_names import escape, partition_path, partition_texts, same_float
 from lithify.tables.paimon.metadata.binary_row import decode_row
-from lithify.tables.paimon.metadata.entries import Entry, FileMeta
+from lithify.tables.paimon.metadata.entries import FileMeta, ManifestEntry
 from lithify.tables.paimon.options.table_options import PlaceOptions
 from lithify.tables.paimon.schema.schema import Schema
 
@@ -128,7 +128,7 @@ class Places:
             "not go there if data-file.external-paths.strategy is none), or compact the bucket with Paimon"
         )
 
-    def path(self, entry: Entry) -> str:
+    def path(self, entry: ManifestEntry) -> str:
         """Where a data file is.
 
         Raises:

@@ -102,7 +102,7 @@ class FileMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """A change: a data file comes to or leaves a bucket."""
 
     kind: int
@@ -125,7 +125,7 @@ class Entry:
             file.external_path,
         )
 
-    def without_statistics(self) -> Entry:
+    def without_statistics(self) -> ManifestEntry:
         """The same entry without statistics of value columns."""
         file = replace(self.file, value_stats=_NO_STATS, value_stats_columns=())
         return replace(self, file=file)
@@ -170,7 +170,7 @@ def check_kind(kind: int | None) -> None:
         raise ValueError(f"an entry is of kind {kind}")
 
 
-def record_of_entry(entry: Entry) -> dict[str, Any]:
+def record_of_entry(entry: ManifestEntry) -> dict[str, Any]:
     """The Avro record of an entry.
 
     Raises:

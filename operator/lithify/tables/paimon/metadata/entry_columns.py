@@ -42,8 +42,8 @@ from lithify.tables.paimon.metadata.entries import (
     ADD,
     ENTRY_VERSION,
     UNREAD,
-    Entry,
     FileMeta,
+    ManifestEntry,
     Stats,
     check_kind,
 )
@@ -180,7 +180,7 @@ def empty(*, statistics: bool = False) -> pa.Table:
     return (_WITH_STATISTICS if statistics else NARROW).empty_table()
 
 
-def entries_of(frame: pa.Table) -> list[Entry]:
+def entries_of(frame: pa.Table) -> list[ManifestEntry]:
     """The rows of a frame as manifest entries; those of a narrow frame have `UNREAD` statistics."""
     has_statistics = "key_min" in frame.column_names
     return [_entry(row, has_statistics=has_statistics) for row in frame.to_pylist()]
@@ -357,14 +357,14 @@ def _columns(source: Mapping[str, pa.Array], wanted: Columns) -> Iterator[pa.Arr
         yield column
 
 
-def _entry(row: Mapping[str, Any], *, has_statistics: bool) -> Entry:
+def _entry(row: Mapping[str, Any], *, has_statistics: bool) -> ManifestEntry:
     fields = {name: row[name] for name in _PLAIN_FIELDS}
     fields |= {name: _tuple(row.get(name)) for name in _LIST_FIELDS}
     key_stats = value_stats = UNREAD
     if has_statistics:
         key_stats = Stats(row["key_min"], row["key_max"], _tuple(row["key_nulls"]))
         value_stats = Stats(row["value_min"], row["value_max"], _tuple(row["value_nulls"]))
-    return Entry(
+    return ManifestEntry(
         kind=row["kind"],
         partition=row["partition"],
         bucket=row["bucket"],

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import MissingFile
-from lithify.tables.paimon.metadata.entries import ADD, Entry
+from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.entry_selection import ChosenBuckets, Place
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 
-Files = dict[tuple[object, ...], Entry]
+Files = dict[tuple[object, ...], ManifestEntry]
 """Entries of one bucket by their identity."""
 
 
@@ -38,7 +38,7 @@ class LiveBuckets:
         self._seen: Snapshot | None = None
         self._files: dict[Place, Files] = {}
 
-    def at(self, snapshot: Snapshot) -> dict[Place, Sequence[Entry]]:
+    def at(self, snapshot: Snapshot) -> dict[Place, Sequence[ManifestEntry]]:
         """The live entries of the buckets that have any in a snapshot.
 
         Raises:
@@ -62,18 +62,18 @@ class LiveBuckets:
             return False
         return all(self._apply(delta) for delta in deltas)
 
-    def _apply(self, delta: Sequence[Entry]) -> bool:
+    def _apply(self, delta: Sequence[ManifestEntry]) -> bool:
         """Applies the changes of one snapshot; False if a file is removed that is not there."""
         _add(self._files, (entry for entry in delta if entry.kind == ADD))
         removed = (entry for entry in delta if entry.kind != ADD)
         return all(self._files.get(place_of(each), {}).pop(each.identity, None) for each in removed)
 
 
-def _add(files: dict[Place, Files], entries: Iterable[Entry]) -> None:
+def _add(files: dict[Place, Files], entries: Iterable[ManifestEntry]) -> None:
     for entry in entries:
         files.setdefault(place_of(entry), {})[entry.identity] = entry
 
 
-def place_of(entry: Entry) -> Place:
+def place_of(entry: ManifestEntry) -> Place:
     """Partition and bucket of an entry."""
     return entry.partition, entry.bucket

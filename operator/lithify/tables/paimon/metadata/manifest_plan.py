@@ -20,7 +20,7 @@ from lithify.tables.paimon.metadata.entries import Stats
 from lithify.tables.paimon.options.table_options import ManifestOptions
 
 
-class Listed(Protocol):
+class ListedManifest(Protocol):
     """What a manifest list says of a manifest, as far as planning reads it."""
 
     file_size: int
@@ -28,7 +28,7 @@ class Listed(Protocol):
     num_deleted_files: int
 
 
-Manifest = TypeVar("Manifest", bound=Listed)
+Manifest = TypeVar("Manifest", bound=ListedManifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class ColumnRange:
     nulls: int
 
 
-def must_change(manifest: Listed, options: ManifestOptions) -> bool:
+def must_change(manifest: ListedManifest, options: ManifestOptions) -> bool:
     """Whether a full merge rewrites a manifest in any case."""
     return manifest.num_deleted_files > 0 or manifest.file_size < options.target_size
 
 
-def full_is_due(manifests: Iterable[Listed], options: ManifestOptions) -> bool:
+def full_is_due(manifests: Iterable[ListedManifest], options: ManifestOptions) -> bool:
     """Whether so much is small or deleted that everything is merged."""
     size = sum(manifest.file_size for manifest in manifests if must_change(manifest, options))
     return size >= options.full_threshold

@@ -24,7 +24,7 @@ from lithify.tables.files.types import ColumnType
 from lithify.tables.io.small_files import MOST_MANIFEST
 from lithify.tables.io.storage import Storage, reporting
 from lithify.tables.paimon.layout.file_names import is_manifest_of
-from lithify.tables.paimon.metadata.entries import Entry, check_record, record_of_entry
+from lithify.tables.paimon.metadata.entries import ManifestEntry, check_record, record_of_entry
 from lithify.tables.paimon.metadata.entry_columns import chosen, decode_entries, empty, entries_of, live_of
 from lithify.tables.paimon.metadata.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
 from lithify.tables.paimon.metadata.manifest_lists import read_list
@@ -75,7 +75,7 @@ class Manifests:
         self._partition_types = partition_types
         self._options = options
 
-    def live(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+    def live(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[ManifestEntry]:
         """The selected files that are live in a snapshot, in the order in which they were added.
 
         Raises:
@@ -84,7 +84,7 @@ class Manifests:
         """
         return entries_of(self.live_columns(snapshot, selection, statistics=True))
 
-    def delta(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+    def delta(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[ManifestEntry]:
         """What a snapshot itself adds and removes."""
         return entries_of(self.delta_columns(snapshot, selection, statistics=True))
 
@@ -111,7 +111,7 @@ class Manifests:
         base = self._read_list(snapshot.base_manifest_list)
         return base + self._read_list(snapshot.delta_manifest_list)
 
-    def inherited(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[Entry]:
+    def inherited(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[ManifestEntry]:
         """The selected files that a snapshot found live when it was made."""
         listed = self._read_list(snapshot.base_manifest_list)
         return entries_of(live_of(self._frames(listed, selection, statistics=True)))
@@ -143,7 +143,7 @@ class Manifests:
         """All entries of one manifest file as columns; see `entry_columns`."""
         return self._decode(name, self.content(name), statistics=statistics)
 
-    def write(self, entries: Sequence[Entry], prefix: str, first: int = 0) -> list[ManifestFileMeta]:
+    def write(self, entries: Sequence[ManifestEntry], prefix: str, first: int = 0) -> list[ManifestFileMeta]:
         """Writes entries as manifest files named `manifest-<prefix>-<n>`, counted from `first`.
 
         Raises:

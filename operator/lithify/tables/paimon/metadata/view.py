@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.metadata.column_groups import (
@@ -30,7 +30,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     whole,
     with_columns,
 )
-from lithify.tables.paimon.metadata.entries import Entry
+from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.observing.resting import resting_reasons
@@ -72,12 +72,12 @@ class View:
         files = self.files.slice(*self.spans[bucket])
         return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0].as_py())
 
-    def entries(self, bucket: BucketId, files: Iterable[DataFile]) -> dict[str, Entry]:
+    def entries(self, bucket: BucketId, files: Iterable[DataFile]) -> dict[str, ManifestEntry]:
         """The manifest entries of some files of a bucket by file name, without statistics."""
         names = [file.name for file in files]
         return {entry.file.name: entry for entry in entries_of(self._named(bucket, names))}
 
-    def unusual(self, bucket: BucketId) -> list[Entry]:
+    def unusual(self, bucket: BucketId) -> list[ManifestEntry]:
         """The entries of a bucket's files that have more to them than rows in the bucket's directory."""
         files = self.files.slice(*self.spans[bucket])
         is_usual = flags(files[_USUAL])
@@ -96,7 +96,7 @@ class View:
         files = self.files.slice(*self.spans[bucket])
         return files if len(names) == len(files) else flagged(files, is_one_of(files["name"], names))
 
-    def resting(self, policy: CompactionPolicy, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
+    def resting(self, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
         """The buckets that certainly rest, with the reason; others have to be planned to know."""
         statistics = bucket_statistics(self.files, policy.small_file_size)
         reasons = resting_reasons(statistics, policy, strategy, now)

@@ -15,7 +15,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.errors import MissingFile
 from lithify.tables.paimon.metadata.column_groups import flagged, integers, is_among
 from lithify.tables.paimon.metadata.entries import ADD
-from lithify.tables.paimon.observing.observation_cache import History
+from lithify.tables.paimon.observing.observation_cache import SnapshotHistory
 from lithify.tables.paimon.table import PaimonTable
 
 _MOST_DELTAS = 64
@@ -26,7 +26,9 @@ _LOOKS = 10
 _REMOVING = frozenset({"COMPACT", "OVERWRITE"})
 
 
-def read_history(table: PaimonTable, newest: Snapshot, removed: Mapping[int, int], read_to: int) -> History:
+def read_history(
+    table: PaimonTable, newest: Snapshot, removed: Mapping[int, int], read_to: int
+) -> SnapshotHistory:
     """The snapshots that a table keeps, as if nobody had looked for them before.
 
     Args:
@@ -41,8 +43,8 @@ def read_history(table: PaimonTable, newest: Snapshot, removed: Mapping[int, int
 
 
 def update_history(
-    table: PaimonTable, newest: Snapshot, removed: Mapping[int, int], known: History
-) -> History:
+    table: PaimonTable, newest: Snapshot, removed: Mapping[int, int], known: SnapshotHistory
+) -> SnapshotHistory:
     """The same where an earlier look found `known` and all deltas since have been read."""
     if table.snapshots.exists(known.oldest):
         return _history(known.oldest, known.oldest_millis, removed)
@@ -61,10 +63,10 @@ def removed_bytes(delta: pa.Table) -> int:
     return int(integers(removed["size"])[is_gone].sum())
 
 
-def _history(oldest: int, millis: int, removed: Mapping[int, int]) -> History:
+def _history(oldest: int, millis: int, removed: Mapping[int, int]) -> SnapshotHistory:
     """Nobody holds what the oldest snapshot removed, or those before it."""
     held = {number: size for number, size in sorted(removed.items()) if number > oldest and size}
-    return History(oldest, millis, held)
+    return SnapshotHistory(oldest, millis, held)
 
 
 def _oldest(table: PaimonTable) -> Snapshot | None:

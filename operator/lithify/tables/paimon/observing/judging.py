@@ -19,7 +19,7 @@ from lithify import __version__
 from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import CompactionPolicy, OffPeak, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions, OffPeak, Strategy
 from lithify.planning.merge_tree.triggers import Trigger, last_full_compaction
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.metadata.column_groups import (
@@ -95,7 +95,7 @@ class Judge:
         table: `database.table`, which messages do not repeat.
     """
 
-    policy: CompactionPolicy
+    policy: MergeTreeOptions
     now: datetime
     order_keys: Callable[[pa.Array], Sequence[OrderKey]]
     path_of: Callable[[bytes, int], BucketId]

@@ -68,7 +68,7 @@ class SnapshotMark:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SnapshotHistory:
     """The snapshots that the table keeps.
 
     Attributes:
@@ -102,7 +102,7 @@ class TableState:
     schema_id: int
     newest: SnapshotMark | None
     index_types: frozenset[str] = frozenset()
-    history: History | None = None
+    history: SnapshotHistory | None = None
     terms: str = ""
     judged_millis: int = 0
 
@@ -299,7 +299,7 @@ def _decoded(header: bytes) -> TableState:
         schema_id=content["schema"],
         newest=newest and SnapshotMark(*newest),
         index_types=frozenset(content["indexes"]),
-        history=history and History(history[0], history[1], dict(map(tuple, history[2]))),
+        history=history and SnapshotHistory(history[0], history[1], dict(map(tuple, history[2]))),
         terms=content["terms"],
         judged_millis=content["judged"],
     )

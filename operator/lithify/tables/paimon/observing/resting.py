@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from lithify.clock import epoch_millis, epoch_of_wall
 from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER
-from lithify.planning.merge_tree.policy import CompactionPolicy, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null, nullable
 
 
 def resting_reasons(
-    statistics: pa.Table, policy: CompactionPolicy, strategy: Strategy, now: datetime
+    statistics: pa.Table, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> pa.Array:
     """Why each bucket rests, as `plan_bucket` words it; null where the bucket has to be planned to know.
 
@@ -36,7 +36,7 @@ def resting_reasons(
     return pa.array(np.where(rests, reason, ""), pa.string(), mask=~rests)
 
 
-def interval_fires(statistics: pa.Table, policy: CompactionPolicy, now: datetime) -> pa.Array:
+def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> pa.Array:
     """When the interval between full compactions ends in each bucket, as milliseconds since the epoch.
 
     Null where it never does: no interval is set, or there is a single sorted run. 0 where the top level has
@@ -57,13 +57,13 @@ _MOST_MILLIS = 1 << 61
 """More than until the end of any calendar."""
 
 
-def _is_all_at_top(statistics: pa.Table, policy: CompactionPolicy) -> Flags:
+def _is_all_at_top(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:
     """Whether a bucket is a single run of the top level, which nobody asks to be rewritten."""
     is_alone = (integers(statistics["sorted_runs"]) == 1) & _has_top(statistics, policy)
     return np.zeros(len(is_alone), dtype=bool) if policy.force_rewrite else is_alone
 
 
-def _triggers_nothing(statistics: pa.Table, policy: CompactionPolicy, now: datetime) -> Flags:
+def _triggers_nothing(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
     """Whether no trigger can fire.
 
     Size amplification and size ratio are asked from `run_trigger` sorted runs on, and the order of runs
@@ -75,7 +75,7 @@ def _triggers_nothing(statistics: pa.Table, policy: CompactionPolicy, now: datet
     return rests & (integers(statistics["level0_files"]) == 0) if policy.force_level0 else rests
 
 
-def _early_full(statistics: pa.Table, policy: CompactionPolicy, now: datetime) -> Flags:
+def _early_full(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
     early, size = policy.early_full, integers(statistics["bytes"])
     ends = interval_fires(statistics, policy, now)
     fires = ~is_null(ends) & (integers(ends) <= epoch_millis(now))
@@ -87,6 +87,6 @@ def _early_full(statistics: pa.Table, policy: CompactionPolicy, now: datetime) -
     return fires & (integers(statistics["sorted_runs"]) > 1)
 
 
-def _has_top(statistics: pa.Table, policy: CompactionPolicy) -> Flags:
+def _has_top(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:
     """Whether the highest level that has files is the top one; levels grow with the files that are there."""
     return integers(statistics["highest_level"]) >= policy.num_levels - 1

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.clock import wall_millis
-from lithify.planning.merge_tree.policy import CompactionPolicy
+from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.tables.model import BlockedBucket
 from lithify.tables.observation import Finding
 from lithify.tables.paimon.metadata.column_groups import (
@@ -64,7 +64,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class DueWork:
     """What there is to do in the selected partitions.
 
     Attributes:
@@ -105,9 +105,9 @@ def work_in(
     figures: pa.Table,
     spec_of: Callable[[bytes], Spec],
     wanted: Filter,
-    policy: CompactionPolicy,
+    policy: MergeTreeOptions,
     now: datetime,
-) -> Work:
+) -> DueWork:
     """What there is to do in the partitions that a filter selects.
 
     Args:
@@ -125,7 +125,7 @@ def work_in(
     takes = flagged(full, ~is_among(full, waits, ["partition_path"]))
     next_trigger = min([*_idle_moments(waits, now), *_trigger_moments(selected, policy, now)], default=None)
     is_filtered = bool(wanted.partitions) or wanted.idle_millis is not None
-    return Work(
+    return DueWork(
         findings=_findings(due),
         partitions_due=_largest(due, spec_of) if wanted.partitions else (),
         full_partitions=_largest(takes, spec_of) if is_filtered else (),
@@ -174,7 +174,7 @@ def _idle_moments(waits: pa.Table, now: datetime) -> list[datetime]:
     return [] if first is None else [now + timedelta(milliseconds=first)]
 
 
-def _trigger_moments(selected: pa.Table, policy: CompactionPolicy, now: datetime) -> list[datetime]:
+def _trigger_moments(selected: pa.Table, policy: MergeTreeOptions, now: datetime) -> list[datetime]:
     """When a trigger that follows the time fires first, and when the size ratio changes for some bucket."""
     first = pc.min(selected["next_trigger"]).as_py()
     moments = [] if first is None else [_EPOCH + timedelta(milliseconds=first)]

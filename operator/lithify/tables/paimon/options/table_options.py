@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import CompactionPolicy, EarlyFull, OffPeak, Rule
+from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
 from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
@@ -114,7 +114,7 @@ class TableOptions:
         ignore_deletes: whether deletes are passed over.
     """
 
-    policy: CompactionPolicy
+    policy: MergeTreeOptions
     files: FileOptions
     places: PlaceOptions
     commit: CommitOptions
@@ -125,14 +125,14 @@ class TableOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class SnapshotRetention:
     """How long snapshots are kept at least: so many milliseconds, unless there are more than `count`."""
 
     millis: int
     count: int | None
 
 
-def read_options(options: Mapping[str, str], rule: Rule = Rule.V1_4) -> TableOptions:
+def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_4) -> TableOptions:
     """Reads the options of a primary-key table.
 
     Raises:
@@ -169,23 +169,23 @@ def is_write_only(options: Mapping[str, str]) -> bool:
     return reader.boolean(key, default=False)
 
 
-def retention(options: Mapping[str, str]) -> Retention:
+def retention(options: Mapping[str, str]) -> SnapshotRetention:
     """How long a table's writers keep snapshots.
 
     Raises:
         InvalidOption: a value cannot be parsed.
     """
     reader = OptionReader(options)
-    return Retention(
+    return SnapshotRetention(
         millis=reader.duration("snapshot.time-retained", _TIME_RETAINED),
         count=reader.optional("snapshot.num-retained.max", int),
     )
 
 
-def _policy(reader: OptionReader, rule: Rule) -> CompactionPolicy:
+def _policy(reader: OptionReader, rule: PickingRule) -> MergeTreeOptions:
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
     target = reader.size("target-file-size", TARGET_SIZE, low=1)
-    return CompactionPolicy(
+    return MergeTreeOptions(
         num_levels=reader.integer("num-levels", trigger + 1, low=2),
         run_trigger=trigger,
         size_amplification_percent=reader.integer("compaction.max-size-amplification-percent", 200),

@@ -24,7 +24,7 @@ from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Block, Sizing
 from lithify.tables.model import BlockedBucket, Bucket, BucketId, DataFile, OrderKey, SnapshotId
-from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Entry
+from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
@@ -158,7 +158,7 @@ def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[
 
 
 def _task(
-    table: PaimonTable, entries: Mapping[str, Entry], unit: Unit, part: TaskPlan, budget: Budget
+    table: PaimonTable, entries: Mapping[str, ManifestEntry], unit: Unit, part: TaskPlan, budget: Budget
 ) -> MergeTask:
     def read(file: DataFile) -> InputFile:
         return _input_file(table, unit, entries[file.name], is_inside=part.span.covers(file))
@@ -191,7 +191,7 @@ def _task(
     )
 
 
-def _input_file(table: PaimonTable, unit: Unit, entry: Entry, *, is_inside: bool) -> InputFile:
+def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_inside: bool) -> InputFile:
     """What a reader has to know of a data file of a unit."""
     file = entry.file
     run = unit.run_numbers[file.name]
@@ -226,7 +226,7 @@ def _files_hiding_deletes(
     footers = Readers(table.storage)
     found: dict[BucketId, set[str]] = {}
 
-    def look(bucket: BucketId, entry: Entry) -> None:
+    def look(bucket: BucketId, entry: ManifestEntry) -> None:
         with blocks.isolate(bucket):
             if hold_deletes(footers, table.path(entry)):
                 found.setdefault(bucket, set()).add(entry.file.name)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from lithify.tables.files.casting import cast_between
 from lithify.tables.files.names import FORMATS, format_of
 from lithify.tables.files.types import ColumnType
-from lithify.tables.paimon.metadata.entries import Entry
+from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support
@@ -36,7 +36,7 @@ def schema_conflict(running: Schema, newest: Schema) -> str | None:
     return None
 
 
-def file_problems(entry: Entry, reaches: Callable[[str], bool]) -> Iterator[str]:
+def file_problems(entry: ManifestEntry, reaches: Callable[[str], bool]) -> Iterator[str]:
     """Why this release cannot compact a data file; options do not tell, they may have changed since.
 
     Args:
