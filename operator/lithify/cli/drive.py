@@ -95,7 +95,7 @@ def _drive(environment: MutableMapping[str, str], stop: StopSignal, *, verbose: 
         return drive_members(instructions, environment, stop, verbose=verbose)
     log = Log(instructions, verbose=verbose)
     with telling(environment) as tell:
-        attempt = Attempt(instructions, log, stop, tell)
+        attempt = DriverAttempt(instructions, log, stop, tell)
         outcome = attempt.execute(Path(environment.get(SECRETS_VARIABLE, "")), environment)
     if outcome is not None:
         log.write("ended", outcome=json.loads(write_outcome(outcome)))
@@ -174,7 +174,7 @@ class Log:
         self.write("failed", **fields)
 
 
-class Attempt:
+class DriverAttempt:
     """One attempt, from its instructions to its outcome.
 
     Attributes:

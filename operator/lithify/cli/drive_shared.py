@@ -18,8 +18,8 @@ from typing import Protocol
 from lithify.cli.drive import (
     DEFAULT_OUTCOME,
     STOPPED,
-    Attempt,
     Compact,
+    DriverAttempt,
     Log,
     clock_of,
     pod_address,
@@ -131,7 +131,7 @@ class MemberObserver(DriveObserver):
         super().progressed(done)
 
 
-class Members:
+class SharedAttempts:
     """The runs of a shared driver, on their way.
 
     Attributes:
@@ -182,7 +182,7 @@ class Members:
             lambda: member.run in self._drop_unwanted(),
             needs_executors=told.patience is not None,
         )
-        attempt = Attempt(told, log, self._stop, self._tell, observer)
+        attempt = DriverAttempt(told, log, self._stop, self._tell, observer)
         outcome = attempt.execute(secrets, {}, runs)
         if outcome is None and (self._stop.is_final or isinstance(attempt.error, KeyboardInterrupt)):
             raise Stopped
@@ -229,7 +229,7 @@ def drive_members(
     """Runs the members of a shared driver, leaves what else there is to say, and returns the exit code."""
     secrets = Path(environment.get(SECRETS_VARIABLE, ""))
     with telling(environment) as tell:
-        members = Members(told, exchange_in(environment), stop, tell, verbose=verbose)
+        members = SharedAttempts(told, exchange_in(environment), stop, tell, verbose=verbose)
         untold = _over_spark(members, told, environment, secrets, verbose=verbose)
     replace_file(Path(environment.get(OUTCOME_VARIABLE, DEFAULT_OUTCOME)), write_shared_outcome(untold))
     return members.exit_code
@@ -244,7 +244,12 @@ def exchange_in(environment: Mapping[str, str]) -> Exchange:
 
 
 def _over_spark(
-    members: Members, told: Instructions, environment: Mapping[str, str], secrets: Path, *, verbose: bool
+    members: SharedAttempts,
+    told: Instructions,
+    environment: Mapping[str, str],
+    secrets: Path,
+    *,
+    verbose: bool,
 ) -> Sequence[Outcome]:
     """Runs the members over one Spark, which is started for the first of them that has something to do."""
     watching: list[DriveObserver] = []

@@ -26,11 +26,11 @@ from lithify.job.steps import Commits, Pace
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import (
     Block,
+    CommitStep,
     OpenTable,
     Plan,
     Selection,
     Sizing,
-    Step,
     StepOutcome,
     TableAddress,
     Task,
@@ -265,7 +265,7 @@ class _Run:
         self._pace.took(sum(unit.read_bytes for unit in plan.units), monotonic() - started)
         return outcome.conflicts
 
-    def _carry_out(self, step: Step, to_come: int) -> StepOutcome:
+    def _carry_out(self, step: CommitStep, to_come: int) -> StepOutcome:
         with self._stage("rewrite"):
             blocks = self._rewrite(step)
         self._note_blocks(blocks)
@@ -278,7 +278,7 @@ class _Run:
         self._note(uncleaned=(*self._report.uncleaned, *step.clean()))
         return outcome
 
-    def _rewrite(self, step: Step) -> Sequence[Block]:
+    def _rewrite(self, step: CommitStep) -> Sequence[Block]:
         """Runs all tasks, then what has to follow them; returns the groups that turned out to be blocked."""
         before = self._tasks_done
         results = self._run(step, step.tasks, lambda done: self._progressed(before + done))
@@ -291,7 +291,7 @@ class _Run:
             self._tasks_done = done
             self._observer.progressed(done)
 
-    def _run(self, step: Step, tasks: Sequence[Task], progress: Progress) -> list[TaskResult]:
+    def _run(self, step: CommitStep, tasks: Sequence[Task], progress: Progress) -> list[TaskResult]:
         had_stragglers, step.has_stragglers = step.has_stragglers, True
 
         def heard(done: int) -> None:

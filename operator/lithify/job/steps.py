@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.tables.format import Unit
+from lithify.tables.format import WorkUnit
 
 FIRST_BYTES = 8 << 30
 """What a step reads while the speed is unknown: eight minutes of one slow core."""
@@ -49,7 +49,7 @@ class Pace:
         if size > 0 and seconds > 0:
             self._bytes = max(1, int(size / seconds * self._commits.seconds))
 
-    def step(self, units: Sequence[Unit]) -> int:
+    def step(self, units: Sequence[WorkUnit]) -> int:
         """How many of the units, from the first on, make the next step: at least one."""
         total = 0
         for number, unit in enumerate(units):

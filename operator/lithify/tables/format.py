@@ -192,7 +192,7 @@ class Task(Protocol):
         ...
 
 
-class Unit(Protocol):
+class WorkUnit(Protocol):
     """What a run does in one group."""
 
     @property
@@ -225,7 +225,7 @@ class Plan(Protocol):
         ...
 
     @property
-    def units(self) -> Sequence[Unit]:
+    def units(self) -> Sequence[WorkUnit]:
         """What is to be done."""
         ...
 
@@ -293,7 +293,7 @@ class StepOutcome:
     conflicts: Mapping[Any, str]
 
 
-class Step(Protocol):
+class CommitStep(Protocol):
     """The part of a run that is committed together; nothing of it can be lost track of once it has begun.
 
     The order of calls: `tasks` are run, then `followers`, then `finish`, `commit` and `clean`; or `give_up`,
@@ -433,7 +433,7 @@ class OpenTable(Protocol):
 
     def begin(
         self, plan: Any, tasks: Mapping[Any, Sequence[Any]], run: str, after: int, clock: Clock
-    ) -> Step:
+    ) -> CommitStep:
         """Begins a step with all units of a plan; `after` is the number of the run's last one."""
         ...
 

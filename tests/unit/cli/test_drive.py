@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lithify.cli.drive import STOPPED, Attempt, Log, request_of, spark_settings
+from lithify.cli.drive import STOPPED, DriverAttempt, Log, request_of, spark_settings
 from lithify.clock import SystemClock
 from lithify.contract.executors import ExecutorSizing
 from lithify.contract.order import Instructions, read_instructions, write_instructions
@@ -56,9 +56,9 @@ def told(warehouse: str, **changes: Any) -> Instructions:
     return instructions_of(order(warehouse, **changes), master="local[1]", conf={}, credentials={})
 
 
-def attempt(instructions: Instructions, stop: StopSignal | None = None) -> Attempt:
+def attempt(instructions: Instructions, stop: StopSignal | None = None) -> DriverAttempt:
     log = Log(instructions, verbose=False)
-    return Attempt(instructions, log, stop or StopSignal(), lambda _: None)
+    return DriverAttempt(instructions, log, stop or StopSignal(), lambda _: None)
 
 
 def inline(request: Request, observer: DriveObserver, runner: InlineRunner | None = None) -> Report:

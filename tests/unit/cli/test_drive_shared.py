@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lithify.cli.drive import STOPPED
-from lithify.cli.drive_shared import FolderExchange, Members
+from lithify.cli.drive_shared import FolderExchange, SharedAttempts
 from lithify.clock import SystemClock
 from lithify.contract.order import Instructions, read_instructions, write_instructions
 from lithify.contract.outcome import (
@@ -83,7 +83,7 @@ def execute(
     progress: list[Progress] | None = None,
 ) -> tuple[tuple[Outcome, ...], int]:
     tell = (progress if progress is not None else []).append
-    members = Members(told, exchange, stop or StopSignal(), tell)
+    members = SharedAttempts(told, exchange, stop or StopSignal(), tell)
     return tuple(members.execute(Path(), runs, is_lost)), members.exit_code
 
 

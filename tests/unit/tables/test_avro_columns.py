@@ -16,7 +16,7 @@ from lithify.tables.paimon.metadata import entry_columns
 from lithify.tables.paimon.metadata.avro_columns import Unsure, rows_as_columns
 from lithify.tables.paimon.metadata.entries import ManifestEntry, record_of_entry
 from lithify.tables.paimon.metadata.metadata_files import Unpacked, unpack
-from lithify.tables.paimon.metadata.row_lanes import Block, Lanes
+from lithify.tables.paimon.metadata.row_lanes import ByteBlock, Lanes
 from support.cases import case
 from support.properties import examples
 from unit.tables.test_entry_columns import entries, one, written
@@ -118,14 +118,14 @@ def test_numbers_of_all_lengths(numbers: list[int]) -> None:
         for code in codes
     ]
     starts = np.cumsum([0, *map(len, parts)])
-    lanes = Lanes(Block(b"".join(parts)), starts[:-1])
+    lanes = Lanes(ByteBlock(b"".join(parts)), starts[:-1])
 
     assert lanes.longs().tolist() == numbers
     assert lanes.at.tolist() == starts[1:].tolist()
 
 
 def test_a_number_without_an_end_is_none() -> None:
-    lanes = Lanes(Block(b"\xff" * 12), np.array([0, 5]))
+    lanes = Lanes(ByteBlock(b"\xff" * 12), np.array([0, 5]))
     lanes.longs()
     assert (lanes.at == lanes.nowhere).all()
 

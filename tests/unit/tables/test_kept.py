@@ -16,7 +16,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from lithify.tables.paimon.metadata.column_groups import Groups, taken, with_columns
+from lithify.tables.paimon.metadata.column_groups import ColumnGroups, taken, with_columns
 from lithify.tables.paimon.observing.bucket_statistics import PLACE
 from lithify.tables.paimon.observing.observation_cache import (
     FILES,
@@ -58,7 +58,7 @@ def files(*places: tuple[bytes, int], each: int = 3, size: int = 100) -> pa.Tabl
 
 
 def figures(of: pa.Table) -> pa.Table:
-    groups = Groups(of, PLACE)
+    groups = ColumnGroups(of, PLACE)
     places = taken(of.select(PLACE), groups.firsts)
     return with_columns(places, files=groups.sizes, detail=pa.array(["größer"] * len(groups), pa.string()))
 

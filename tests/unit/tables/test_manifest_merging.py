@@ -15,7 +15,7 @@ from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry, record_of_entry
 from lithify.tables.paimon.metadata.entry_columns import entries_of
-from lithify.tables.paimon.metadata.manifest_merging import Merged
+from lithify.tables.paimon.metadata.manifest_merging import MergedManifests
 from lithify.tables.paimon.options.table_options import ManifestOptions
 from unit.tables.manifest_lists import Folder, random_history, random_options, random_partition
 from unit.tables.manifests import file_meta
@@ -123,7 +123,9 @@ def test_nothing_is_read_where_nothing_is_due(folder: Folder) -> None:
     for meta in metas:
         path_of(folder, meta.file_name).unlink()
     names = tuple(meta.file_name for meta in metas)
-    assert folder.merger(ManifestOptions()).merge(metas, "idle-merged") == Merged(names, tuple(metas))
+    assert folder.merger(ManifestOptions()).merge(metas, "idle-merged") == MergedManifests(
+        names, tuple(metas)
+    )
 
 
 def test_manifest_that_is_gone_is_named(folder: Folder) -> None:
@@ -170,7 +172,7 @@ class TestRebased:
         metas = folder.write("rebased", [[added("a")], [removed("a")], [added("b")]])
         merged = folder.merger(MINOR).merge(metas[:2], "rebased-merged")
         again = merged.rebased(metas)
-        assert again == Merged(tuple(meta.file_name for meta in metas), (metas[2],), merged.written)
+        assert again == MergedManifests(tuple(meta.file_name for meta in metas), (metas[2],), merged.written)
 
     @pytest.mark.parametrize("changed", [lambda m: m[1:], lambda m: m[::-1], lambda m: m[:1]])
     def test_on_what_does_not(self, folder: Folder, changed: object) -> None:

@@ -20,7 +20,7 @@ from lithify.controller.reconciling.locking import LockView, TableLocking, holde
 from lithify.controller.reconciling.pacing import Backoff, Repeats
 from lithify.controller.reconciling.planning import Planning
 from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
-from lithify.controller.reconciling.sharing import Sharing, View
+from lithify.controller.reconciling.sharing import SharedView, Sharing
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts, Unknown
@@ -242,7 +242,7 @@ class Compactions:
             policy=store.rules_of(table),
             identifier=table.spec.identifier if table else None,
             table_uuid=table.status.table_uuid if table else None,
-            driver=view.driver if isinstance(view, View) else view,
+            driver=view.driver if isinstance(view, SharedView) else view,
             lock=seen.lock,
             lock_holder=seen.holder,
             admitted=not hold,
@@ -253,15 +253,15 @@ class Compactions:
             plan=memory.planning.outcome,
             deleted=run.metadata.deletion_timestamp is not None,
             sharing=sharing,
-            stranded=view.stranded if isinstance(view, View) else "",
+            stranded=view.stranded if isinstance(view, SharedView) else "",
         )
 
-    async def _view(self, run: Compaction) -> View | Unknown:
+    async def _view(self, run: Compaction) -> SharedView | Unknown:
         """The driver that a run's status names: its own, or one that it shares."""
         try:
             if run.status.shared_run is not None:
                 return await self._sharing.view(run)
-            return View(await self.world.launcher.look(run.metadata.key))
+            return SharedView(await self.world.launcher.look(run.metadata.key))
         except ClusterUnavailable:
             return UNKNOWN
 

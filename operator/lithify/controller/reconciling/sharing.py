@@ -37,7 +37,7 @@ Order = Callable[[Compaction], DriverOrder | None]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SharedView:
     """A shared driver as one of its runs sees it.
 
     Attributes:
@@ -101,23 +101,23 @@ class Sharing:
         elif shared is not None:
             self.world.queue.add(COMPACTION, ObjectKey(run.metadata.namespace, shared.lead))
 
-    async def view(self, run: Compaction) -> View:
+    async def view(self, run: Compaction) -> SharedView:
         """The shared driver that a run's status names."""
         shared = run.status.shared_run
         if shared is None or self._drivers is None:
-            return View(None, "There are no shared drivers here.")
+            return SharedView(None, "There are no shared drivers here.")
         lead = ObjectKey(run.metadata.namespace, shared.lead)
         if run.metadata.uid in self._refused:
-            return View(None, "The shared driver was refused.")
+            return SharedView(None, "The shared driver was refused.")
         # Asked before the driver is looked for: one that is not there then, and not coming, never will be.
         is_coming = lead in self._starting or self._is_coming(lead, shared)
         driver = await self._drivers.look(lead)
         if driver is not None:
             found = driver.of_member(run.metadata.uid)
-            return View(found, "" if found else "The shared driver has begun without this table.")
+            return SharedView(found, "" if found else "The shared driver has begun without this table.")
         if is_coming:
-            return View(None)
-        return View(None, f"Compaction {shared.lead}, whose driver was to be shared, has none.")
+            return SharedView(None)
+        return SharedView(None, f"Compaction {shared.lead}, whose driver was to be shared, has none.")
 
     async def start(self, lead: Compaction, order_of: Order) -> bool:
         """Starts the driver that is named after a run, for all whose status names it; whether it did.

@@ -108,7 +108,7 @@ def kinds_of(values: Spans) -> Bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class ObjectMembers:
     """The fields of many objects or the elements of many arrays, one behind the other.
 
     Attributes:
@@ -124,19 +124,19 @@ class Members:
     values: Spans
 
 
-def fields_of(objects: Spans) -> Members:
+def fields_of(objects: Spans) -> ObjectMembers:
     """The fields of objects."""
     heads = objects.data[objects.starts].astype(np.int64) >> 2
     return _members(objects, heads >> 4 & 1, heads & 3, (heads >> 2 & 3) + 1)
 
 
-def elements_of(arrays: Spans) -> Members:
+def elements_of(arrays: Spans) -> ObjectMembers:
     """The elements of arrays."""
     heads = arrays.data[arrays.starts].astype(np.int64) >> 2
     return _members(arrays, heads >> 2 & 1, heads & 3, np.zeros(len(arrays), np.int64))
 
 
-def _members(owners: Spans, is_large: Ints, width: Ints, id_width: Ints) -> Members:
+def _members(owners: Spans, is_large: Ints, width: Ints, id_width: Ints) -> ObjectMembers:
     """What objects (with ids) or arrays (without) are made of.
 
     Raises:
@@ -154,7 +154,7 @@ def _members(owners: Spans, is_large: Ints, width: Ints, id_width: Ints) -> Memb
     ids = unsigned(data, ids_at[owner] + number * id_width[owner], id_width[owner])
     offsets = unsigned(data, offsets_at[owner] + number * width[owner], width[owner])
     starts = values_at[owner] + offsets
-    return Members(counts, owner, ids, Spans(data, starts, sizes_at(data, starts, owners.ends[owner])))
+    return ObjectMembers(counts, owner, ids, Spans(data, starts, sizes_at(data, starts, owners.ends[owner])))
 
 
 def sizes_at(data: Bytes, starts: Ints, ends: Ints) -> Ints:

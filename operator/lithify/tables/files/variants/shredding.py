@@ -24,7 +24,7 @@ from lithify.tables.files.variants.binary import (
 )
 from lithify.tables.files.variants.encoding import (
     Malformed,
-    Members,
+    ObjectMembers,
     VariantKind,
     elements_of,
     fields_of,
@@ -144,7 +144,7 @@ def _objects(nodes: Nodes, which: Mask, kind: pa.StructType) -> tuple[pa.StructA
 
 
 def _fields(
-    nodes: Nodes, members: Members, owners: Ints, slots: Ints, alike: Sequence[int], kind: pa.StructType
+    nodes: Nodes, members: ObjectMembers, owners: Ints, slots: Ints, alike: Sequence[int], kind: pa.StructType
 ) -> list[pa.StructArray]:
     """The columns of fields of one type, made as one; `slots` says which of them each member is, -1 for none.
 
@@ -170,7 +170,7 @@ def _slots(codes: Ints, wanted: Ints, count: int) -> Ints:
     return slots[codes]
 
 
-def _rest(members: Members, chosen: Ints, count: int) -> Spans:
+def _rest(members: ObjectMembers, chosen: Ints, count: int) -> Spans:
     """Objects of the fields that are not shredded; missing where there are none."""
     owners = members.owners[chosen]
     objects = objects_of(count, owners, members.ids[chosen], members.values.of(chosen))

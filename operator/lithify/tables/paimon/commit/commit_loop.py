@@ -32,7 +32,7 @@ from lithify.tables.paimon.commit.snapshot_sender import Sender
 from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
-from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger, Merged
+from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger, MergedManifests
 from lithify.tables.paimon.metadata.snapshots import (
     BASE_PROPERTY,
     RUN_PROPERTY,
@@ -89,7 +89,7 @@ class Committer:
         self._options = table.options.commit
         self._sender = Sender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
-        self._merged: Merged | None = None
+        self._merged: MergedManifests | None = None
         self._to_come = 0
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._looked: datetime | None = None
@@ -291,7 +291,7 @@ class Committer:
         files = [base_list, delta_list, *(meta.file_name for meta in delta)]
         return _Draft(snapshot, base, entries, files, merged.written)
 
-    def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> Merged:
+    def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
         """The base's manifests, merged where that is due; as in the try before if that one's base goes on."""
         again = self._merged and self._merged.rebased(listed)
         if again is None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from lithify.tables.paimon.metadata.row_lanes import Block, Lanes, Numbers
+from lithify.tables.paimon.metadata.row_lanes import ByteBlock, Lanes, Numbers
 
 _MOST_ITEMS = 256
 """Items of lists that are read one after the other, those of all rows at once."""
@@ -42,7 +42,7 @@ def rows_as_columns(
     """
     is_union = isinstance(schema, list)
     record = schema[1] if is_union else schema
-    block = Block(b"".join(data for _, data in blocks))
+    block = ByteBlock(b"".join(data for _, data in blocks))
     bounds = np.cumsum([0, *(len(data) for _, data in blocks)])
     counts = np.array([rows for rows, _ in blocks])
     starts = _candidates(block, b"\x02" + head if is_union else head)
@@ -58,7 +58,7 @@ def rows_as_columns(
     return rows
 
 
-def _candidates(block: Block, head: bytes) -> Numbers:
+def _candidates(block: ByteBlock, head: bytes) -> Numbers:
     """All places where a row may begin: its version, kind and partition look like those of the first row."""
     octets, width = block.octets, len(head)
     if not block.size or bytes(octets[:width]) != head:
@@ -213,7 +213,7 @@ def _places_of_numbers(lanes: Lanes, counts: Numbers, *, is_union: bool) -> Numb
     return ends[items + each - 2].astype(np.int64) + 1
 
 
-def _texts(block: Block, starts: Numbers, ends: Numbers) -> pa.Array:
+def _texts(block: ByteBlock, starts: Numbers, ends: Numbers) -> pa.Array:
     """Bytes of the block as a column: the values and what is between them are one, the latter is left out."""
     bounds = np.empty(2 * len(starts), dtype=np.int32)
     bounds[::2], bounds[1::2] = starts, ends

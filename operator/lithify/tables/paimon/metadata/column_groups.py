@@ -20,7 +20,7 @@ Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-class Groups:
+class ColumnGroups:
     """Rows of a table by the values of some columns; groups are in the order of their first rows.
 
     Attributes:

@@ -28,7 +28,7 @@ from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.layout.file_names import FORBIDDEN, MOST_BYTES, shown
 from lithify.tables.paimon.metadata.avro_columns import Unsure, rows_as_columns
 from lithify.tables.paimon.metadata.column_groups import (
-    Groups,
+    ColumnGroups,
     flagged,
     flags,
     integers,
@@ -230,7 +230,7 @@ _BOUNDS = ("min_key", "max_key")
 
 def chosen(frame: pa.Table, selection: EntrySelection) -> pa.Table:
     """The rows of a frame whose partition and bucket belong to a selection, in their order."""
-    groups = Groups(frame, PLACE)
+    groups = ColumnGroups(frame, PLACE)
     places = taken(frame.select(PLACE), groups.firsts)
     wanted = [selection.holds(*place) for place in zip(*map(listed, places.columns), strict=True)]
     return frame if all(wanted) else flagged(frame, np.array(wanted)[groups.numbers])

@@ -45,7 +45,7 @@ class _Seen(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedManifests:
     """What became of the manifests of a snapshot.
 
     Attributes:
@@ -58,12 +58,14 @@ class Merged:
     manifests: tuple[ManifestFileMeta, ...]
     written: tuple[str, ...] = ()
 
-    def rebased(self, listed: Sequence[ManifestFileMeta]) -> Merged | None:
+    def rebased(self, listed: Sequence[ManifestFileMeta]) -> MergedManifests | None:
         """The same merge in a longer list; None if the list does not go on from what was merged."""
         rest = listed[len(self.before) :]
         if self.before != tuple(meta.file_name for meta in listed[: len(self.before)]):
             return None
-        return Merged(tuple(meta.file_name for meta in listed), (*self.manifests, *rest), self.written)
+        return MergedManifests(
+            tuple(meta.file_name for meta in listed), (*self.manifests, *rest), self.written
+        )
 
 
 class ManifestMerger:
@@ -80,7 +82,7 @@ class ManifestMerger:
         self._types = types
         self._options = options
 
-    def merge(self, listed: Sequence[ManifestFileMeta], prefix: str) -> Merged:
+    def merge(self, listed: Sequence[ManifestFileMeta], prefix: str) -> MergedManifests:
         """Merges what is due; new manifests are named by the prefix. Reads nothing where nothing is due.
 
         Raises:
@@ -96,10 +98,10 @@ class ManifestMerger:
                 result = self._minor(listed, writer)
         except UnknownFields:
             self._manifests.delete(self._manifests.names_with(prefix))
-            return Merged(before, tuple(listed))
+            return MergedManifests(before, tuple(listed))
         old = set(before)
         written = tuple(meta.file_name for meta in result if meta.file_name not in old)
-        return Merged(before, tuple(result), written)
+        return MergedManifests(before, tuple(result), written)
 
     def _minor(self, listed: Sequence[ManifestFileMeta], writer: ManifestWriter) -> list[ManifestFileMeta]:
         result: list[ManifestFileMeta] = []

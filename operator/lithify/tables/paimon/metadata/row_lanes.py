@@ -29,7 +29,7 @@ _GROUPS = (
 """Each step brings pairs of groups of bits together: of 7, of 14, of 28."""
 
 
-class Block:
+class ByteBlock:
     """Rows of some blocks, one after the other.
 
     Attributes:
@@ -59,7 +59,7 @@ class Lanes:
         at: the places.
     """
 
-    def __init__(self, block: Block, at: Numbers) -> None:
+    def __init__(self, block: ByteBlock, at: Numbers) -> None:
         self.block = block
         self.at = at
 

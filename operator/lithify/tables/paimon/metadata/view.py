@@ -19,7 +19,7 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.metadata.column_groups import (
-    Groups,
+    ColumnGroups,
     flagged,
     flags,
     integers,
@@ -125,7 +125,7 @@ def by_bucket(
     files: pa.Table, bucket_id: Callable[[bytes, int], BucketId]
 ) -> tuple[pa.Table, dict[BucketId, tuple[int, int]]]:
     """Live files with those of each bucket in a row, and the first row and number of rows of each."""
-    groups = Groups(files, PLACE)
+    groups = ColumnGroups(files, PLACE)
     places = taken(files.select(PLACE), groups.firsts)
     ids = map(bucket_id, *map(listed, places.columns))
     spans = dict(zip(ids, zip(groups.starts.tolist(), groups.sizes.tolist(), strict=True), strict=True))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.tables.paimon.metadata.column_groups import (
-    Groups,
+    ColumnGroups,
     Numbers,
     integers,
     is_null,
@@ -42,7 +42,7 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
         - `highest_level`: the highest level that has files;
         - `highest_bytes`, `highest_created_millis`: the same of that level alone.
     """
-    groups = Groups(files, PLACE)
+    groups = ColumnGroups(files, PLACE)
     size, level, created = (integers(files[name]) for name in ("size", "level", "created_millis"))
     highest, level0_files = groups.max(level), groups.sum(level == 0)
     is_highest = level == highest[groups.numbers]
@@ -64,17 +64,17 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
     return with_columns(places, **figures)
 
 
-def _levels_above(groups: Groups, level: Numbers) -> Numbers:
+def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:
     """How many levels above 0 have files, in each group."""
     is_above = level > 0
     levels = pa.table({"group": groups.numbers[is_above], "level": level[is_above]})
-    firsts = Groups(levels, levels.column_names).firsts
+    firsts = ColumnGroups(levels, levels.column_names).firsts
     return np.bincount(integers(levels["group"])[firsts], minlength=len(groups))
 
 
 def in_order_of_places(files: pa.Table) -> pa.Table:
     """The same rows by partition and bucket; those of a bucket stay in their order."""
-    groups = Groups(files, PLACE)
+    groups = ColumnGroups(files, PLACE)
     places = taken(files.select(PLACE), groups.firsts)
     ranks = np.empty(len(groups), dtype=np.int64)
     ranks[pc.sort_indices(places, [(name, "ascending") for name in PLACE]).to_numpy()] = np.arange(

@@ -23,8 +23,8 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions, OffPeak, Strate
 from lithify.planning.merge_tree.triggers import Trigger, last_full_compaction
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.metadata.column_groups import (
+    ColumnGroups,
     Flags,
-    Groups,
     flags,
     integers,
     is_null,
@@ -131,7 +131,7 @@ class Judge:
 
     def _named(self, statistics: pa.Table) -> pa.Table:
         """With the path of each bucket and that of its partition, which is empty where there are none."""
-        groups = Groups(statistics, ["partition"])
+        groups = ColumnGroups(statistics, ["partition"])
         partitions = listed(taken(statistics.select(["partition"]), groups.firsts)["partition"])
         paths = [self.path_of(partition, 0).path.rpartition("/")[0] for partition in partitions]
         above = pa.array(paths, pa.string()).take(pa.array(groups.numbers))

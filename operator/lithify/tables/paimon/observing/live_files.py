@@ -20,7 +20,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.clock import epoch_millis
 from lithify.errors import MissingFile
 from lithify.tables.paimon.metadata.column_groups import (
-    Groups,
+    ColumnGroups,
     flagged,
     integers,
     is_among,
@@ -130,7 +130,7 @@ def applied(files: pa.Table, changes: pa.Table) -> pa.Table:
     Raises:
         Misfit: a file is added that is there, or removed that is not.
     """
-    groups = Groups(changes, _FILE)
+    groups = ColumnGroups(changes, _FILE)
     is_added = integers(changes["kind"]) == ADD
     lasts = groups.order[groups.starts + groups.sizes - 1]
     is_new, stays = is_added[groups.firsts], is_added[lasts]
@@ -227,7 +227,7 @@ def _applied_to(kept: KeptTable, deltas: Sequence[pa.Table], judge: Judge) -> pa
     if not deltas:
         return figures
     changes = pa.concat_tables(_added_first(delta.select(["kind", *FILES.names])) for delta in deltas)
-    touched = taken(changes.select(PLACE), Groups(changes, PLACE).firsts)
+    touched = taken(changes.select(PLACE), ColumnGroups(changes, PLACE).firsts)
     known = places_in(touched, figures, PLACE)
     files_of = np.append(integers(figures["files"]), 0)  # the place -1, of buckets that were not there
     touched = with_columns(touched, files=files_of[known])

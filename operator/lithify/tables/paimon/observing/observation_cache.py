@@ -20,7 +20,14 @@ from typing import Any
 import cramjam
 import pyarrow as pa
 
-from lithify.tables.paimon.metadata.column_groups import Groups, flagged, integers, is_among, listed, taken
+from lithify.tables.paimon.metadata.column_groups import (
+    ColumnGroups,
+    flagged,
+    integers,
+    is_among,
+    listed,
+    taken,
+)
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
 
 FILES = pa.schema(
@@ -254,7 +261,7 @@ def unpack(packed: bytes) -> bytes:
 def _by_bucket(files: pa.Table) -> Iterator[tuple[bytes, int, bytes]]:
     """The files of each bucket as bytes."""
     ordered = in_order_of_places(files.select(FILES.names)).combine_chunks()
-    groups = Groups(ordered, PLACE)
+    groups = ColumnGroups(ordered, PLACE)
     places = _rows(taken(ordered.select(PLACE), groups.firsts))
     for batch in ordered.to_batches():
         spans = zip(places, groups.starts.tolist(), groups.sizes.tolist(), strict=True)
@@ -264,7 +271,7 @@ def _by_bucket(files: pa.Table) -> Iterator[tuple[bytes, int, bytes]]:
 
 def _distinct(rows: pa.Table) -> pa.Table:
     """The places that some rows are about."""
-    return taken(rows.select(PLACE), Groups(rows, PLACE).firsts)
+    return taken(rows.select(PLACE), ColumnGroups(rows, PLACE).firsts)
 
 
 def _rows(places: pa.Table) -> Iterator[tuple[Any, ...]]:

@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from lithify.tables.paimon.metadata.column_groups import Groups, Numbers, integers, listed, taken
+from lithify.tables.paimon.metadata.column_groups import ColumnGroups, Numbers, integers, listed, taken
 
 _MIXING = np.uint64(0x9E37_79B9_7F4A_7C15)
 """An odd number whose multiples spread over all upper bits."""
@@ -68,7 +68,7 @@ class Spill:
 
 def _hashes(entries: pa.Table) -> Numbers:
     """The same number for all entries of a bucket."""
-    partitions = Groups(entries, ["partition"])
+    partitions = ColumnGroups(entries, ["partition"])
     of_partition = [
         zlib.crc32(value) for value in listed(taken(entries.select(["partition"]), partitions.firsts)[0])
     ]

@@ -18,7 +18,7 @@ from lithify.settings import PARTITIONS
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import KeptSnapshots, Observation
 from lithify.tables.paimon.metadata.column_groups import (
-    Groups,
+    ColumnGroups,
     flagged,
     integers,
     is_one_of,
@@ -89,7 +89,7 @@ def _still_held(found: KeptTable, held: Mapping[str, str]) -> dict[str, str]:
     """Those of some held buckets that still have the files that a run failed on."""
     there = flagged(found.figures, is_one_of(found.figures["path"], held))
     files = in_order_of_places(found.files_in(there))
-    groups = Groups(files, PLACE)
+    groups = ColumnGroups(files, PLACE)
     paths = taken(there.select(["path"]), places_in(taken(files.select(PLACE), groups.firsts), there, PLACE))
     prints = {
         path: _fingerprint(files.slice(start, size))

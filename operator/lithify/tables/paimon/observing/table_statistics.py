@@ -21,7 +21,7 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.tables.model import BlockedBucket
 from lithify.tables.observation import Finding
 from lithify.tables.paimon.metadata.column_groups import (
-    Groups,
+    ColumnGroups,
     flagged,
     integers,
     is_among,
@@ -151,7 +151,7 @@ def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[Blocked
 def _selected(figures: pa.Table, spec_of: Callable[[bytes], Spec], wanted: Filter) -> pa.Table:
     if not wanted.partitions:
         return figures
-    groups = Groups(figures, ["partition"])
+    groups = ColumnGroups(figures, ["partition"])
     partitions = listed(taken(figures.select(["partition"]), groups.firsts)["partition"])
     selected = np.array([wanted.selects(spec_of(partition)) for partition in partitions], dtype=bool)
     return flagged(figures, selected[groups.numbers])
@@ -160,7 +160,7 @@ def _selected(figures: pa.Table, spec_of: Callable[[bytes], Spec], wanted: Filte
 def _waits(full: pa.Table, figures: pa.Table, wanted: Filter, now: datetime) -> pa.Table:
     """How many milliseconds some partitions are not idle yet; those that are idle are left out."""
     of_partitions = flagged(figures, is_among(figures, full, ["partition_path"]))
-    groups, idle = Groups(of_partitions, ["partition_path"]), wanted.idle_millis
+    groups, idle = ColumnGroups(of_partitions, ["partition_path"]), wanted.idle_millis
     waits = np.zeros(len(groups), dtype=np.int64)
     if idle is not None:
         waits = groups.max(integers(of_partitions["created_millis"])) + idle - wall_millis(now)
@@ -187,7 +187,7 @@ def _trigger_moments(selected: pa.Table, policy: MergeTreeOptions, now: datetime
 def _findings(due: pa.Table) -> tuple[Finding, ...]:
     """One finding a trigger, that of most buckets first; the bucket with most sorted runs speaks for it."""
     worst = taken(due, _descending(due, ["sorted_runs", "bytes", "path"]))
-    groups = Groups(worst, ["trigger"])
+    groups = ColumnGroups(worst, ["trigger"])
     speaks = taken(worst.select(["trigger", "path", "detail"]), groups.firsts)
     size, files = (groups.sum(integers(worst[name])) for name in ("bytes", "files"))
     sums = with_columns(speaks, buckets=groups.sizes, bytes=size, files=files)
@@ -197,7 +197,7 @@ def _findings(due: pa.Table) -> tuple[Finding, ...]:
 
 def _largest(buckets: pa.Table, spec_of: Callable[[bytes], Spec]) -> tuple[Spec, ...]:
     """The partitions of some buckets, those with most bytes first, as many as may be listed."""
-    groups = Groups(buckets, ["partition_path"])
+    groups = ColumnGroups(buckets, ["partition_path"])
     partitions = taken(buckets.select(["partition", "partition_path"]), groups.firsts)
     sizes = with_columns(partitions, bytes=groups.sum(integers(buckets["bytes"])))
     ordered = sizes.sort_by([("bytes", "descending"), ("partition_path", "ascending")])
