@@ -49,7 +49,7 @@ format: $(READY) ## Format and fix what can be fixed
 	$(BIN)/ruff format operator spark-images tests
 
 oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Maven)
-	cd tests && $(CURDIR)/$(BIN)/python -c "from oracle.client import build; build()"
+	cd tests && $(CURDIR)/$(BIN)/python -c "from infrastructure.oracle.client import build; build()"
 
 cluster: $(READY) ## Build the Kubernetes that the tests use, with a node where there can be one (needs Go)
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.cluster build
