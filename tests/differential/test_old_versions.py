@@ -24,8 +24,9 @@ from lithify.clock import SystemClock
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.watching import Look
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Selection, Sizing, TableAddress
-from lithify.tables.registry import open_table
+from lithify.tables.registry import open_table, open_watch
+from lithify.tables.watching import Look
 from support.cases import case
 from support.crashes import assert_a_kill_is_harmless
 from support.races import Meanwhile
@@ -24,7 +26,7 @@ from support.tables import journals
 
 pytestmark = pytest.mark.oracle
 
-CLOCK = SystemClock()
+CLOCK = SystemClock(UTC)
 BEFORE_COMMIT = ["planned", "journal-written", "file-written", "tasks-done", "manifests-written"]
 AFTER_COMMIT = ["snapshot-written", "hint-written", "leftovers-deleted"]
 
@@ -161,3 +163,28 @@ def test_a_run_that_is_started_again_commits_once(tables: PaimonTables, tmp_path
     assert len(opened.groups_of("run-a")) == 2
     request = Request(tables.address(table), Strategy.FULL, run="run-a")
     assert compact(request, InlineRunner(), ShiftedClock()).status == "AlreadyCommitted"
+
+
+def test_looks_that_follow_a_table_find_what_a_full_look_finds(tables: PaimonTables, tmp_path: Path) -> None:
+    table = tables.make(tmp_path / "warehouse")
+    address = tables.address(table)
+    following, fresh = (
+        open_watch(address.format, tmp_path / name, 1 << 20, CLOCK, 8) for name in ("following", "fresh")
+    )
+    look, seen = Look(address, "table", UTC), None
+    for change in (lambda: None, lambda: tables.append(table), lambda: run_inline(table)):
+        change()
+        known = (
+            look if seen is None else replace(look, known_uuid=seen.table_uuid, known_snapshot=seen.snapshot)
+        )
+        seen = following.observe(known)
+        assert seen is not None
+        assert seen == fresh.observe(replace(look, is_full=True))
+        again = replace(look, known_uuid=seen.table_uuid, known_snapshot=seen.snapshot)
+        assert following.observe(again) is None
+
+
+def test_a_catalog_lists_its_tables(tables: PaimonTables, tmp_path: Path) -> None:
+    table = tables.make(tmp_path / "warehouse")
+    watch = open_watch(tables.address(table).format, tmp_path / "kept", 1 << 20, CLOCK, 8)
+    assert watch.list_tables(tables.address(table)) == (str(table.name),)

@@ -25,8 +25,9 @@ from lithify.tables.paimon.catalog.connecting import list_tables
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
-from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.watching import Look
 
 MIB = 1 << 20
 

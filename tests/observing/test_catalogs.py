@@ -16,8 +16,9 @@ from lithify.clock import SystemClock
 from lithify.errors import NotAllowed, NotFound
 from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.watching import Look
 from support.rest_server import WAREHOUSE, Reply, RestServer
 from support.small_tables import SmallTable
 

@@ -13,8 +13,9 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
 from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.watching import Look
 from support.tables import PLAIN, append, expire, make_plain, upserts
 
 pytestmark = pytest.mark.oracle

@@ -1,19 +1,42 @@
 """Which adapter serves which table format. Adapters are imported when one is first needed.
 
-Called by `job`, which knows no format otherwise.
+Called by `job` and by the operator's workers, which know no format otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+from lithify.clock import Clock
 from lithify.errors import InvalidOption
 from lithify.tables.format import OpenTable, TableAddress
+from lithify.tables.watching import TableWatch
 
-_ADAPTERS: Mapping[str, str] = MappingProxyType({"paimon": "lithify.tables.paimon.adapter"})
-"""Modules with a function `open_table`, by format."""
+
+@dataclass(frozen=True, slots=True)
+class _Adapter:
+    """The modules of an adapter.
+
+    Attributes:
+        runs: has `open_table`.
+        looks: has `open_watch`; needs nothing that writes data files.
+    """
+
+    runs: str
+    looks: str
+
+
+_ADAPTERS = MappingProxyType(
+    {"paimon": _Adapter("lithify.tables.paimon.adapter", "lithify.tables.paimon.observing.looking")}
+)
+
+FORMATS = tuple(_ADAPTERS)
+"""The formats that this release knows."""
 
 
 def open_table(address: TableAddress) -> OpenTable:
@@ -25,11 +48,34 @@ def open_table(address: TableAddress) -> OpenTable:
         UserError: it cannot be served.
         StorageError: the file system refuses, or the catalog does not answer.
     """
-    name = _ADAPTERS.get(address.format)
-    if name is None:
-        known = ", ".join(sorted(_ADAPTERS))
-        raise InvalidOption(
-            "format", f"'{address.format}' is no table format that this release knows ({known})"
-        )
-    opens: Callable[[TableAddress], OpenTable] = import_module(name).open_table
+    opens: Callable[[TableAddress], OpenTable] = _module(_adapter(address.format).runs).open_table
     return opens(address)
+
+
+def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:
+    """What looks at the tables of a format.
+
+    Args:
+        name: the format.
+        cache: a folder for what is kept of tables between two looks.
+        limit: bytes of that, about.
+        clock: what the time is.
+        most_open: how many tables stay open.
+
+    Raises:
+        InvalidOption: there is no such format.
+    """
+    opens: Callable[[Path, int, Clock, int], TableWatch] = _module(_adapter(name).looks).open_watch
+    return opens(cache, limit, clock, most_open)
+
+
+def _adapter(name: str) -> _Adapter:
+    found = _ADAPTERS.get(name)
+    if found is None:
+        problem = f"'{name}' is no table format that this release knows"
+        raise InvalidOption("format", f"{problem} ({', '.join(FORMATS)})")
+    return found
+
+
+def _module(name: str) -> Any:
+    return import_module(name)

@@ -14,12 +14,12 @@ from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
 from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.table_statistics import (
     DueWork,
-    Filter,
     blocked_buckets,
     delete_percent,
     size_amplification_percent,
     work_in,
 )
+from lithify.tables.watching import Filter
 from support.cases import case
 from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files

@@ -23,9 +23,9 @@ from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.observing import live_files as live
-from lithify.tables.paimon.observing.looking import Look, TableWatch
+from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import KeptTables
-from lithify.tables.paimon.observing.table_statistics import Filter
+from lithify.tables.watching import Filter, Look
 from support.asked import recorded
 from support.cases import case
 from support.properties import examples

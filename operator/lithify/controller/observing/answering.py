@@ -1,7 +1,7 @@
 """Answers questions about tables, inside a worker: the bridge to the format adapters.
 
-Made by `worker`. Whatever goes wrong comes back as one of our errors, without credentials in it. Importing
-this module imports pypaimon and PyArrow, so the operator's own process never does.
+Made by `worker`. Whatever goes wrong comes back as one of our errors, without credentials in it. The
+adapters import pypaimon and PyArrow, so the operator's own process never asks here.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from lithify.controller.observing.wire import FindRun, ListTables, Question, Rep
 from lithify.errors import InvalidOption, LithifyError, in_fields
 from lithify.settings import TIME_ZONE
 from lithify.tables.format import TableAddress
-from lithify.tables.paimon.observing.looking import Look, TableWatch
-from lithify.tables.paimon.observing.observation_caches import KeptTables
-from lithify.tables.paimon.observing.table_statistics import Filter
+from lithify.tables.registry import FORMATS, open_watch
+from lithify.tables.watching import Filter, Look, TableWatch
 
 _NO_THREAD = "can't start new thread"
 """What Python says where the stack of a thread does not fit into memory."""
@@ -31,9 +30,11 @@ class Answers:
     """Knows the tables that it was asked about."""
 
     def __init__(self, settings: WorkerSettings, clock: Clock) -> None:
-        kept = KeptTables(Path(settings.cache_folder), settings.cache_bytes)
-        self._watch = TableWatch(kept, clock, settings.most_open)
+        self._settings = settings
         self._clock = clock
+        self._watches: dict[str, TableWatch] = {}
+        # The time-out of the first question is not for the imports of the format that most tables have.
+        self._watch(FORMATS[0])
 
     def reply(self, question: Question) -> Reply:
         """The answer, or why there is none."""
@@ -52,21 +53,30 @@ class Answers:
 
     def _answer(self, question: Question) -> Any:
         address = _address(question.target)
+        watch = self._watch(address.format)
         if isinstance(question, ObservationRequest):
-            return self._watch.observe(_look(question, address))
+            return watch.observe(_look(question, address))
         if isinstance(question, PlanRequest):
             # Looks, of which there are many more, need none of what a plan imports.
             from lithify.controller.observing.planning import plan
 
             return plan(question, address, _zone(question.target.time_zone), self._clock)
         if isinstance(question, FindRun):
-            return self._watch.find_run(address, question.run, question.since)
+            return watch.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):
             if not question.wanted.include:
-                self._watch.check_catalog(address)
+                watch.check_catalog(address)
                 return NO_TABLES
-            return wanted_tables(self._watch.list_tables(address), question.wanted)
+            return wanted_tables(watch.list_tables(address), question.wanted)
         raise TypeError(f"not a question: {type(question).__name__}")
+
+    def _watch(self, name: str) -> TableWatch:
+        """What looks at the tables of a format; made when the first of them is asked for."""
+        if name not in self._watches:
+            folder, given = Path(self._settings.cache_folder), self._settings
+            watch = open_watch(name, folder, given.cache_bytes, self._clock, given.most_open)
+            self._watches[name] = watch
+        return self._watches[name]
 
 
 def _zone(name: str | None) -> ZoneInfo:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
 
 from lithify.clock import Clock
 from lithify.tables.format import TableAddress
@@ -23,37 +24,12 @@ from lithify.tables.paimon.observing.live_files import is_still_there, judge_aga
 from lithify.tables.paimon.observing.observation_cache import Damaged, KeptTable, SnapshotMark, TableState
 from lithify.tables.paimon.observing.observation_caches import KeptTables, in_memory
 from lithify.tables.paimon.observing.summary import summarise
-from lithify.tables.paimon.observing.table_statistics import Filter
 from lithify.tables.paimon.options.table_options import retention
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.watching import Look
 
 _FEW_SNAPSHOTS = 100
 """A table that keeps fewer may have expired the next snapshot before anybody asks for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A look at a table.
-
-    Attributes:
-        address: which table.
-        key: names what is kept of it between two looks.
-        zone: time zone of the table's writers.
-        known_uuid: the table that was seen last.
-        known_snapshot: its newest snapshot then, None if it had none.
-        is_full: look as if for the first time.
-        reconsider: tell what there is also if nothing has changed.
-        wanted: which partitions and buckets count as due.
-    """
-
-    address: TableAddress
-    key: str
-    zone: tzinfo
-    known_uuid: str | None = None
-    known_snapshot: int | None = None
-    is_full: bool = False
-    reconsider: bool = False
-    wanted: Filter = field(default_factory=Filter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +200,8 @@ def _judge(table: PaimonTable, now: datetime) -> Judge:
 def _open(address: TableAddress) -> _Opened:
     table = open_table(address)
     return _Opened(address, table, table.uuid)
+
+
+def open_watch(cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:
+    """A watch that keeps what it learns of tables in a folder of about `limit` bytes."""
+    return TableWatch(KeptTables(cache, limit), clock, most_open)

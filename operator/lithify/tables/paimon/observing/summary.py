@@ -29,7 +29,6 @@ from lithify.tables.paimon.metadata.column_groups import (
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
 from lithify.tables.paimon.observing.observation_cache import KeptTable, TableState
 from lithify.tables.paimon.observing.table_statistics import (
-    Filter,
     blocked_buckets,
     delete_percent,
     size_amplification_percent,
@@ -37,6 +36,7 @@ from lithify.tables.paimon.observing.table_statistics import (
 )
 from lithify.tables.paimon.options.table_options import is_write_only
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.watching import Filter
 
 
 def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetime) -> Observation:

@@ -7,7 +7,7 @@ time always come to the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -32,6 +32,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     with_columns,
 )
 from lithify.tables.paimon.observing.judging import ratio_changes
+from lithify.tables.watching import Filter
 
 _MOST_PARTITIONS = 256
 _MOST_BLOCKED = 256
@@ -42,25 +43,6 @@ _KNOWN = "as found by a run"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Spec = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which partitions and buckets count as due.
-
-    Attributes:
-        partitions: those with the values of one of these; empty for all.
-        idle_millis: for full compactions, partitions written to more recently do not count.
-        held: fingerprints of buckets by path: those that still have these files are blocked, and not due.
-    """
-
-    partitions: tuple[Spec, ...] = ()
-    idle_millis: int | None = None
-    held: Mapping[str, str] = field(default_factory=dict)
-
-    def selects(self, spec: Spec) -> bool:
-        """Whether a partition has the values that are asked for."""
-        return not self.partitions or any(wanted.items() <= spec.items() for wanted in self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
