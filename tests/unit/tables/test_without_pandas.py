@@ -21,7 +21,7 @@ pytestmark = pytest.mark.thorough
     "module",
     [
         "lithify.tables.paimon.primary_key.merge_task",
-        "lithify.cli.drive",
+        "lithify.cli.drive, lithify.tables.paimon.adapter",
         "lithify.tables.paimon.observing.looking",
     ],
 )

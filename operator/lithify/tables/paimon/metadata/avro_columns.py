@@ -70,6 +70,8 @@ def _candidates(block: ByteBlock, head: bytes) -> Numbers:
     rows = places + width + 2 + (octets[places + width + 1] >> 7)
     rows = np.minimum(rows, block.size)
     arities = block.words[rows] & np.uint64(0xFFFF_FFFF)
+    if not len(arities):
+        raise Unsure
     return cast(Numbers, places[arities == arities[0]])
 
 
