@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from bench_operator.objects import create_tables, delete_tables, made
 from lithify.controller.api import Api
-from lithify.resources.names import CATALOG, ObjectKey
+from lithify.resources.names import CATALOG, SECRET, ObjectKey
 
 NAME = "dead"
 
@@ -17,7 +17,15 @@ NAME = "dead"
 async def dead_tables(api: Api, namespace: str, count: int) -> AsyncIterator[None]:
     """Puts tables of a dead catalog under care, and takes them away again."""
     async with _silence() as uri:
-        spec = {"metastore": "Rest", "uri": uri, "options": {"token.provider": "bear", "token": "sesame"}}
+        key = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": NAME},
+            "stringData": {"token": "sesame"},
+        }
+        await api.create(SECRET, namespace, key)
+        keys = {"name": NAME, "options": {"token": "token"}}
+        spec = {"metastore": "Rest", "uri": uri, "options": {"token.provider": "bear"}, "secretRef": keys}
         await api.create(CATALOG, namespace, made(CATALOG, NAME, {"warehouse": "w", **spec}))
         identifiers = [f"{NAME}.t{number}" for number in range(count)]
         names = await create_tables(api, namespace, NAME, identifiers)
@@ -26,6 +34,7 @@ async def dead_tables(api: Api, namespace: str, count: int) -> AsyncIterator[Non
         finally:
             await delete_tables(api, namespace, names)
             await api.delete(CATALOG, ObjectKey(namespace, NAME))
+            await api.delete(SECRET, ObjectKey(namespace, NAME))
 
 
 @asynccontextmanager

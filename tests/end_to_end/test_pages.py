@@ -145,7 +145,7 @@ def test_the_readmes_way_to_keep_tables_compacted(alone: Stage) -> None:
     ]
     demo, _, apply, operator, get = (words[1:] for words in tried)
     subprocess.run([str(LITHIFY), *demo], check=True, capture_output=True, timeout=300)
-    text = "".join(path.read_text() for path in sorted((ROOT / apply[-1]).glob("*.yaml")))
+    text = "\n---\n".join(path.read_text() for path in sorted((ROOT / apply[-1]).glob("*.yaml")))
     alone.kubectl(*apply[:-1], "-", stdin=text.replace(EXAMPLE, folder))
     given = [word for word in operator[1:] if word not in {"--kubeconfig", "~/.kube/config"}]
     alone.operator = replace(alone.operator, options=given, reach=())

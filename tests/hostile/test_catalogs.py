@@ -231,7 +231,7 @@ class TestOwnRights:
         options = {"s3.endpoint": f"http://127.0.0.1:{listener.port}", **QUICK}
         error = await refused(workers, "s3://lake/w", options, Reach(("s3://lake",), with_endpoint=False))
         assert isinstance(error, InvalidOption)
-        assert error.option == "s3.endpoint"
+        assert "s3.endpoint" in error.option
 
     @pytest.mark.parametrize("gives_tokens", [True, False])
     async def test_a_server_cannot_point_at_them(

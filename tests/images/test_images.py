@@ -14,7 +14,7 @@ from lithify import __version__
 
 pytestmark = pytest.mark.timeout(1200)
 
-PROBE = REPOSITORY / "tests" / "images" / "probe.py"
+PROBE = REPOSITORY / "tests" / "infrastructure" / "images" / "probe.py"
 UNWANTED = ("pip", "pip3", "uv", "gcc", "cc", "make", "strip", "curl", "wget")
 TASKS = 8
 APT_USER = 42

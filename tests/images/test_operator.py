@@ -20,7 +20,7 @@ from support.small_tables import SmallTable
 
 pytestmark = pytest.mark.timeout(1200)
 
-LOOKING = REPOSITORY / "tests" / "images" / "looking.py"
+LOOKING = REPOSITORY / "tests" / "infrastructure" / "images" / "looking.py"
 CODECS = ("zstd", "snappy", "deflate", "bzip2", "xz", "null")
 """Compressions of manifests."""
 CATALOG = json.dumps(
