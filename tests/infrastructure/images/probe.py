@@ -62,8 +62,8 @@ def cluster() -> dict[str, Any]:
     context = train.start(stand_in, java, {})
     found = sorted(context.parallelize(range(TASKS), TASKS).map(lambda number: -number).collect())
     (executor,) = stand_in.executors
-    java = Path(f"/proc/{executor.pid}/task/{executor.pid}/children").read_text().strip()
-    words = Path(f"/proc/{java}/cmdline").read_text().split("\0")
+    child = Path(f"/proc/{executor.pid}/task/{executor.pid}/children").read_text().strip()
+    words = Path(f"/proc/{child}/cmdline").read_text().split("\0")
     subprocess.run(["/opt/decom.sh"], check=True, timeout=60)
     code = executor.wait(60)
     context.stop()
