@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from formats.paimon import PaimonTables
+from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption, NotFound, UnsupportedTable
 from lithify.job.driver import Request, compact
@@ -31,8 +32,8 @@ BEFORE_COMMIT = ["planned", "journal-written", "file-written", "tasks-done", "ma
 AFTER_COMMIT = ["snapshot-written", "hint-written", "leftovers-deleted"]
 
 
-def folder_of(table: object) -> set[Path]:
-    return {path for path in table.folder.rglob("*") if path.is_file()}  # type: ignore[attr-defined]
+def files_of(table: Table) -> set[Path]:
+    return {path for path in table.folder.rglob("*") if path.is_file()}
 
 
 def test_a_format_that_nobody_knows_is_refused_by_name() -> None:
@@ -56,31 +57,31 @@ def test_what_does_not_exist_is_not_found(tables: PaimonTables, tmp_path: Path, 
 
 def test_a_run_meant_for_a_table_that_was_replaced_does_nothing(tables: PaimonTables, tmp_path: Path) -> None:
     table = tables.make(tmp_path)
-    before = folder_of(table)
+    before = files_of(table)
     with pytest.raises(NotFound):
         run_inline(table, table_uuid="another")
-    assert folder_of(table) == before
+    assert files_of(table) == before
 
 
 def test_what_is_not_supported_is_refused_by_name_before_any_work(
     tables: PaimonTables, tmp_path: Path
 ) -> None:
     table, option = tables.make_unsupported(tmp_path)
-    before = folder_of(table)
+    before = files_of(table)
     with pytest.raises(UnsupportedTable) as refused:
         run_inline(table)
     assert any(option in reason for reason in refused.value.reasons)
-    assert folder_of(table) == before
+    assert files_of(table) == before
 
 
 def test_a_plan_writes_nothing(tables: PaimonTables, tmp_path: Path) -> None:
     table = tables.make(tmp_path)
-    before = folder_of(table)
+    before = files_of(table)
     opened = open_table(tables.address(table))
     plan = opened.plan(opened.look(Selection()), Strategy.FULL, CLOCK, {})
     assert len(plan.units) == len(opened.tasks_of(plan, Sizing())) == 2
     assert all(unit.read_bytes > 0 and unit.rewritten_files > 0 for unit in plan.units)
-    assert folder_of(table) == before
+    assert files_of(table) == before
 
 
 def test_a_compaction_changes_no_row_and_says_what_it_did(tables: PaimonTables, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.options.option_reader import parse_size
+from lithify.tables.registry import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -47,8 +48,8 @@ _TABLE_OPTIONS = (
     click.option(
         "--format",
         "table_format",
-        type=click.Choice(["paimon"]),
-        default="paimon",
+        type=click.Choice(FORMATS),
+        default=FORMATS[0],
         show_default=True,
         help="The format of the table.",
     ),

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from lithify.clock import Clock
-from lithify.errors import CommitConflict, CommitUnknown, NotFound
+from lithify.errors import CommitConflict, CommitUnknown
 from lithify.faults import reach
 from lithify.job.blocks import error_of
 from lithify.job.report import Report
@@ -144,11 +144,7 @@ def open_requested(request: Request) -> OpenTable:
         UserError: it cannot be served.
         StorageError: the file system refuses, or the catalog does not answer.
     """
-    table = open_table(request.table)
-    if request.table_uuid is not None and table.uuid != request.table_uuid:
-        hint = "another table has its name now, so it was dropped and created again since this was asked for"
-        raise NotFound("table", table.name, hint)
-    return table
+    return open_table(request.table, request.table_uuid)
 
 
 class _Run:

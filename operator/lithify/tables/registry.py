@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lithify.clock import Clock
-from lithify.errors import InvalidOption
+from lithify.errors import InvalidOption, NotFound
 from lithify.tables.format import OpenTable, TableAddress
 from lithify.tables.watching import TableWatch
 
@@ -39,17 +39,25 @@ FORMATS = tuple(_ADAPTERS)
 """The formats that this release knows."""
 
 
-def open_table(address: TableAddress) -> OpenTable:
+def open_table(address: TableAddress, uuid: str | None = None) -> OpenTable:
     """Opens a table for a run.
+
+    Args:
+        address: which table.
+        uuid: the one that is expected; None accepts any of that name.
 
     Raises:
         InvalidOption: there is no such format, or an option cannot be used.
-        NotFound: the warehouse, database or table does not exist.
+        NotFound: the warehouse, database or table does not exist, or it is another table.
         UserError: it cannot be served.
         StorageError: the file system refuses, or the catalog does not answer.
     """
     opens: Callable[[TableAddress], OpenTable] = _module(_adapter(address.format).runs).open_table
-    return opens(address)
+    table = opens(address)
+    if uuid is not None and table.uuid != uuid:
+        hint = "another table has its name now, so it was dropped and created again since this was asked for"
+        raise NotFound("table", table.name, hint)
+    return table
 
 
 def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:

@@ -1,6 +1,6 @@
 """What a Catalog says about tables that are gone, and about those that are not supported. Pure.
 
-Called by `surroundings` for the Catalog's status.
+Called by `references` for the Catalog's status.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock
 from lithify.controller.observing.request import PlanRequest
-from lithify.errors import NotFound
 from lithify.job.dry_run import plan_only
 from lithify.tables.format import Selection, Sizing, TableAddress
 from lithify.tables.observation import PlanFound
@@ -42,10 +41,7 @@ def plan(request: PlanRequest, address: TableAddress, zone: ZoneInfo, clock: Clo
         CorruptTable: metadata of the table is missing or broken.
         StorageError: the file system refuses, or the catalog does not answer.
     """
-    table = open_table(address)
-    if request.table_uuid is not None and table.uuid != request.table_uuid:
-        hint = "another table has its name now, so it was dropped and created again since this was asked for"
-        raise NotFound("table", table.name, hint)
+    table = open_table(address, request.table_uuid)
     selection = Selection(request.partitions, frozenset(request.buckets))
     sizing, zoned = Sizing(request.task_bytes), _ZoneClock(clock, zone)
     return plan_only(table, selection, request.strategy, zoned, sizing, request.held)

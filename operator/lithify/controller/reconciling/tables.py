@@ -1,6 +1,6 @@
 """Reconciles one LakeTable: has it looked at, decides, writes status, creates the Compaction that is due.
 
-Called by `loop`. It never waits for a look; `looks` tells the queue when one has ended.
+Called by `loop`. It never waits for a look; `observation_scheduler` tells the queue when one has ended.
 """
 
 from __future__ import annotations

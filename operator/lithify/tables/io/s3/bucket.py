@@ -1,6 +1,6 @@
 """The requests that are made to one bucket.
 
-Made by `file_io`, one for each bucket and process. Every method here is one request, or as few as can be, and
+Made by `files`, one for each bucket and process. Every method here is one request, or as few as can be, and
 says so; all raise what `answers.answering` does. Keys are those of the bucket, without a leading slash.
 """
 

@@ -1,8 +1,8 @@
 """How a catalog's options say to reach S3, under the names that pypaimon has for them.
 
-Read by `connecting`, and by `file_io` for tokens. Credentials that the options do not hold come from where
-the environment says: variables, a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE), the
-container's or the machine's agent.
+Read by adapters, for a catalog's options and for its tokens. Credentials that the options do not hold come
+from where the environment says: variables, a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE),
+the container's or the machine's agent.
 """
 
 from __future__ import annotations

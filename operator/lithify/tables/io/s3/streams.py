@@ -1,6 +1,6 @@
 """Objects as files: read by ranges, few and large ones; written in parts, and given up without a trace.
 
-Made by `file_io`. PyArrow asks for many small pieces of a data file, in each column on its own; a request for
+Made by `files`. PyArrow asks for many small pieces of a data file, in each column on its own; a request for
 each would take a round trip each. So a reader fetches a block at a time, and keeps it until it was read.
 """
 

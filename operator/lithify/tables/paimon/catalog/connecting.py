@@ -1,6 +1,6 @@
 """Reaches catalogs through pypaimon, and turns whatever they answer into our errors.
 
-Called by `catalog`, which loads tables, `catalog_server`, which reads and commits their snapshots, and
+Called by `catalog`, which loads tables, `committing_server`, which reads and commits their snapshots, and
 `observation`, which lists them.
 """
 

@@ -2,7 +2,8 @@
 
 Called by `journal`. Pure. Anybody who may write a table's folder can put a journal there, and what a journal
 says decides what is deleted. So it says little: what belongs to the attempt (its prefix, of one form only),
-its partitions and buckets, and what it replaces. Directories are made of partitions and buckets by `places`.
+its partitions and buckets, and what it replaces. Directories are made of partitions and buckets by
+`file_locations`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Whether a snapshot of ours is part of the table's history, and how it is taken back if it is not.
 
-Called by `sending` right after a write, before the LATEST hint moves, and by `orphans` before a run plans. A
-snapshot is written where its base was in place a moment before. In that moment others may roll the table back
-or expire the base and many after it, and on S3 a request may arrive hours late. Then our snapshot stands on a
-base that the table has left: built upon, it would bring back what was rolled back and lose what came since.
+Called by `snapshot_sender` right after a write, before the LATEST hint moves, and by `orphans` before a run
+plans. A snapshot is written where its base was in place a moment before. In that moment others may roll the
+table back or expire the base and many after it, and on S3 a request may arrive hours late. Then our snapshot
+stands on a base that the table has left: built upon, it would bring back what was rolled back and lose what
+came since.
 
 Rollbacks and expiries both remove snapshots, and only rollbacks make ours a stray. They are told apart by
 what stands beside it, as Java's `RollbackHelper` and `ExpireSnapshotsImpl` leave it: a rollback first points

@@ -3,7 +3,7 @@
 Called by `orphans`, `confirming` and the job's driver, who know that an attempt has committed or never can.
 Lists the directories of the journal's buckets and that of the manifests, and knows an attempt's files by
 their names: as our writers make them, with the attempt's prefix. A journal may have been put there by anybody
-who may write the table's folder, so it says nothing of where files are: `places` does.
+who may write the table's folder, so it says nothing of where files are: `file_locations` does.
 """
 
 from __future__ import annotations

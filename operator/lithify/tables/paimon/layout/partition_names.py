@@ -1,9 +1,10 @@
 """How Java Paimon spells partition values in the names of directories.
 
-Used by `places`. Pure. By default a value is spelt as Java's `toString` has it (`partition.legacy-name`), or
-else as a cast to STRING does (`InternalRowPartitionComputer`, `PartitionPathUtils`). FLOAT and DOUBLE are
-spelt as Java does since 19; earlier versions take more digits than they need for some values, so a directory
-that is there already may have another name for the same value: `same_float` tells.
+Used by `file_locations`. Pure. By default a value is spelt as Java's `toString` has it
+(`partition.legacy-name`), or else as a cast to STRING does (`InternalRowPartitionComputer`,
+`PartitionPathUtils`). FLOAT and DOUBLE are spelt as Java does since 19; earlier versions take more digits
+than they need for some values, so a directory that is there already may have another name for the same value:
+`same_float` tells.
 """
 
 from __future__ import annotations

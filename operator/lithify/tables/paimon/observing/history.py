@@ -1,7 +1,7 @@
 """The snapshots that a table keeps, and how much of its files only older ones than the newest still hold.
 
-Called by `live`. Asks for little: one request while the oldest snapshot stays, a listing when it was expired,
-and deltas only of snapshots that nobody has read before, not too many of those.
+Called by `live_files`. Asks for little: one request while the oldest snapshot stays, a listing when it was
+expired, and deltas only of snapshots that nobody has read before, not too many of those.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is due in each bucket of a frame of live files, and for how long that stays so.
 
-Called by `live` with the files that a look has to judge. Objects are made only of buckets that do not
+Called by `live_files` with the files that a look has to judge. Objects are made only of buckets that do not
 certainly rest (`resting`), one bucket at a time. A bucket whose metadata cannot be planned is told as such
 and stands in no other's way. Pure: the same files, options and time always give the same figures.
 """

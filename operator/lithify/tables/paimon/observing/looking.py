@@ -62,7 +62,7 @@ class TableWatch:
 
         Raises:
             InvalidOption: the filter names a column that is none of the partition's.
-            LithifyError: see `open_table`, `live.read` and `live.update`.
+            LithifyError: see `open_table`, `live_files.read` and `live_files.update`.
         """
         try:
             return self._observe(look)

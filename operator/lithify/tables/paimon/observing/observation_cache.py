@@ -1,8 +1,8 @@
 """What is kept of one table between two looks at it: its files by bucket, and what is due in each bucket.
 
-Filled and read by `live`, which gets it from the folder of `kept`. A SQLite database, so that a look at what
-one commit changed reads and writes the files of that commit's buckets and a few numbers a bucket, not all
-files (docs/design/0022-observation-cache.md).
+Filled and read by `live_files`, which gets it from the folder of `observation_caches`. A SQLite database, so
+that a look at what one commit changed reads and writes the files of that commit's buckets and a few numbers a
+bucket, not all files (docs/design/0022-observation-cache.md).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Made by the observer's workers, used by `observation`. It only saves work: what is missing, damaged, of
 another release or of another table is as good as none. Each table has a folder in it with one finished
-database (`kept_table`), whose name is used once: so nobody who writes or removes one meets another's journal.
-Only processes of ours write there, any number of them.
+database (`observation_cache`), whose name is used once: so nobody who writes or removes one meets another's
+journal. Only processes of ours write there, any number of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The entries of manifests on disk, divided so that those of one bucket come back together.
 
-Called by `live` for tables whose entries are more than should be in memory at a time. Writes one temporary
-file, which has no name and so goes with its process.
+Called by `live_files` for tables whose entries are more than should be in memory at a time. Writes one
+temporary file, which has no name and so goes with its process.
 """
 
 from __future__ import annotations
