@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,7 +120,7 @@ def test_failure_cancellation_and_restart_concern_nobody_else(oracle: Oracle, la
     assert status_of(ends[broken]).failures.user == 1
     assert [folder.key.name.endswith("+shared") for folder in lake.folders()] == [True]
     assert stage.story.wait(lambda: all(_is_let_go(folder) for folder in lake.folders()), 60)
-    assert stage.story.wait(lambda: not _locks(stage), 60)
+    assert stage.story.wait(lambda: not _locks_of(stage, ends), 60)
     for care, before in zip(lake.cares, rows, strict=True):
         if care is not tables[broken]:
             assert oracle.read(care.table) == before
@@ -159,7 +159,10 @@ def _is_let_go(folder: DriverFolder) -> bool:
     return record is None or (record.released and not folder.is_alive())
 
 
-def _locks(stage: Stage) -> list[Object]:
-    return [
+def _locks_of(stage: Stage, runs: Iterable[str]) -> list[Object]:
+    """The locks that these runs still have. Those of later runs of the same tables do not count."""
+    names = {f"/{name}/" for name in runs}
+    locks = [
         lease for lease in stage.server.list(LEASES) if lease["metadata"]["name"].startswith("lithify-table")
     ]
+    return [lease for lease in locks if any(name in lease["spec"]["holderIdentity"] for name in names)]
