@@ -25,7 +25,7 @@ from lithify.tables.format import Selection, TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.observing.looking import TableWatch
-from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import Look
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
@@ -133,7 +133,7 @@ def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version
     clock = SystemClock(UTC)
     address = TableAddress(str(table.warehouse), str(table.name))
     look = Look(address, "uid", UTC, is_full=True)
-    watch = TableWatch(KeptTables(tmp_path / "kept", 1 << 20), clock)
+    watch = TableWatch(ObservationCaches(tmp_path / "kept", 1 << 20), clock)
 
     found = watch.observe(look)
 
@@ -144,7 +144,7 @@ def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version
     assert sum(bucket.files for bucket in inspected(address, clock)) == len(files)
     run_inline(table)
     known = replace(look, is_full=False, known_uuid=found.table_uuid, known_snapshot=found.snapshot)
-    fresh = TableWatch(KeptTables(tmp_path / "fresh", 1 << 20), clock)
+    fresh = TableWatch(ObservationCaches(tmp_path / "fresh", 1 << 20), clock)
     assert without_history(watch.observe(known)) == without_history(fresh.observe(look))
 
 

@@ -17,7 +17,7 @@ from lithify.errors import NotAllowed, NotFound
 from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.observing.looking import TableWatch
-from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import Look
 from support.rest_server import WAREHOUSE, Reply, RestServer
 from support.small_tables import SmallTable
@@ -50,7 +50,7 @@ def server(table: SmallTable) -> Iterator[CountingServer]:
 
 @pytest.fixture
 def watch(tmp_path: Path) -> TableWatch:
-    return TableWatch(KeptTables(tmp_path / "kept", 1 << 20), SystemClock(UTC))
+    return TableWatch(ObservationCaches(tmp_path / "kept", 1 << 20), SystemClock(UTC))
 
 
 def look_at(server: CountingServer, seen: Observation | None = None, **options: str) -> Look:

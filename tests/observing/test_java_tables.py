@@ -14,7 +14,7 @@ from lithify.clock import SystemClock
 from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.observing.looking import TableWatch
-from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import Look
 from support.tables import PLAIN, append, expire, make_plain, upserts
 
@@ -27,8 +27,8 @@ class Watcher:
     """Looks at a table again and again, and each time makes sure that a full look finds the same."""
 
     def __init__(self, table: Table, folder: Path) -> None:
-        self._watch = TableWatch(KeptTables(folder / "kept", 1 << 20), SystemClock(UTC))
-        self._fresh = TableWatch(KeptTables(folder / "fresh", 1 << 20), SystemClock(UTC))
+        self._watch = TableWatch(ObservationCaches(folder / "kept", 1 << 20), SystemClock(UTC))
+        self._fresh = TableWatch(ObservationCaches(folder / "fresh", 1 << 20), SystemClock(UTC))
         self._look = Look(TableAddress(str(table.warehouse), str(table.name)), "uid", UTC)
         self.seen: Observation | None = None
 

@@ -19,7 +19,7 @@ from lithify.controller.cluster.client import connect, load_configuration
 from lithify.controller.cluster.election import Election, Fenced
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.launching.kubernetes import KubernetesLauncher, PodSettings
-from lithify.controller.reconciling.shutdown import Departure
+from lithify.controller.reconciling.shutdown import Shutdown
 from lithify.controller.telemetry.logs import set_up_logs
 from lithify.resources.names import DEPLOYMENT, ObjectKey
 
@@ -61,9 +61,9 @@ async def _release(options: dict[str, Any]) -> int:
 async def _depart(api: Api, election: Election, lease: ObjectKey, options: dict[str, Any]) -> int:
     """Does it for as long as no operator can interfere."""
     launcher = KubernetesLauncher(api, PodSettings(isolated=options["isolate_runs"]), SystemClock())
-    departure = Departure(launcher, TableLocks(api, lease.namespace), options["namespaces"])
+    shutdown = Shutdown(launcher, TableLocks(api, lease.namespace), options["namespaces"])
     keeping = asyncio.create_task(election.keep())
-    departing = asyncio.create_task(departure.run(options["grace_seconds"]))
+    departing = asyncio.create_task(shutdown.run(options["grace_seconds"]))
     try:
         await asyncio.wait((keeping, departing), return_when=asyncio.FIRST_COMPLETED)
         if not departing.done():

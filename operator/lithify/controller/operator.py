@@ -26,17 +26,17 @@ from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.concerns import concern_of
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.loop import work
-from lithify.controller.reconciling.observation_scheduler import Looks
+from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
 from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.policies import Policies
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
 from lithify.controller.reconciling.reporting import Reports
 from lithify.controller.reconciling.secrets import Hidden, Secrets
-from lithify.controller.reconciling.slots import Room
+from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
 from lithify.controller.telemetry.health import HealthFacts, LoopLag
@@ -120,7 +120,7 @@ class Operator:
 
     Attributes:
         queue: what is to be looked at.
-        looks: looks at tables.
+        scheduler: looks at tables.
         election: whether it leads.
         is_synced: whether it has seen all objects since it leads.
     """
@@ -139,23 +139,23 @@ class Operator:
         api = Fenced(edges.api, self.election)
         store = Store()
         secrets = Secrets(api, edges.credentials)
-        self.looks = Looks(
+        self.scheduler = ObservationScheduler(
             edges.observer,
             lambda key: self.queue.add(LAKE_TABLE, key),
             lambda key, seconds: self.queue.add_after(Item(LAKE_TABLE.name, key), seconds),
             edges.metrics.observed,
             settings.places,
         )
-        self._world = World(
+        self._context = Context(
             api=api,
             store=store,
             queue=self.queue,
             launcher=edges.launcher(api, secrets),
             observer=edges.observer,
-            looks=self.looks,
+            scheduler=self.scheduler,
             secrets=secrets,
             locks=TableLocks(api, settings.home),
-            room=Room(store, settings.caps),
+            slots=Slots(store, settings.caps),
             recorder=Recorder(api, edges.clock, settings.identity),
             metrics=edges.metrics,
             clock=edges.clock,
@@ -163,7 +163,7 @@ class Operator:
             limits=settings.limits,
             reach=edges.reach,
         )
-        self._compactions = Compactions(self._world)
+        self._compactions = Compactions(self._context)
         self._intake = Intake(store, self.queue)
 
     def stop(self) -> None:
@@ -186,11 +186,11 @@ class Operator:
     @property
     def is_idle(self) -> bool:
         """Whether every table has been looked at, and nothing is due, waits or is under way."""
-        store, looks = self._world.store, self.looks
+        store, scheduler = self._context.store, self.scheduler
         return (
             self.is_synced
             and self.queue.is_empty
-            and all(looks.seen(table.metadata.key).is_settled for table in store.tables)
+            and all(scheduler.seen(table.metadata.key).is_settled for table in store.tables)
             and all(run.is_over for run in store.compactions)
             and not self._compactions.unreleased
         )
@@ -198,16 +198,16 @@ class Operator:
     @property
     def failures(self) -> list[str]:
         """The tables that cannot be looked at, or whose last compaction failed."""
-        tables = sorted(self._world.store.tables, key=lambda table: table.metadata.key)
+        tables = sorted(self._context.store.tables, key=lambda table: table.metadata.key)
         return [f"{table.metadata.key}: {problem}" for table in tables if (problem := problem_with(table))]
 
     def measure(self) -> None:
         """Brings those metrics up to date that are not counted as things happen."""
         metrics = self._edges.metrics
         metrics.queue(self.queue.depth, self.queue.oldest_seconds)
-        metrics.observation_age(self.looks.oldest_seconds)
+        metrics.observation_age(self.scheduler.oldest_seconds)
         metrics.loop_lag(self._lag.seconds)
-        metrics.waiting(self._world.room.waiting)
+        metrics.waiting(self._context.slots.waiting)
 
     async def run(self) -> bool:
         """Works until it is stopped (True), or may not lead any more (False).
@@ -231,11 +231,11 @@ class Operator:
         """Works for as long as the Lease is held."""
         reconcilers = {
             COMPACTION: self._compactions.reconcile,
-            LAKE_TABLE: Tables(self._world).reconcile,
-            POLICY: Policies(self._world).reconcile,
-            CATALOG: Catalogs(self._world).reconcile,
+            LAKE_TABLE: Tables(self._context).reconcile,
+            POLICY: Policies(self._context).reconcile,
+            CATALOG: Catalogs(self._context).reconcile,
         }
-        reports = Reports(self._world)
+        reports = Reports(self._context)
         beside = {kind.name: reports.beside(kind, each) for kind, each in reconcilers.items()}
         keep = asyncio.create_task(self.election.keep())
         try:
@@ -247,15 +247,15 @@ class Operator:
                 self._stop.wait(),
                 self._edges.events.run(self._take, self._stop),
                 self._lag.measure(),
-                self._world.launcher.watch(),
+                self._context.launcher.watch(),
                 self._resync(),
-                self.looks.work(),
+                self.scheduler.work(),
                 work(
                     self.queue,
                     beside,
                     self._edges.metrics.reconciled,
                     self._settings.workers,
-                    within=partial(concern_of, self._world.store),
+                    within=partial(concern_of, self._context.store),
                 ),
             )
         finally:
@@ -263,14 +263,14 @@ class Operator:
 
     async def _sync(self) -> None:
         """Finds out all there is: drivers first, so that no run is believed to be without one."""
-        self._world.launcher.on_change(self._driver_changed)
-        for key, _ in await self._retried(self._world.launcher.all):
+        self._context.launcher.on_change(self._driver_changed)
+        for key, _ in await self._retried(self._context.launcher.all):
             self._compactions.unreleased.add(key)
             self.queue.add(COMPACTION, key)
-        await self._retried(lambda: self._intake.resync(self._world.api))
+        await self._retried(lambda: self._intake.resync(self._context.api))
         await self._retried(self._compactions.take_over)
         self.is_synced = True
-        _log.info("synced", extra={"tables": len(self._world.store.tables)})
+        _log.info("synced", extra={"tables": len(self._context.store.tables)})
 
     def _take(self, kind: ResourceKind, body: Object, gone: bool) -> None:  # the events' signature
         self._heard = monotonic()
@@ -279,7 +279,7 @@ class Operator:
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self._settings.resync_seconds)
-            await self._retried(lambda: self._intake.resync(self._world.api))
+            await self._retried(lambda: self._intake.resync(self._context.api))
             await self._retried(self._compactions.sweep)
             self._heard = monotonic()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.tables.paimon.commit.inherited_properties import GREATEST_SEQUENCE, carried_properties
+from lithify.tables.paimon.commit.inherited_properties import GREATEST_SEQUENCE, inherited_properties
 from lithify.tables.paimon.metadata.entries import ADD, DELETE
 from unit.tables.manifests import entry
 
@@ -29,8 +29,8 @@ def test_the_greatest_sequence_is_handed_on(
     properties = {"of": "somebody else", **({} if known is None else {GREATEST_SEQUENCE: known})}
     entries = [replace(entry("f", max_sequence=sequence), kind=kind) for kind, sequence in files]
     expected = {} if carried is None else {GREATEST_SEQUENCE: carried}
-    assert carried_properties(properties, entries) == expected
+    assert inherited_properties(properties, entries) == expected
 
 
 def test_snapshots_without_properties_have_nothing_to_hand_on() -> None:
-    assert carried_properties(None, [entry("f", max_sequence=3)]) == {}
+    assert inherited_properties(None, [entry("f", max_sequence=3)]) == {}

@@ -29,7 +29,7 @@ from lithify.tables.files.orc.timestamps import as_java_counts, unwrapped
 from lithify.tables.files.orc.values import as_java_reads
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import Raw, parse_type
-from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.reader import FileRun
 from lithify.tables.paimon.primary_key.writer import KeyValueFile
@@ -367,8 +367,8 @@ class TestOrc:
 
     def test_a_file_that_becomes_parquet_lies_where_its_new_name_says(self, tmp_path: Path) -> None:
         stamped = schema([("id", "INT NOT NULL"), ("at", "TIMESTAMP(6)")], ["id"])
-        outside = Outside(tuple(f"file:{tmp_path}/{name}" for name in "ab"), has_entropy=True)
-        to = replace(target(tmp_path / "table", stamped, {"file.format": "orc"}), outside=outside)
+        outside = ExternalPaths(tuple(f"file:{tmp_path}/{name}" for name in "ab"), has_entropy=True)
+        to = replace(target(tmp_path / "table", stamped, {"file.format": "orc"}), external_paths=outside)
         file = KeyValueFile(next(to.names()), to, local_storage(tmp_path), lambda: 0)
         file.write(table_of(stamped, [{"id": 1, "at": EARLY}]))
         meta = file.close()

@@ -22,7 +22,7 @@ from lithify.tables.paimon.commit.journal import (
     Journal,
     writer_id,
 )
-from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit, OutsideRoots
+from lithify.tables.paimon.commit.journal_files import Attempt, ExternalRoots, JournalUnit
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BASE = (7, 1_000)
@@ -265,7 +265,7 @@ class TestWriterIds:
 
 def test_where_an_attempt_writes_outside_is_recorded(tmp_path: Path) -> None:
     journal = Journal(str(tmp_path), storage(tmp_path))
-    outside = OutsideRoots("/lake/t", ("file:/elsewhere", "file:/anywhere"))
+    outside = ExternalRoots("/lake/t", ("file:/elsewhere", "file:/anywhere"))
     attempt = journal.begin("run", BASE, UNITS, NOW, outside=outside)
     assert attempts(journal) == [attempt]
     assert attempt.outside == outside

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lithify.tables.paimon.commit.journal_files import (
     Attempt,
+    ExternalRoots,
     JournalUnit,
-    OutsideRoots,
     is_open_name,
     is_run_id,
     parse_committed_name,
@@ -31,7 +31,7 @@ SOUND = Attempt(
     base_millis=1000,
     started="2026-11-21T12:00:00+00:00",
     units=(JournalUnit("00000000", 3, ("data-1.parquet",), "bucket-3"),),
-    outside=OutsideRoots("/lake/t", ("file:/there",)),
+    outside=ExternalRoots("/lake/t", ("file:/there",)),
 )
 
 units = st.builds(
@@ -52,7 +52,7 @@ attempts = st.builds(
     started=moments.map(lambda each: each.replace(fold=0).isoformat()),
     units=st.lists(units, max_size=3).map(tuple),
     condemned=st.none() | moments.map(lambda each: each.isoformat()),
-    outside=st.none() | st.just(OutsideRoots("/lake/t", ("s3://bucket/there", "s3://bucket/here"))),
+    outside=st.none() | st.just(ExternalRoots("/lake/t", ("s3://bucket/there", "s3://bucket/here"))),
 )
 values = st.recursive(
     st.none()

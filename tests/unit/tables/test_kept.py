@@ -27,7 +27,7 @@ from lithify.tables.paimon.observing.observation_cache import (
     pack,
     unpack,
 )
-from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from support.cases import case
 from unit.tables.live_files import frame, rows_of
 
@@ -63,11 +63,11 @@ def figures(of: pa.Table) -> pa.Table:
     return with_columns(places, files=groups.sizes, detail=pa.array(["größer"] * len(groups), pa.string()))
 
 
-def kept_in(folder: Path, limit: int = MIB) -> KeptTables:
-    return KeptTables(folder / "kept", limit)
+def kept_in(folder: Path, limit: int = MIB) -> ObservationCaches:
+    return ObservationCaches(folder / "kept", limit)
 
 
-def keep(kept: KeptTables, key: str, state: TableState = STATE, of: pa.Table | None = None) -> None:
+def keep(kept: ObservationCaches, key: str, state: TableState = STATE, of: pa.Table | None = None) -> None:
     """Keeps a table as a full look does."""
     there = files(*PLACES) if of is None else of
     with closing(kept.begin(key)) as table:
@@ -76,7 +76,7 @@ def keep(kept: KeptTables, key: str, state: TableState = STATE, of: pa.Table | N
         kept.keep(key, table)
 
 
-def loaded(kept: KeptTables, key: str) -> object:
+def loaded(kept: ObservationCaches, key: str) -> object:
     """What is kept under a key, all files included."""
     table = kept.load(key)
     if table is None:
@@ -90,7 +90,7 @@ def same(state: TableState, of: pa.Table) -> object:
     return state, sorted(rows_of(of), key=lambda row: row[:3])
 
 
-def is_kept(kept: KeptTables, key: str) -> bool:
+def is_kept(kept: ObservationCaches, key: str) -> bool:
     try:
         return loaded(kept, key) is not None
     except Damaged:

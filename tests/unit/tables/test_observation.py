@@ -24,7 +24,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.observing import live_files as live
 from lithify.tables.paimon.observing.looking import TableWatch
-from lithify.tables.paimon.observing.observation_caches import KeptTables
+from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import Filter, Look
 from support.asked import recorded
 from support.cases import case
@@ -60,7 +60,7 @@ class Watcher:
 
     def start_again(self) -> None:
         """As a new worker process does."""
-        self.watch = TableWatch(KeptTables(self.folder, 1 << 20), self.clock, self.most_open)
+        self.watch = TableWatch(ObservationCaches(self.folder, 1 << 20), self.clock, self.most_open)
 
     def look(self, **changes: object) -> Observation | None:
         fields: dict[str, object] = {"address": self.table.address, "key": "uid", "zone": UTC, **changes}

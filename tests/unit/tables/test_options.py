@@ -15,8 +15,8 @@ from lithify.tables.files.statistics import StatsModes
 from lithify.tables.paimon.options.option_reader import parse_size
 from lithify.tables.paimon.options.table_options import (
     CommitOptions,
+    LocationOptions,
     ManifestOptions,
-    PlaceOptions,
     TableOptions,
     read_options,
 )
@@ -48,7 +48,7 @@ def test_defaults_are_paimons() -> None:
             target_size=128 * MIB,
             stats=StatsModes("truncate(16)", {}, -1, dense=True),
         ),
-        places=PlaceOptions(
+        locations=LocationOptions(
             default_name="__DEFAULT_PARTITION__",
             legacy=True,
             directory="",
@@ -175,29 +175,29 @@ TOGETHER: dict[str, tuple[dict[str, str], str, Any]] = {
     ),
     "external paths, as Paimon writes them": (
         {PATHS: " file:///a//b/ , s3://c/d/", STRATEGY: "Round-Robin"},
-        "places.external",
+        "locations.external",
         ("file:/a/b", "s3://c/d"),
     ),
-    "external paths without a strategy": ({PATHS: "file:/a"}, "places.external", ()),
+    "external paths without a strategy": ({PATHS: "file:/a"}, "locations.external", ()),
     "external paths on one file system": (
         {PATHS: "file:/a,s3://c,S3://d", STRATEGY: "specific-fs", f"{PATHS}.specific-fs": "S3"},
-        "places.external",
+        "locations.external",
         ("s3://c", "s3://d"),
     ),
-    "external paths by hash": ({PATHS: "file:/a", STRATEGY: "entropy-inject"}, "places.has_entropy", True),
+    "external paths by hash": ({PATHS: "file:/a", STRATEGY: "entropy-inject"}, "locations.has_entropy", True),
     "external paths by weight": (
         {PATHS: "file:/a,file:/b", STRATEGY: "weight-robin", f"{PATHS}.weights": "1, 3"},
-        "places.weights",
+        "locations.weights",
         (1, 3),
     ),
     "one path needs no weights": (
         {PATHS: "file:/a", STRATEGY: "weight-robin", f"{PATHS}.weights": "1, 3"},
-        "places.weights",
+        "locations.weights",
         (),
     ),
     "weights without their strategy": (
         {PATHS: "file:/a,file:/b", STRATEGY: "round-robin", f"{PATHS}.weights": "1"},
-        "places.weights",
+        "locations.weights",
         (),
     ),
     "a ratio of another target": (

@@ -20,7 +20,7 @@ from lithify.controller.deciding.pruning import ListedTables, Pruning, prune
 from lithify.controller.deciding.references import Discovered, catalog_status
 from lithify.controller.deciding.remembering import remember
 from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList, TableTarget
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.pruning import carry_out
 from lithify.controller.reconciling.status import write_status
 from lithify.errors import ClusterExists, ClusterRefused, LithifyError, NotAllowed
@@ -75,23 +75,23 @@ class Catalogs:
     """Reconciles Catalogs.
 
     Attributes:
-        world: what it works with.
+        context: what it works with.
         ticks: seconds that only ever grow.
     """
 
-    world: World
+    context: Context
     ticks: Callable[[], float] = monotonic
     _listings: dict[ObjectKey, _Listing] = field(default_factory=dict)
     _underway: dict[ObjectKey, asyncio.Task[None]] = field(default_factory=dict)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Makes status true and creates what is missing; returns the seconds until the next list is due."""
-        world = self.world
-        catalog = world.store.catalogs.get(key)
+        context = self.context
+        catalog = context.store.catalogs.get(key)
         if catalog is None:
             self._listings.pop(key, None)
-            world.secrets.forget(key)
-            world.metrics.catalog_changed(key, is_silent=False)
+            context.secrets.forget(key)
+            context.metrics.catalog_changed(key, is_silent=False)
             return None
         discovered, is_done = None, True
         is_going = catalog.metadata.deletion_timestamp is not None
@@ -102,31 +102,31 @@ class Catalogs:
         again = self._list(catalog) if is_done else _NEXT_BATCH
         status = catalog_status(
             catalog,
-            [*self._looks(key), *([listing.problem] if listing else [])],
-            len(world.store.tables.using("catalog", key)),
-            world.now(),
+            [*self._scheduler(key), *([listing.problem] if listing else [])],
+            len(context.store.tables.using("catalog", key)),
+            context.now(),
             discovered=discovered,
             unsupported=self._unsupported(key),
-            cut_timeout=world.limits.cut_timeout(catalog.spec),
+            cut_timeout=context.limits.cut_timeout(catalog.spec),
         )
         ready = condition_of(status.conditions, READY)
         is_silent = ready is not None and ready.reason == TableReason.CATALOG_SILENT
-        world.metrics.catalog_changed(key, is_silent=is_silent)
-        written = await write_status(world.api, CATALOG, catalog, status)
+        context.metrics.catalog_changed(key, is_silent=is_silent)
+        written = await write_status(context.api, CATALOG, catalog, status)
         if written is not None:
-            world.store.catalogs.put(written)
+            context.store.catalogs.put(written)
         return again
 
-    def _looks(self, key: ObjectKey) -> list[TableProblem | None]:
+    def _scheduler(self, key: ObjectKey) -> list[TableProblem | None]:
         """How the last look at each table of the catalog ended."""
-        tables = self.world.store.tables.using("catalog", key)
-        seen = [self.world.looks.seen(table.metadata.key) for table in tables]
+        tables = self.context.store.tables.using("catalog", key)
+        seen = [self.context.scheduler.seen(table.metadata.key) for table in tables]
         return [problem_of(one.error) if one.error else None for one in seen if one.looked is not None]
 
     def _unsupported(self, key: ObjectKey) -> dict[str, str]:
         """The catalog's tables that this release refuses, and why."""
         found = {}
-        for table in self.world.store.tables.using("catalog", key):
+        for table in self.context.store.tables.using("catalog", key):
             ready = condition_of(table.status.conditions, READY)
             if ready is not None and is_unsupported(ready.reason):
                 found[table.spec.identifier] = ready.message
@@ -135,7 +135,7 @@ class Catalogs:
     def _list(self, catalog: Catalog) -> float | None:
         """Has the tables listed, or the catalog only probed, if it is time; the seconds until it is."""
         key, spec = catalog.metadata.key, catalog.spec
-        if spec.discovery is None and self.world.store.tables.using("catalog", key):
+        if spec.discovery is None and self.context.store.tables.using("catalog", key):
             self._listings.pop(key, None)  # looks at the tables know better
             return None
         known = self._listings.get(key)
@@ -153,16 +153,16 @@ class Catalogs:
         found = NO_TABLES
         problem: TableProblem | None = None
         try:
-            options = await self.world.secrets.of_catalog(catalog)
-            reach = self.world.reach(key.namespace)
+            options = await self.context.secrets.of_catalog(catalog)
+            reach = self.context.reach(key.namespace)
             target = TableTarget(spec.warehouse, "", options, catalog=str(key), reach=reach)
-            found = await self.world.observer.list_tables(
-                target, self.world.limits.timeout_of(spec), self._wanted(spec)
+            found = await self.context.observer.list_tables(
+                target, self.context.limits.timeout_of(spec), self._wanted(spec)
             )
         except LithifyError as error:
             problem = problem_of(error)
             if isinstance(error, NotAllowed):
-                self.world.secrets.refused(key)
+                self.context.secrets.refused(key)
         finally:
             self._underway.pop(key, None)
         known = self._listings.get(key)
@@ -175,23 +175,23 @@ class Catalogs:
             uid=catalog.metadata.uid,
             earlier=known.found if known is not None and is_next else None,
         )
-        self.world.queue.add(CATALOG, key)
+        self.context.queue.add(CATALOG, key)
 
     def _wanted(self, spec: CatalogSpec) -> TableFilter:
-        most, discovery = self.world.limits.tables, spec.discovery
+        most, discovery = self.context.limits.tables, spec.discovery
         return TableFilter(discovery.include, discovery.exclude, most) if discovery else PROBE
 
     async def _discover(self, catalog: Catalog, listing: _Listing) -> tuple[Discovered, bool]:
         """Creates and prunes LakeTables; returns what came of it, and whether nothing is left to do."""
         namespace = catalog.metadata.namespace
-        existing = [table for table in self.world.store.tables if table.metadata.namespace == namespace]
+        existing = [table for table in self.context.store.tables if table.metadata.namespace == namespace]
         found, made = await self._create(catalog, listing, existing)
         latest = _listed(listing.found)
         earlier = None if listing.earlier is None else _listed(listing.earlier)
         pruning = prune(catalog, existing, latest, earlier)
         self._check(listing, pruning)
         listing.needs_list = pruning.needs_list
-        pruning = await carry_out(self.world, catalog, pruning, _BATCH)
+        pruning = await carry_out(self.context, catalog, pruning, _BATCH)
         discovered = Discovered(
             listing.found.wanted,
             found.left_out,
@@ -208,20 +208,20 @@ class Catalogs:
             return
         listing.is_checked = True
         for table in pruning.doubtful:
-            self.world.looks.want(table.metadata.key, whole=True)
-            self.world.queue.add(LAKE_TABLE, table.metadata.key)
+            self.context.scheduler.want(table.metadata.key, whole=True)
+            self.context.queue.add(LAKE_TABLE, table.metadata.key)
 
     async def _create(
         self, catalog: Catalog, listing: _Listing, existing: Sequence[LakeTable] = ()
     ) -> tuple[Found, frozenset[str]]:
         """Creates LakeTables; returns what was to be done, and the tables that were given one."""
-        namespace, most = catalog.metadata.namespace, self.world.limits.tables
+        namespace, most = catalog.metadata.namespace, self.context.limits.tables
         refusals: list[ClusterRefused] = []
         made = []
         found = discover(listing.found.names, listing.found.wanted, most, catalog, existing)
         for body in found.bodies[:_BATCH]:
             try:
-                await self.world.api.create(LAKE_TABLE, namespace, body)
+                await self.context.api.create(LAKE_TABLE, namespace, body)
             except ClusterExists:
                 continue
             except ClusterRefused as error:

@@ -15,7 +15,7 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.launching.sizing import learned_speed
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import LockView, TableLocking, holder_of
 from lithify.controller.reconciling.pacing import Backoff, Repeats
 from lithify.controller.reconciling.planning import Planning
@@ -103,13 +103,13 @@ class Compactions:
     """Reconciles Compactions.
 
     Attributes:
-        world: what it works with.
+        context: what it works with.
         unreleased: Compactions that have a driver whose result may not be recorded; all others that are over
             need no second look.
         begin: begins something that goes on beside everything else.
     """
 
-    world: World
+    context: Context
     unreleased: set[ObjectKey] = field(default_factory=set)
     begin: Begin = asyncio.create_task
     _memories: dict[ObjectKey, _Memory] = field(default_factory=dict)
@@ -118,12 +118,12 @@ class Compactions:
     _locking: TableLocking = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sharing = Sharing(self.world)
-        self._locking = TableLocking(self.world, self._sharing)
+        self._sharing = Sharing(self.context)
+        self._locking = TableLocking(self.context, self._sharing)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
-        run = self.world.store.compactions.get(key)
+        run = self.context.store.compactions.get(key)
         if run is None:
             return await self._clear(key)
         if run.is_over and key not in self.unreleased:
@@ -134,16 +134,16 @@ class Compactions:
             memory.search.forget()
             return memory.absences.failed()
         memory.absences.succeeded()
-        now = self.world.now()
+        now = self.context.now()
         answer = step(run, facts, now)
-        written = await write_status(self.world.api, COMPACTION, run, answer.status)
+        written = await write_status(self.context.api, COMPACTION, run, answer.status)
         if written is None:
-            self.world.store.compactions.drop(key)
+            self.context.store.compactions.drop(key)
             return 0.0
         if written is not run:
-            self.world.store.compactions.put(written)
+            self.context.store.compactions.put(written)
             await self._tell(run, written)
-        self.world.metrics.compaction_changed(key, written)
+        self.context.metrics.compaction_changed(key, written)
         await self._act_all(answer.acts, written, facts, memory, is_shared=run.status.shared_run is not None)
         memory.forget_answers(answer.acts)
         wake = None if answer.wake is None else (answer.wake - now).total_seconds()
@@ -174,9 +174,9 @@ class Compactions:
 
     async def _clear(self, key: ObjectKey) -> float | None:
         """Ends what is left of a Compaction that was deleted: first its driver, then its lock."""
-        world, memory = self.world, self._memories.get(key)
-        world.metrics.compaction_changed(key, None)
-        driver = await world.launcher.look(key)
+        context, memory = self.context, self._memories.get(key)
+        context.metrics.compaction_changed(key, None)
+        driver = await context.launcher.look(key)
         if driver is not None:
             backoff = self._clearing.setdefault(key, Backoff(driver.uid))
             if await self._is_there(key, driver.owner_uid):
@@ -184,30 +184,30 @@ class Compactions:
                     "a Compaction that cannot be read keeps its driver", extra={"compaction": str(key)}
                 )
             elif driver.phase is DriverPhase.ENDED:
-                await world.launcher.release(key, driver.uid, remove=True)
+                await context.launcher.release(key, driver.uid, remove=True)
             elif not driver.terminating:
-                await world.launcher.stop(key, driver.uid)
+                await context.launcher.stop(key, driver.uid)
             return backoff.failed()
         lead = memory.lead if memory is not None else None
         if memory is not None and lead and not await self._sharing.end_deleted(lead, memory.uid):
             return self._clearing.setdefault(key, Backoff(memory.uid)).failed()
         if memory is not None and memory.lock is not None:
-            await world.locks.drop(memory.lock, Holder(key, memory.uid))
+            await context.locks.drop(memory.lock, Holder(key, memory.uid))
             self._wake_waiting(memory.lock, memory.uid)
-        world.room.leave(key, COMPACTION)
+        context.slots.leave(key, COMPACTION)
         self._forget(key)
         return None
 
     async def _is_there(self, key: ObjectKey, uid: str) -> bool:
         """Whether a Compaction that is not known is there all the same, asked live."""
-        found = await self.world.api.get(COMPACTION, key)
+        found = await self.context.api.get(COMPACTION, key)
         return found is not None and found["metadata"].get("uid") == uid
 
     async def take_over(self) -> None:
         """What comes first when this operator begins to lead: the locks that its predecessor left."""
         for member in await self._sharing.members():
             self.unreleased.add(member)
-            self.world.queue.add(COMPACTION, member)
+            self.context.queue.add(COMPACTION, member)
         await self._locking.rename()
         await self.sweep()
 
@@ -220,7 +220,7 @@ class Compactions:
         await self._sharing.sweep()
 
     async def _facts(self, run: Compaction, memory: _Memory) -> RunFacts:
-        world, store = self.world, self.world.store
+        context, store = self.context, self.context.store
         if run.status.shared_run is not None:
             memory.lead = ObjectKey(run.metadata.namespace, run.status.shared_run.lead)
         table = store.table_of(run)
@@ -233,11 +233,11 @@ class Compactions:
         if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
             problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
         seen = await self._lock(run, memory)
-        hold = world.room.hold_of_run(run, self.world.now()) if is_waiting and not is_planned else ""
+        hold = context.slots.hold_of_run(run, self.context.now()) if is_waiting and not is_planned else ""
         view = await self._view(run)
         may_start = is_waiting and not hold and problem is None and seen.lock is Lock.OURS
         has_wishes = run.spec.cancel or run.spec.suspend or run.metadata.deletion_timestamp is not None
-        sharing = self._sharing.join(run, world.now()) if may_start and not has_wishes else None
+        sharing = self._sharing.join(run, context.now()) if may_start and not has_wishes else None
         return RunFacts(
             policy=store.rules_of(table),
             identifier=table.spec.identifier if table else None,
@@ -261,7 +261,7 @@ class Compactions:
         try:
             if run.status.shared_run is not None:
                 return await self._sharing.view(run)
-            return SharedView(await self.world.launcher.look(run.metadata.key))
+            return SharedView(await self.context.launcher.look(run.metadata.key))
         except ClusterUnavailable:
             return UNKNOWN
 
@@ -277,7 +277,7 @@ class Compactions:
             missing = f"there is no Catalog {table.spec.catalog_ref.name} in namespace {namespace}"
             return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
         try:
-            await self.world.secrets.of_catalog(catalog)
+            await self.context.secrets.of_catalog(catalog)
         except UserError as error:
             return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
         except ClusterRefused as error:
@@ -297,7 +297,7 @@ class Compactions:
     async def _may_exist(self, account: ObjectKey) -> bool:
         """Whether a service account exists, asked live; true if this operator may not know."""
         try:
-            return await self.world.api.get(SERVICE_ACCOUNT, account) is not None
+            return await self.context.api.get(SERVICE_ACCOUNT, account) is not None
         except ClusterRefused:
             return True
 
@@ -327,12 +327,12 @@ class Compactions:
             self._locking.acting.discard(run.metadata.key)
 
     async def _act(self, act: Act, run: Compaction, facts: RunFacts, memory: _Memory) -> None:
-        world, key = self.world, run.metadata.key
+        context, key = self.context, run.metadata.key
         driver = facts.driver if isinstance(facts.driver, DriverState) else None
         if act is Act.TAKE_LOCK and memory.lock:
-            await world.locks.take(memory.lock, holder_of(run), after=memory.former)
+            await context.locks.take(memory.lock, holder_of(run), after=memory.former)
         elif act is Act.DROP_LOCK and memory.lock:
-            await world.locks.drop(memory.lock, holder_of(run))
+            await context.locks.drop(memory.lock, holder_of(run))
             self._wake_waiting(memory.lock, run.metadata.uid)
         elif act is Act.START_DRIVER and run.status.shared_run is not None:
             await self._start_shared(run, memory)
@@ -341,29 +341,29 @@ class Compactions:
         elif act is Act.STOP_DRIVER and driver and run.status.shared_run is not None:
             await self._sharing.stop(run)
         elif act is Act.STOP_DRIVER and driver:
-            await world.launcher.stop(key, driver.uid)
+            await context.launcher.stop(key, driver.uid)
         elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver:
-            await world.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
+            await context.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
         elif act is Act.FIND_RUN:
-            memory.search.go_on(world, run, self.begin)
+            memory.search.go_on(context, run, self.begin)
         elif act is Act.PLAN:
-            memory.planning.go_on(world, run, self.begin, heeds_blocks=_is_by_itself(run))
+            memory.planning.go_on(context, run, self.begin, heeds_blocks=_is_by_itself(run))
 
     def _wake_waiting(self, lock: str, former_uid: str) -> None:
         """Has those looked at who may wait for a lock that is free now."""
-        for run in self.world.store.compactions:
+        for run in self.context.store.compactions:
             memory = self._memories.get(run.metadata.key)
             if memory is not None and memory.lock == lock and run.metadata.uid != former_uid:
-                self.world.queue.add(COMPACTION, run.metadata.key)
+                self.context.queue.add(COMPACTION, run.metadata.key)
 
     async def _start(self, run: Compaction, memory: _Memory) -> None:
         order = self._order(run)
         if order is None:
             return
         self.unreleased.add(run.metadata.key)
-        metrics = self.world.metrics
+        metrics = self.context.metrics
         try:
-            state = await self.world.launcher.start(order)
+            state = await self.context.launcher.start(order)
         except AccountMissing as error:
             memory.missing = error
             metrics.launched("refused")
@@ -379,7 +379,7 @@ class Compactions:
 
     async def _start_shared(self, run: Compaction, memory: _Memory) -> None:
         """Starts the driver that is named after a run; the others that share it wait for that."""
-        shared, metrics = run.status.shared_run, self.world.metrics
+        shared, metrics = run.status.shared_run, self.context.metrics
         self.unreleased.add(run.metadata.key)
         if shared is None or shared.lead_uid != run.metadata.uid:
             return
@@ -399,13 +399,13 @@ class Compactions:
                 metrics.launched("started")
 
     def _order(self, run: Compaction) -> DriverOrder | None:
-        store = self.world.store
+        store = self.context.store
         table = store.table_of(run)
         catalog = store.catalog_of(table) if table else None
         if table is None or catalog is None:
             return None
         rules = store.rules_of(table)
-        seen = self.world.looks.seen(table.metadata.key).observation
+        seen = self.context.scheduler.seen(table.metadata.key).observation
         if seen is None:
             planned = 0
         elif run.spec.strategy is RunStrategy.FULL:
@@ -436,23 +436,23 @@ class Compactions:
 
     async def _tell(self, old: Compaction, new: Compaction) -> None:
         """Tells everybody whom a change of a run concerns."""
-        world, table = self.world, ObjectKey(new.metadata.namespace, new.spec.table_ref.name)
+        context, table = self.context, ObjectKey(new.metadata.namespace, new.spec.table_ref.name)
         for severity, reason, message in events_between(old.status, new.status):
-            await world.recorder.post(COMPACTION, new.metadata, severity, reason, message)
+            await context.recorder.post(COMPACTION, new.metadata, severity, reason, message)
         self._measure(old, new)
         if old.reason is not new.reason:
             self._sharing.moved(new)
             if new.reason is not Reason.QUEUED:  # whoever is queued keeps its place in the line
-                world.room.leave(new.metadata.key, COMPACTION)
-            world.queue.add(LAKE_TABLE, table)
+                context.slots.leave(new.metadata.key, COMPACTION)
+            context.queue.add(LAKE_TABLE, table)
         if new.is_over and not old.is_over:
             # A run that fails may have met what small looks do not notice: a table dropped, or made anew.
-            world.looks.want(table, whole=new.reason.status is ConditionStatus.FALSE)
-            for waiting in world.room.next_in_line(world.now()):
-                world.queue.add(*waiting)
+            context.scheduler.want(table, whole=new.reason.status is ConditionStatus.FALSE)
+            for waiting in context.slots.next_in_line(context.now()):
+                context.queue.add(*waiting)
 
     def _measure(self, old: Compaction, new: Compaction) -> None:
-        metrics = self.world.metrics
+        metrics = self.context.metrics
         for failure in Failure:
             if count_of(new.status.failures, failure) > count_of(old.status.failures, failure):
                 metrics.attempt_ended(failure)
@@ -461,7 +461,7 @@ class Compactions:
         if old.reason is new.reason:
             return
         if old.status.stage_time is not None:
-            metrics.stage_left(old.reason, (self.world.now() - old.status.stage_time).total_seconds())
+            metrics.stage_left(old.reason, (self.context.now() - old.status.stage_time).total_seconds())
         if new.is_over:
             metrics.compaction_finished(new.status, new.spec.strategy)
             if new.reason.status is ConditionStatus.TRUE:

@@ -12,18 +12,18 @@ from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
-from lithify.controller.reconciling.observation_scheduler import Looks
+from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
 from lithify.controller.reconciling.queue import Queue
 from lithify.controller.reconciling.recorder import Recorder
 from lithify.controller.reconciling.secrets import Secrets
-from lithify.controller.reconciling.slots import Room
+from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.tables.io.reach import OwnIdentity, Reach
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Context:
     """What the reconcilers share.
 
     Attributes:
@@ -32,10 +32,10 @@ class World:
         queue: what is to be looked at.
         launcher: starts drivers.
         observer: looks at tables.
-        looks: when tables are looked at.
+        scheduler: when tables are looked at.
         secrets: what Secrets say.
         locks: the locks of tables.
-        room: who may start.
+        slots: who may start.
         recorder: posts Events.
         metrics: counts.
         clock: tells the time.
@@ -49,10 +49,10 @@ class World:
     queue: Queue
     launcher: Launcher
     observer: TableObserver
-    looks: Looks
+    scheduler: ObservationScheduler
     secrets: Secrets
     locks: TableLocks
-    room: Room
+    slots: Slots
     recorder: Recorder
     metrics: Metrics
     clock: Clock

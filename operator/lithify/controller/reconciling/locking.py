@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from lithify.controller.cluster.table_lock import Holder, lock_name
 from lithify.controller.driver import DriverPhase
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.sharing import Sharing
 from lithify.controller.running.facts import Lock
 from lithify.errors import ClusterError, ClusterRefused
@@ -43,19 +43,19 @@ class TableLocking:
     """Looks at locks and at those who have them.
 
     Attributes:
-        world: what it works with.
+        context: what it works with.
         sharing: the drivers that runs share.
         acting: the runs for which something is being done right now.
     """
 
-    world: World
+    context: Context
     sharing: Sharing
     acting: set[ObjectKey] = field(default_factory=set)
 
     def name_for(self, run: Compaction) -> str | None:
         """The name of the lock of a run's table, None while its LakeTable or Catalog is missing."""
-        table = self.world.store.table_of(run)
-        catalog = self.world.store.catalog_of(table) if table else None
+        table = self.context.store.table_of(run)
+        catalog = self.context.store.catalog_of(table) if table else None
         if table is None or catalog is None:
             return None
         return lock_name(run.metadata.namespace, catalog.spec, table.spec.identifier)
@@ -63,7 +63,7 @@ class TableLocking:
     async def view(self, name: str, run: Compaction) -> LockView:
         """A lock as a run sees it; UNKNOWN if that cannot be found out now."""
         try:
-            holder = await self.world.locks.holder(name)
+            holder = await self.context.locks.holder(name)
             if holder is None or holder == holder_of(run):
                 return LockView(Lock.FREE if holder is None else Lock.OURS)
             if await self.is_over(holder):
@@ -79,15 +79,15 @@ class TableLocking:
 
         That it is over is asked live; that it is not may be taken from what is known.
         """
-        world = self.world
+        context = self.context
         if holder.key in self.acting:
             return False  # it may be starting one right now
-        known = world.store.compactions.get(holder.key)
+        known = context.store.compactions.get(holder.key)
         if known is not None and known.metadata.uid == holder.uid and not known.is_over:
             return False
         try:
-            found = await world.api.get(COMPACTION, holder.key)
-            driver = await world.launcher.look(holder.key)
+            found = await context.api.get(COMPACTION, holder.key)
+            driver = await context.launcher.look(holder.key)
             is_at_work = await self._is_at_work(holder, found)
         except ClusterRefused as error:
             # As in a namespace that was deleted, and its roles with it: nobody knows, and others go on.
@@ -111,23 +111,23 @@ class TableLocking:
 
     async def sweep(self) -> None:
         """Drops the locks of runs that are over: whoever should have done so was killed before."""
-        for name, holder in await self.world.locks.all():
+        for name, holder in await self.context.locks.all():
             try:
                 if await self.is_over(holder):
-                    await self.world.locks.drop(name, holder)
+                    await self.context.locks.drop(name, holder)
             except Exception as error:  # noqa: BLE001  # it concerns one run, and is logged
                 _warn("its lock stays", holder, error)
 
     async def rename(self) -> None:
         """Gives locks that an older release named otherwise their names; called before anything else runs."""
-        for name, holder in await self.world.locks.all():
-            run = self.world.store.compactions.get(holder.key)
+        for name, holder in await self.context.locks.all():
+            run = self.context.store.compactions.get(holder.key)
             wanted = self.name_for(run) if run is not None and run.metadata.uid == holder.uid else None
             if wanted is None or wanted == name:
                 continue
             try:
-                if await self.world.locks.take(wanted, holder, after=None):
-                    await self.world.locks.drop(name, holder)
+                if await self.context.locks.take(wanted, holder, after=None):
+                    await self.context.locks.drop(name, holder)
             except Exception as error:  # noqa: BLE001  # it concerns one run, and is logged
                 _warn("its lock keeps an older release's name", holder, error)
 

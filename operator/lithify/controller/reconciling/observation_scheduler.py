@@ -102,7 +102,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class Looks:
+class ObservationScheduler:
     """All looks.
 
     Attributes:

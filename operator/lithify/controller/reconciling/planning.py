@@ -14,7 +14,7 @@ from lithify.contract.outcome import Outcome
 from lithify.contract.reasons import outcome_of_error, outcome_of_plan
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.observing.request import PlanRequest
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.searches import Begin
 from lithify.controller.reconciling.targets import target_of
 from lithify.errors import (
@@ -55,36 +55,36 @@ class Planning:
         self.outcome, self._underway = None, None
         self._number += 1
 
-    def go_on(self, world: World, run: Compaction, begin: Begin, *, heeds_blocks: bool) -> None:
+    def go_on(self, context: Context, run: Compaction, begin: Begin, *, heeds_blocks: bool) -> None:
         """Asks for a plan unless that is under way or answered; the queue is told of the answer.
 
         `heeds_blocks`: leave out the buckets that are known to be blocked.
         """
         is_asked = self._underway is not None and not self._underway.done()
         if not is_asked and self.outcome is None:
-            self._underway = begin(self._plan(world, run, heeds_blocks=heeds_blocks))
+            self._underway = begin(self._plan(context, run, heeds_blocks=heeds_blocks))
 
-    async def _plan(self, world: World, run: Compaction, *, heeds_blocks: bool) -> None:
+    async def _plan(self, context: Context, run: Compaction, *, heeds_blocks: bool) -> None:
         number, uid, attempt = self._number, run.metadata.uid, run.status.attempts
-        table = world.store.table_of(run)
-        catalog = world.store.catalog_of(table) if table else None
+        table = context.store.table_of(run)
+        catalog = context.store.catalog_of(table) if table else None
         if table is None or catalog is None:
             return  # the state machine is told so by other means
         try:
-            outcome = await _outcome(world, run, table, catalog, heeds_blocks=heeds_blocks)
+            outcome = await _outcome(context, run, table, catalog, heeds_blocks=heeds_blocks)
         except ClusterError as error:
             _log.warning("the run cannot be planned yet: %s", error)
             return
         except LithifyError as error:
             if isinstance(error, NotAllowed):
-                world.secrets.refused(catalog.metadata.key)
+                context.secrets.refused(catalog.metadata.key)
             outcome = outcome_of_failure(uid, attempt, error)
         except Exception as error:  # noqa: BLE001  # it concerns one run, and is logged
             _log.exception("planning a run failed unexpectedly")
             outcome = outcome_of_error(uid, attempt, error)
         if number == self._number:
             self.outcome = outcome
-            world.queue.add(COMPACTION, run.metadata.key)
+            context.queue.add(COMPACTION, run.metadata.key)
 
 
 def outcome_of_failure(run: str, attempt: int, error: LithifyError) -> Outcome:
@@ -99,11 +99,11 @@ def outcome_of_failure(run: str, attempt: int, error: LithifyError) -> Outcome:
 
 
 async def _outcome(
-    world: World, run: Compaction, table: LakeTable, catalog: Catalog, *, heeds_blocks: bool
+    context: Context, run: Compaction, table: LakeTable, catalog: Catalog, *, heeds_blocks: bool
 ) -> Outcome:
-    rules = world.store.rules_of(table)
-    options = await world.secrets.of_catalog(catalog)
-    reach = world.reach(run.metadata.namespace)
+    rules = context.store.rules_of(table)
+    options = await context.secrets.of_catalog(catalog)
+    reach = context.reach(run.metadata.namespace)
     task_size = rules.spark.task_size
     request = PlanRequest(
         target=target_of(table, rules, options, catalog.spec, reach),
@@ -114,5 +114,5 @@ async def _outcome(
         held=held_by(table.status) if heeds_blocks else {},
         task_bytes=None if task_size is None else int(quantity_bytes(task_size)),
     )
-    found = await world.observer.plan(request, world.limits.timeout_of(catalog.spec))
+    found = await context.observer.plan(request, context.limits.timeout_of(catalog.spec))
     return outcome_of_plan(run.metadata.uid, run.status.attempts, found)

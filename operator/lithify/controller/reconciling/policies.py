@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lithify.controller.deciding.references import policy_status
 from lithify.controller.deciding.schedule import policy_problem
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.status import write_status
 from lithify.resources.names import POLICY, ObjectKey
 
@@ -19,21 +19,21 @@ class Policies:
     """Reconciles CompactionPolicies.
 
     Attributes:
-        world: what it works with.
+        context: what it works with.
     """
 
-    world: World
+    context: Context
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Makes status true."""
-        store = self.world.store
+        store = self.context.store
         policy = store.policies.get(key)
         if policy is None:
             return None
-        problem = policy_problem(policy.spec) or self.world.conf_problem(policy.spec.spark)
+        problem = policy_problem(policy.spec) or self.context.conf_problem(policy.spec.spark)
         tables = len(store.tables.using("policy", key))
-        status = policy_status(policy, problem, tables, self.world.now())
-        written = await write_status(self.world.api, POLICY, policy, status)
+        status = policy_status(policy, problem, tables, self.context.now())
+        written = await write_status(self.context.api, POLICY, policy, status)
         if written is not None:
             store.policies.put(written)
         return None

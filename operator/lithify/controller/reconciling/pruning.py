@@ -12,7 +12,7 @@ from dataclasses import replace
 from lithify.controller.api import Object
 from lithify.controller.deciding.pruning import PruneReason, Pruning
 from lithify.controller.deciding.wording import count_of, names_text
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.errors import ClusterConflict, ClusterRefused
 from lithify.resources.catalog import Catalog, Prune
 from lithify.resources.names import ANNOTATION_DISCOVERED, CATALOG, LABEL_CATALOG, LAKE_TABLE
@@ -21,7 +21,7 @@ from lithify.resources.table import LakeTable
 _log = logging.getLogger(__name__)
 
 
-async def carry_out(world: World, catalog: Catalog, pruning: Pruning, most: int) -> Pruning:
+async def carry_out(context: Context, catalog: Catalog, pruning: Pruning, most: int) -> Pruning:
     """Lets at most `most` LakeTables go; returns the pruning as it went, for the Catalog's status.
 
     Raises:
@@ -35,7 +35,7 @@ async def carry_out(world: World, catalog: Catalog, pruning: Pruning, most: int)
     conflict: ClusterConflict | None = None
     for table in pruning.going[:most]:
         try:
-            if not await _let_go(world, table, discovery.prune):
+            if not await _let_go(context, table, discovery.prune):
                 claimed.append(table.spec.identifier)
                 continue
         except ClusterConflict as error:
@@ -59,14 +59,14 @@ async def carry_out(world: World, catalog: Catalog, pruning: Pruning, most: int)
             f"{count_of(len(claimed), 'LakeTable')} were applied by others and stay: {names_text(claimed)}"
         )
         return replace(pruning, reason=PruneReason.CHANGED_BY_PEOPLE, message=message)
-    await world.recorder.post(CATALOG, catalog.metadata, "Normal", pruning.reason, pruning.message)
+    await context.recorder.post(CATALOG, catalog.metadata, "Normal", pruning.reason, pruning.message)
     return pruning
 
 
-async def _let_go(world: World, table: LakeTable, how: Prune) -> bool:
+async def _let_go(context: Context, table: LakeTable, how: Prune) -> bool:
     """Lets a LakeTable go unless somebody else has applied it, too."""
     meta = table.metadata
-    live = await world.api.get(LAKE_TABLE, meta.key)
+    live = await context.api.get(LAKE_TABLE, meta.key)
     if live is None:
         return True
     if _is_claimed(live):
@@ -74,11 +74,11 @@ async def _let_go(world: World, table: LakeTable, how: Prune) -> bool:
     if live["metadata"]["resourceVersion"] != meta.resource_version:
         raise ClusterConflict(f"prune LakeTable {meta.key}", "it has changed since it was judged")
     if how is Prune.DELETE:
-        await world.api.delete(LAKE_TABLE, meta.key, uid=meta.uid, version=meta.resource_version)
+        await context.api.delete(LAKE_TABLE, meta.key, uid=meta.uid, version=meta.resource_version)
         return True
     marks = {"labels": {LABEL_CATALOG: None}, "annotations": {ANNOTATION_DISCOVERED: None}}
     version = {"uid": meta.uid, "resourceVersion": meta.resource_version}
-    await world.api.patch(LAKE_TABLE, meta.key, {"metadata": {**version, **marks}})
+    await context.api.patch(LAKE_TABLE, meta.key, {"metadata": {**version, **marks}})
     return True
 
 

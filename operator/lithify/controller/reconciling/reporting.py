@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.unreadable import Unreadable
 from lithify.errors import ClusterRefused
 from lithify.resources.names import COMPACTION, ObjectKey, ResourceKind
@@ -29,10 +29,10 @@ class Reports:
     """Tells the owners of objects that cannot be read.
 
     Attributes:
-        world: what it works with.
+        context: what it works with.
     """
 
-    world: World
+    context: Context
     _told: dict[tuple[str, ObjectKey], tuple[str, str]] = field(default_factory=dict)
     """The uid and the problem that was told last."""
 
@@ -40,7 +40,7 @@ class Reports:
         """A reconciler that leaves objects alone which cannot be read."""
 
         async def reconcile_readable(key: ObjectKey) -> float | None:
-            found = self.world.store.unreadable.get((kind.name, key))
+            found = self.context.store.unreadable.get((kind.name, key))
             if found is None:
                 self._told.pop((kind.name, key), None)
                 return await reconcile(key)
@@ -55,13 +55,13 @@ class Reports:
         if found.is_said or self._told.get((kind.name, key)) == told:
             return
         if kind is not COMPACTION:
-            patch = {"status": _status(found, self.world.now())}
+            patch = {"status": _status(found, self.context.now())}
             try:
-                await self.world.api.patch(kind, key, patch, subresource="status")
+                await self.context.api.patch(kind, key, patch, subresource="status")
             except ClusterRefused as error:
                 # The rest of the object is not valid either, so the Event is all that there can be.
                 _log.warning("its status cannot say so: %s", error)
-        await self.world.recorder.post(kind, found.metadata, "Warning", UNREADABLE, found.problem)
+        await self.context.recorder.post(kind, found.metadata, "Warning", UNREADABLE, found.problem)
         self._told[kind.name, key] = told
 
 

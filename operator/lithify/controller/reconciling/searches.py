@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.targets import target_of
@@ -54,45 +54,45 @@ class Search:
         self.found, self._underway = UNKNOWN, None
         self._number += 1
 
-    def go_on(self, world: World, run: Compaction, begin: Begin) -> None:
+    def go_on(self, context: Context, run: Compaction, begin: Begin) -> None:
         """Begins a search if none is under way and its time has come; the queue is told of its end."""
         if self._underway is not None and not self._underway.done():
             return
-        table = world.store.table_of(run)
-        catalog = world.store.catalog_of(table) if table else None
+        table = context.store.table_of(run)
+        catalog = context.store.catalog_of(table) if table else None
         asked = (catalog.metadata.uid, catalog.metadata.generation) if catalog else None
-        if asked == self._asked and world.queue.ticks() < self._due:
+        if asked == self._asked and context.queue.ticks() < self._due:
             return
         self._asked = asked
-        self._underway = begin(self._search(world, run, table, catalog))
+        self._underway = begin(self._search(context, run, table, catalog))
 
     async def _search(
-        self, world: World, run: Compaction, table: LakeTable | None, catalog: Catalog | None
+        self, context: Context, run: Compaction, table: LakeTable | None, catalog: Catalog | None
     ) -> None:
         number = self._number
         try:
-            found = await _find(world, run, table, catalog)
+            found = await _find(context, run, table, catalog)
         except LithifyError as error:
             _log.warning("whether the run has committed is not known yet: %s", error)
-            self._wait(world, run)
+            self._wait(context, run)
         except Exception:  # noqa: BLE001  # it concerns one run, and is logged
             _log.exception("looking for what a run has committed failed unexpectedly")
-            self._wait(world, run)
+            self._wait(context, run)
         else:
             self.backoff.succeeded()
             self._due = 0.0
             if number == self._number:
                 self.found = found
-            world.queue.add(COMPACTION, run.metadata.key)
+            context.queue.add(COMPACTION, run.metadata.key)
 
-    def _wait(self, world: World, run: Compaction) -> None:
+    def _wait(self, context: Context, run: Compaction) -> None:
         seconds = self.backoff.failed()
-        self._due = world.queue.ticks() + seconds
-        world.queue.add_after(Item(COMPACTION.name, run.metadata.key), seconds)
+        self._due = context.queue.ticks() + seconds
+        context.queue.add_after(Item(COMPACTION.name, run.metadata.key), seconds)
 
 
 async def _find(
-    world: World, run: Compaction, table: LakeTable | None, catalog: Catalog | None
+    context: Context, run: Compaction, table: LakeTable | None, catalog: Catalog | None
 ) -> RunFound | None:
     namespace, wanted = run.metadata.namespace, run.spec.table_ref.name
     if table is None or catalog is None:
@@ -100,11 +100,11 @@ async def _find(
             "LakeTable or Catalog", f"of table {namespace}/{wanted}", "the run's commits are in it"
         )
     try:
-        options = await world.secrets.of_catalog(catalog)
-        target = target_of(table, None, options, catalog.spec, world.reach(namespace))
-        return await world.observer.find_run(
+        options = await context.secrets.of_catalog(catalog)
+        target = target_of(table, None, options, catalog.spec, context.reach(namespace))
+        return await context.observer.find_run(
             target, run.metadata.uid, _TIMEOUT, run.metadata.creation_timestamp
         )
     except NotAllowed:
-        world.secrets.refused(catalog.metadata.key)
+        context.secrets.refused(catalog.metadata.key)
         raise

@@ -21,7 +21,7 @@ from lithify.controller.deciding.sharing import (
     pool_of,
 )
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, SharedDriver, SharedDrivers
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.running.facts import Gathering
 from lithify.errors import ClusterRefused
 from lithify.resources.compaction import Compaction, Reason, SharedRun
@@ -54,10 +54,10 @@ class Sharing:
     """The runs that share drivers.
 
     Attributes:
-        world: what it works with.
+        context: what it works with.
     """
 
-    world: World
+    context: Context
     _ready: dict[ObjectKey, tuple[Pool, Candidate]] = field(default_factory=dict)
     _assigned: dict[ObjectKey, SharedRun | None] = field(default_factory=dict)
     """What became of those that were ready: whose driver they share, None for one of their own."""
@@ -69,7 +69,7 @@ class Sharing:
 
     @property
     def _drivers(self) -> SharedDrivers | None:
-        return self.world.launcher.shared
+        return self.context.launcher.shared
 
     def join(self, run: Compaction, now: datetime) -> SharedRun | Gathering | None:
         """With whom a run that can start now shares a driver; None if it starts alone."""
@@ -99,7 +99,7 @@ class Sharing:
         if run.reason is not Reason.SUBMITTING:
             self._refused.discard(run.metadata.uid)
         elif shared is not None:
-            self.world.queue.add(COMPACTION, ObjectKey(run.metadata.namespace, shared.lead))
+            self.context.queue.add(COMPACTION, ObjectKey(run.metadata.namespace, shared.lead))
 
     async def view(self, run: Compaction) -> SharedView:
         """The shared driver that a run's status names."""
@@ -145,7 +145,7 @@ class Sharing:
         finally:
             self._starting.discard(key)
             for run in runs:
-                self.world.queue.add(COMPACTION, run.metadata.key)
+                self.context.queue.add(COMPACTION, run.metadata.key)
         return True
 
     async def stop(self, run: Compaction) -> None:
@@ -154,7 +154,7 @@ class Sharing:
         if self._drivers is None or driver is None:
             return
         stopping = run.status.driver.stopping if run.status.driver is not None else None
-        waited = (self.world.now() - stopping.time).total_seconds() if stopping is not None else 0.0
+        waited = (self.context.now() - stopping.time).total_seconds() if stopping is not None else 0.0
         if waited >= _PATIENCE and not driver.state.terminating:
             await self._drivers.stop(driver)
         elif run.metadata.uid not in driver.stopped:
@@ -215,7 +215,7 @@ class Sharing:
 
     async def _end(self, driver: SharedDriver, drivers: SharedDrivers) -> bool:
         """Lets go of a driver that nobody needs; whether that is done. One that is about to end may do so."""
-        uid, now = driver.state.uid, self.world.now()
+        uid, now = driver.state.uid, self.context.now()
         if driver.state.phase is DriverPhase.ENDED:
             self._idle.pop(uid, None)
             if not driver.state.released:
@@ -235,8 +235,8 @@ class Sharing:
 
     def _group(self, pool: Pool, asking: Compaction, now: datetime) -> datetime | None:
         """Brings those together that are ready; when the others go."""
-        table = self.world.store.table_of(asking)
-        rules = self.world.store.rules_of(table).shared_runs
+        table = self.context.store.table_of(asking)
+        rules = self.context.store.rules_of(table).shared_runs
         if rules is None:
             return None
         for key in [key for key in self._ready if not self._is_ready(key)]:
@@ -244,30 +244,30 @@ class Sharing:
         ready = [candidate for found, candidate in self._ready.values() if found == pool]
         found = group(ready, rules, now)
         for together in found.groups:
-            lead = self.world.store.compactions.get(together[0].key)
+            lead = self.context.store.compactions.get(together[0].key)
             shared = SharedRun(lead=lead.metadata.name, lead_uid=lead.metadata.uid) if lead else None
             for one in together:
                 del self._ready[one.key]
                 self._assigned[one.key] = shared if len(together) > 1 else None
                 if one.key != asking.metadata.key:
-                    self.world.queue.add(COMPACTION, one.key)
+                    self.context.queue.add(COMPACTION, one.key)
         return found.until
 
     def _is_ready(self, key: ObjectKey) -> bool:
-        run = self.world.store.compactions.get(key)
+        run = self.context.store.compactions.get(key)
         return run is not None and is_gathering(run)
 
     def _pool(self, run: Compaction) -> Pool | None:
-        table = self.world.store.table_of(run)
+        table = self.context.store.table_of(run)
         if table is None:
             return None
-        return pool_of(table, self.world.store.rules_of(table), bytes_of_sharing(run))
+        return pool_of(table, self.context.store.rules_of(table), bytes_of_sharing(run))
 
     def _is_assembling(self, lead: Compaction) -> bool:
         """Whether some that were brought together with a run have not written that down; not for long."""
         uid, since = lead.metadata.uid, lead.status.stage_time
         followers = [key for key, shared in self._assigned.items() if shared and shared.lead_uid == uid]
-        is_late = since is not None and (self.world.now() - since).total_seconds() >= _ASSEMBLY
+        is_late = since is not None and (self.context.now() - since).total_seconds() >= _ASSEMBLY
         if is_late:
             for key in followers:
                 self.forget(key)
@@ -275,7 +275,7 @@ class Sharing:
 
     def _is_to_follow(self, key: ObjectKey) -> bool:
         """Whether a run that was brought together with others has not written that down, but will."""
-        run = self.world.store.compactions.get(key)
+        run = self.context.store.compactions.get(key)
         if run is None or not is_gathering(run):
             self._assigned.pop(key, None)
             return False
@@ -284,7 +284,7 @@ class Sharing:
     def _members(self, lead: Compaction) -> Iterable[Compaction]:
         """The runs whose status names a run's driver as theirs and that wait for it."""
         name, uid = lead.metadata.name, lead.metadata.uid
-        for run in self.world.store.compactions.using("lead", ObjectKey(lead.metadata.namespace, name)):
+        for run in self.context.store.compactions.using("lead", ObjectKey(lead.metadata.namespace, name)):
             shared = run.status.shared_run
             is_waiting = run.reason is Reason.SUBMITTING and not (run.spec.cancel or run.spec.suspend)
             if shared is not None and shared.lead_uid == uid and is_waiting:
@@ -301,7 +301,7 @@ class Sharing:
         return run is not None and run.reason is Reason.SUBMITTING and run.status.shared_run == shared
 
     def _known(self, key: ObjectKey, uid: str) -> Compaction | None:
-        run = self.world.store.compactions.get(key)
+        run = self.context.store.compactions.get(key)
         return run if run is not None and run.metadata.uid == uid else None
 
 

@@ -51,7 +51,7 @@ class Driver:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class Shutdown:
     """Lets go of everything.
 
     Attributes:

@@ -35,7 +35,7 @@ _PARKED = frozenset({Reason.BACKING_OFF, Reason.SUSPENDED, Reason.AWAITING_APPRO
 
 
 @dataclass(slots=True)
-class Room:
+class Slots:
     """The slots of this operator.
 
     Attributes:

@@ -20,7 +20,7 @@ from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
-from lithify.controller.reconciling.context import World
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.duplicates import older_duplicate
 from lithify.controller.reconciling.observation_scheduler import Seen
 from lithify.controller.reconciling.queue import Item
@@ -56,27 +56,27 @@ class Tables:
     """Reconciles LakeTables.
 
     Attributes:
-        world: what it works with.
+        context: what it works with.
     """
 
-    world: World
+    context: Context
     _endings: dict[ObjectKey, TableProblem | None] = field(default_factory=dict)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Makes status true and starts what is due; returns the seconds until it is to be asked again."""
-        world = self.world
-        table = world.store.tables.get(key)
+        context = self.context
+        table = context.store.tables.get(key)
         if table is None:
             self._forget(key)
             return None
-        policy = world.store.policy_of(table)
+        policy = context.store.policy_of(table)
         spec = policy.spec if policy else None
         generation = policy.metadata.generation if policy else 0
-        rules = world.store.rules_of(table)
-        runs = world.store.runs_of(key)
-        now = world.now()
+        rules = context.store.rules_of(table)
+        runs = context.store.runs_of(key)
+        now = context.now()
         counted = replace(table, status=after_runs(table, runs, rules, now, generation))
-        missing, next_look = await self._look(counted, spec, world.store.catalog_of(table))
+        missing, next_look = await self._look(counted, spec, context.store.catalog_of(table))
         situation = self._situation(counted, spec, runs, missing)
         situation = replace(situation, policy_generation=generation)
         situation, decision = self._decide(situation, now)
@@ -92,15 +92,15 @@ class Tables:
         return min((wait for wait in (*waits, next_look, expires) if wait is not None), default=None)
 
     def _forget(self, key: ObjectKey) -> None:
-        self.world.looks.forget(key)
+        self.context.scheduler.forget(key)
         self._endings.pop(key, None)
-        self.world.room.leave(key, LAKE_TABLE)
-        self.world.metrics.table_changed(key, None)
+        self.context.slots.leave(key, LAKE_TABLE)
+        self.context.metrics.table_changed(key, None)
 
     def _tell_catalog(self, table: LakeTable) -> None:
         """Has the catalog looked at soon if the last look says something new of it, once for all tables."""
-        world, key = self.world, table.metadata.key
-        seen, catalog = world.looks.seen(key), world.store.catalog_of(table)
+        context, key = self.context, table.metadata.key
+        seen, catalog = context.scheduler.seen(key), context.store.catalog_of(table)
         problem = problem_of(seen.error) if seen.error else None
         if catalog is None or seen.looked is None or self._endings.get(key, _NO_LOOK) == problem:
             return
@@ -108,45 +108,45 @@ class Tables:
         ready = condition_of(catalog.status.conditions, READY)
         blamed = problem.reason if problem is not None and problem.reason.blames_catalog else READY
         if ready is None or ready.reason != blamed:
-            world.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
+            context.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
 
     def _decide(self, situation: Situation, now: datetime) -> tuple[Situation, Decision]:
         """Decides, and asks for a slot if nothing else is in the way."""
         decision = decide(situation, now)
         key = situation.table.metadata.key
         if decision.start is None:
-            self.world.room.leave(key, LAKE_TABLE)
+            self.context.slots.leave(key, LAKE_TABLE)
             return situation, decision
         shared = self._shared_bytes(situation, decision.start)
-        limit = self.world.room.hold_of_table(situation.table, decision.start.bytes, now, shared)
+        limit = self.context.slots.hold_of_table(situation.table, decision.start.bytes, now, shared)
         if limit:
             situation = replace(situation, admitted=False, limit=limit)
             decision = decide(situation, now)
         return situation, decision
 
     def _shared_bytes(self, situation: Situation, due: Due) -> int | None:
-        runs = self.world.store.runs_of(situation.table.metadata.key)
+        runs = self.context.store.runs_of(situation.table.metadata.key)
         return shared_bytes(situation.table, situation.policy, runs, due)
 
     async def _look(
         self, table: LakeTable, policy: CompactionPolicySpec | None, catalog: Catalog | None
     ) -> tuple[TableProblem | None, float | None]:
         """Has the table looked at if it is time; what is missing for that, and when the next look is due."""
-        world, key = self.world, table.metadata.key
+        context, key = self.context, table.metadata.key
         if catalog is None:
             return TableProblem.catalog_missing(table), None
-        seen = world.looks.seen(key)
+        seen = context.scheduler.seen(key)
         if isinstance(seen.error, NotAllowed):
-            world.secrets.refused(catalog.metadata.key)
+            context.secrets.refused(catalog.metadata.key)
         try:
-            options = await world.secrets.of_catalog(catalog)
+            options = await context.secrets.of_catalog(catalog)
         except (UserError, ClusterRefused) as error:
-            return problem_of(error), rhythm_of(table, policy, catalog.spec, world.limits).retry
-        target = target_of(table, policy, options, catalog.spec, world.reach(key.namespace))
-        rhythm = rhythm_of(table, policy, catalog.spec, world.limits)
+            return problem_of(error), rhythm_of(table, policy, catalog.spec, context.limits).retry
+        target = target_of(table, policy, options, catalog.spec, context.reach(key.namespace))
+        rhythm = rhythm_of(table, policy, catalog.spec, context.limits)
         due = seen.observation.next_trigger if seen.observation is not None else None
-        since = due if due is not None and due <= world.now() else None
-        return None, world.looks.ask(key, request_of(table, policy, target), rhythm, since=since)
+        since = due if due is not None and due <= context.now() else None
+        return None, context.scheduler.ask(key, request_of(table, policy, target), rhythm, since=since)
 
     def _situation(
         self,
@@ -155,7 +155,7 @@ class Tables:
         runs: list[Compaction],
         missing: TableProblem | None,
     ) -> Situation:
-        seen: Seen = self.world.looks.seen(table.metadata.key)
+        seen: Seen = self.context.scheduler.seen(table.metadata.key)
         active = active_of(runs)
         told = seen.answered.held if seen.answered is not None else {}
         # A look that did not know of a bucket which cannot be compacted counts it as due.
@@ -171,29 +171,29 @@ class Tables:
             active=active.metadata.name if active else None,
             requested=table.metadata.annotations.get(ANNOTATION_REQUESTED),
             requested_strategy=table.metadata.annotations.get(ANNOTATION_STRATEGY),
-            duplicate_of=older_duplicate(self.world.store, table),
+            duplicate_of=older_duplicate(self.context.store, table),
         )
 
     def _policy_problem(self, policy: CompactionPolicySpec | None) -> str | None:
         if policy is None:
             return None
-        return policy_problem(policy) or self.world.conf_problem(policy.spark)
+        return policy_problem(policy) or self.context.conf_problem(policy.spark)
 
     async def _start(self, situation: Situation, status: LakeTableStatus, due: Due) -> LakeTableStatus:
         """Creates the Compaction that is due. Its name follows from the table, so never twice."""
-        world, table = self.world, situation.table
+        context, table = self.context, situation.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)
         approval = situation.policy.approval if situation.policy else Approval.AUTOMATIC
         body = _body(table, name, due, approval, self._shared_bytes(situation, due))
         try:
-            made = await world.api.create(COMPACTION, table.metadata.namespace, body)
+            made = await context.api.create(COMPACTION, table.metadata.namespace, body)
         except ClusterExists:
             # Created before a crash, and perhaps over by now: its number is used up, the rest will be seen.
             return replace(status, runs=table.status.runs + 1)
         run = read(Compaction, made)
-        world.store.compactions.put(run)
-        world.room.leave(table.metadata.key, LAKE_TABLE)  # from now on the run itself has the slot
-        world.queue.add(COMPACTION, run.metadata.key)
+        context.store.compactions.put(run)
+        context.slots.leave(table.metadata.key, LAKE_TABLE)  # from now on the run itself has the slot
+        context.queue.add(COMPACTION, run.metadata.key)
         request = table.metadata.annotations.get(ANNOTATION_REQUESTED)
         return replace(
             status,
@@ -203,15 +203,15 @@ class Tables:
         )
 
     async def _write(self, table: LakeTable, status: LakeTableStatus) -> None:
-        written = await write_status(self.world.api, LAKE_TABLE, table, status)
+        written = await write_status(self.context.api, LAKE_TABLE, table, status)
         if written is not None and written is not table:
-            self.world.store.tables.put(written)
+            self.context.store.tables.put(written)
             for severity, reason, message in table_events(table.status, written.status):
-                await self.world.recorder.post(LAKE_TABLE, written.metadata, severity, reason, message)
+                await self.context.recorder.post(LAKE_TABLE, written.metadata, severity, reason, message)
         if _counts_differently(table.status, status):
             catalog = ObjectKey(table.metadata.namespace, table.spec.catalog_ref.name)
-            self.world.queue.add_after(Item(CATALOG.name, catalog), _TOGETHER)
-        self.world.metrics.table_changed(table.metadata.key, status, table.spec.identifier)
+            self.context.queue.add_after(Item(CATALOG.name, catalog), _TOGETHER)
+        self.context.metrics.table_changed(table.metadata.key, status, table.spec.identifier)
 
     async def _tidy(
         self, runs: list[Compaction], policy: CompactionPolicySpec, now: datetime
@@ -223,7 +223,7 @@ class Tables:
             if run.metadata.key not in kept.delete:
                 continue
             try:
-                await self.world.api.delete(COMPACTION, run.metadata.key, uid=run.metadata.uid)
+                await self.context.api.delete(COMPACTION, run.metadata.key, uid=run.metadata.uid)
             except ClusterRefused as error:
                 problem = error  # the others need not stay for that
         if problem is not None:

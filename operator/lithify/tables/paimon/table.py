@@ -22,9 +22,9 @@ from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.catalog.identity import home, table_uuid
 from lithify.tables.paimon.commit.conditional_put import check_heeded
 from lithify.tables.paimon.commit.journal import Journal
-from lithify.tables.paimon.commit.journal_files import OutsideRoots
+from lithify.tables.paimon.commit.journal_files import ExternalRoots
 from lithify.tables.paimon.commit.lineage import Lineage
-from lithify.tables.paimon.layout.file_locations import Places
+from lithify.tables.paimon.layout.file_locations import FileLocations
 from lithify.tables.paimon.metadata.binary_row import order_key
 from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, FileMeta, ManifestEntry
 from lithify.tables.paimon.metadata.entry_selection import ChosenBuckets, EntrySelection, Matching
@@ -89,7 +89,7 @@ class PaimonTable:
         self.storage = storage
         self.refusals = refusals
         self.stored_options = schema.options if stored_options is None else stored_options
-        self.places = Places(self.root, name, schema, options.places, storage)
+        self.locations = FileLocations(self.root, name, schema, options.locations, storage)
         self.manifests = Manifests(table, schema.partition_types, options.manifests, storage)
         self.snapshots = Snapshots(table, storage)
         self.lineage = Lineage(self.snapshots, self.manifests)
@@ -167,13 +167,13 @@ class PaimonTable:
 
     def spec(self, bucket: BucketId) -> dict[str, str]:
         """The values of the partition columns of a bucket, as paths have them."""
-        return dict(self.places.spec(bucket.partition))
+        return dict(self.locations.spec(bucket.partition))
 
     @property
-    def outside(self) -> OutsideRoots | None:
+    def external_roots(self) -> ExternalRoots | None:
         """Where new files go if not to the table's folder."""
-        roots = self.options.places.external
-        return OutsideRoots(self.root, roots) if roots else None
+        roots = self.options.locations.external
+        return ExternalRoots(self.root, roots) if roots else None
 
     def sequence_of(self, file: FileMeta) -> int | None:
         """The sequence number that all rows of a file count as having; None for each its own.
@@ -248,7 +248,7 @@ class PaimonTable:
         doubted = [entry for entry in unusual if entry.file.name in names]
         problems = [
             *(problem for entry in doubted for problem in file_problems(entry, self.storage.reaches)),
-            *(problem for entry in doubted if (problem := self.places.external_problem(entry.file))),
+            *(problem for entry in doubted if (problem := self.locations.external_problem(entry.file))),
             *(problem for entry in doubted for problem in self._order_problems(entry.file)),
             *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
         ]
@@ -280,22 +280,22 @@ class PaimonTable:
 
     def folder(self, bucket: BucketId) -> str:
         """The directory of a bucket in the table's folder."""
-        return self.places.folder(bucket)
+        return self.locations.folder(bucket)
 
     def path(self, entry: ManifestEntry) -> str:
         """Where a data file is."""
-        return self.places.path(entry)
+        return self.locations.path(entry)
 
     def bucket_id(self, partition: bytes, bucket: int) -> BucketId:
         """The identity of a bucket."""
-        return self.places.bucket_id(partition, bucket)
+        return self.locations.bucket_id(partition, bucket)
 
     def statistics_of(self, entries: Iterable[ManifestEntry]) -> list[PartitionStatistics]:
         """What a commit changes of each partition, for catalogs that keep count."""
         changes: dict[bytes, PartitionStatistics] = {}
         for entry in entries:
             sign, file = (1 if entry.kind == ADD else -1), entry.file
-            spec = dict(self.places.spec(entry.partition))
+            spec = dict(self.locations.spec(entry.partition))
             change = changes.setdefault(entry.partition, PartitionStatistics.create(spec))
             change.record_count += sign * file.rows
             change.file_count += sign
@@ -323,7 +323,7 @@ class PaimonTable:
     def _is_selected(self, selection: Selection, partition: bytes, bucket: int) -> bool:
         if selection.buckets and bucket not in selection.buckets:
             return False
-        spec = self.places.spec(partition).items()
+        spec = self.locations.spec(partition).items()
         return not selection.partitions or any(wanted.items() <= spec for wanted in selection.partitions)
 
     def _check_columns(self, selection: Selection) -> None:
@@ -334,7 +334,7 @@ class PaimonTable:
                 raise InvalidOption(PARTITIONS, problem)
 
     def _check_found(self, selection: Selection, live: Collection[BucketId]) -> None:
-        specs = [self.places.spec(bucket.partition) for bucket in live]
+        specs = [self.locations.spec(bucket.partition) for bucket in live]
         for wanted in selection.partitions:
             if not any(wanted.items() <= spec.items() for spec in specs):
                 name = "/".join(f"{column}={value}" for column, value in wanted.items())

@@ -19,13 +19,13 @@ from lithify.controller.deciding.admission import Caps
 from lithify.controller.driver import DriverOrder, DriverState, SharedDrivers
 from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList, TableTarget
 from lithify.controller.reconciling.compactions import Compactions
-from lithify.controller.reconciling.context import World as Surroundings
+from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.intake import Intake
-from lithify.controller.reconciling.observation_scheduler import Looks
+from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
 from lithify.controller.reconciling.queue import Queue
 from lithify.controller.reconciling.recorder import Recorder
 from lithify.controller.reconciling.secrets import Secrets
-from lithify.controller.reconciling.slots import Room
+from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.controller.running.facts import UNKNOWN, Unknown
 from lithify.controller.telemetry.credentials import CatalogCredentials
@@ -324,23 +324,23 @@ class ShellOperator:
         api, clock = Server(world, leases), WorldClock(world)
         metrics = Metrics(new_registry())
         observer = Observer(world)
-        self._room = Room(self.store, Caps(), self._seconds)
-        surroundings = Surroundings(
+        self._slots = Slots(self.store, Caps(), self._seconds)
+        context = Context(
             api=api,
             store=self.store,
             queue=self.queue,
             launcher=self.drivers,
             observer=observer,
-            looks=Looks(observer, lambda _: None, lambda *_: None, metrics.observed),
+            scheduler=ObservationScheduler(observer, lambda _: None, lambda *_: None, metrics.observed),
             secrets=Secrets(api, CatalogCredentials()),
             locks=TableLocks(api, TEAM),
-            room=self._room,
+            slots=self._slots,
             recorder=Recorder(api, clock, "operator"),
             metrics=metrics,
             clock=clock,
             conf_problem=lambda _: None,
         )
-        self.shell = Compactions(surroundings, begin=self._begin)
+        self.shell = Compactions(context, begin=self._begin)
         self.intake = Intake(self.store, self.queue)
         for name, pod in world.pods.items():
             if not pod.released:

@@ -43,7 +43,7 @@ class Play:
         self.world = World(policy=replace(RULES, deadlines=patient))
         self.operator = ShellOperator(self.world, Leases())
         self.requests = 0
-        self.queue = self.operator.shell.world.queue
+        self.queue = self.operator.shell.context.queue
         self.loop: asyncio.AbstractEventLoop | None = None
         self.queue.ticks = self.seconds
         monkeypatch.setattr(shell, "_leave", self._count)
@@ -124,7 +124,7 @@ class Failing:
 
 def search_fails(error: Exception) -> Failing:
     def breaks(play: Play) -> None:
-        play.operator.shell.world.observer.find_run = failing(error)  # type: ignore[method-assign]
+        play.operator.shell.context.observer.find_run = failing(error)  # type: ignore[method-assign]
 
     return Failing(breaks, loses_its_driver)
 
@@ -158,7 +158,7 @@ def node_is_lost(*, deleted: bool) -> Failing:
 
 def requests_fail(method: str, kind: Any, error: Exception) -> Failing:
     def breaks(play: Play) -> None:
-        api: Any = play.operator.shell.world.api
+        api: Any = play.operator.shell.context.api
         answered = getattr(api, method)
 
         async def request(asked: Any, *arguments: Any, **named: Any) -> Any:
@@ -214,7 +214,7 @@ def test_a_search_that_was_refused_is_repeated_at_once_when_its_catalog_changes(
 
     async def story() -> float:
         await loses_its_driver(play)
-        play.operator.shell.world.observer.find_run = refused  # type: ignore[method-assign,assignment]
+        play.operator.shell.context.observer.find_run = refused  # type: ignore[method-assign,assignment]
         await play.lasts(HOUR)
         play.operator.hear = lambda _: None  # type: ignore[method-assign]
         metadata = {"name": "lake", "namespace": TEAM, "uid": "lake", "generation": 2}

@@ -70,9 +70,9 @@ ONE, TWO = made("db.a"), made("db.b")
 
 def done(server: Server, of: Catalog, *tables: LakeTable) -> tuple[Pruning, list[str]]:
     recorder = Recorder()
-    world: Any = SimpleNamespace(api=server, recorder=recorder)
+    context: Any = SimpleNamespace(api=server, recorder=recorder)
     pruning = Pruning(PruneReason.PRUNED, "two went", tables or (ONE, TWO))
-    return asyncio.run(carry_out(world, of, pruning, 500)), recorder.posted
+    return asyncio.run(carry_out(context, of, pruning, 500)), recorder.posted
 
 
 def holding(*tables: LakeTable, **options: Any) -> Server:
@@ -151,7 +151,7 @@ class Secrets:
 
 def listing_after(*answers: tuple[Catalog, TableList | Exception]) -> _Listing:
     """What is known after a catalog, as it was each time, has been listed."""
-    world: Any = SimpleNamespace(
+    context: Any = SimpleNamespace(
         secrets=Secrets(),
         observer=Lists([answer for _, answer in answers]),
         limits=OperatorLimits(),
@@ -159,7 +159,7 @@ def listing_after(*answers: tuple[Catalog, TableList | Exception]) -> _Listing:
         queue=SimpleNamespace(add=lambda *_: None),
         store=Store(),
     )
-    catalogs = Catalogs(world, lambda: 0.0)
+    catalogs = Catalogs(context, lambda: 0.0)
     for each, _ in answers:
         asyncio.run(catalogs._ask(each))
     return catalogs._listings[answers[0][0].metadata.key]

@@ -23,7 +23,7 @@ from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
-from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
+from lithify.tables.paimon.options.table_options import LocationOptions, TableOptions, read_options
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -66,8 +66,8 @@ def open_table(address: TableAddress) -> PaimonTable:
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
     options = read_options(schema.options, address.rule)
-    _check_places(options.places, address.reach)
-    storage = _storage(table, options.places)
+    _check_locations(options.locations, address.reach)
+    storage = _storage(table, options.locations)
     return PaimonTable(
         table=table,
         name=address.name,
@@ -77,14 +77,14 @@ def open_table(address: TableAddress) -> PaimonTable:
         storage=storage,
         refusals=(
             *_refusals(table, storage, address.catalog_options),
-            *_place_refusals(table.table_path, schema, options.places, storage),
+            *_location_refusals(table.table_path, schema, options.locations, storage),
             *_order_refusals(options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )
 
 
-def _storage(table: FileStoreTable, options: PlaceOptions) -> Storage:
+def _storage(table: FileStoreTable, options: LocationOptions) -> Storage:
     """Access to the table's folder and to its external paths, and to nothing else."""
     anything = storage_of(table.file_io)
     external = [path for path in options.listed if _place_refusal(path, table.table_path, anything) is None]
@@ -141,7 +141,9 @@ def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:
         )
 
 
-def _place_refusals(root: str, schema: Schema, options: PlaceOptions, storage: Storage) -> Iterator[str]:
+def _location_refusals(
+    root: str, schema: Schema, options: LocationOptions, storage: Storage
+) -> Iterator[str]:
     """Why new files could not be put where readers look for them."""
     for path in options.external:
         problem = _place_refusal(path, root, storage)
@@ -156,7 +158,7 @@ def _place_refusals(root: str, schema: Schema, options: PlaceOptions, storage: S
                 )
 
 
-def _check_places(options: PlaceOptions, reach: Reach) -> None:
+def _check_locations(options: LocationOptions, reach: Reach) -> None:
     """Own rights count for local files outside of the table's folder, too; S3 is checked as it is asked."""
     for path in options.external:
         if local_path(path) is not None:

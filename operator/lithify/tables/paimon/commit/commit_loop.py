@@ -25,10 +25,10 @@ from lithify.faults import reach
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
-from lithify.tables.paimon.commit.inherited_properties import carried_properties
+from lithify.tables.paimon.commit.inherited_properties import inherited_properties
 from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY, writer_id
 from lithify.tables.paimon.commit.journal_files import Attempt
-from lithify.tables.paimon.commit.snapshot_sender import Sender
+from lithify.tables.paimon.commit.snapshot_sender import SnapshotSender
 from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
@@ -87,7 +87,7 @@ class Committer:
         self._attempt = attempt
         self._clock = clock
         self._options = table.options.commit
-        self._sender = Sender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
+        self._sender = SnapshotSender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: MergedManifests | None = None
         self._to_come = 0
@@ -313,7 +313,7 @@ class Committer:
         return [entry if entry.kind == ADD else entry.without_statistics() for entry in entries]
 
     def _properties(self, base: Snapshot, entries: Sequence[ManifestEntry]) -> dict[str, str]:
-        inherited = carried_properties(base.properties, entries)
+        inherited = inherited_properties(base.properties, entries)
         ours = {
             RUN_PROPERTY: self._attempt.run,
             ATTEMPT_PROPERTY: self._attempt.prefix,

@@ -16,7 +16,7 @@ GREATEST_SEQUENCE = "sequence.generation.max-sequence-number"
 _LONG = re.compile(r"-?[0-9]{1,19}")
 
 
-def carried_properties(
+def inherited_properties(
     properties: Mapping[str, str] | None, entries: Iterable[ManifestEntry]
 ) -> dict[str, str]:
     """What the next snapshot takes over.

@@ -25,8 +25,8 @@ from lithify.tables.io.local_files import TEMPORARY
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal_files import (
     Attempt,
+    ExternalRoots,
     JournalUnit,
-    OutsideRoots,
     is_like_a_journal,
     is_open_name,
     parse_committed_name,
@@ -113,7 +113,7 @@ class Journal:
         units: Sequence[JournalUnit],
         now: datetime,
         after: int = 0,
-        outside: OutsideRoots | None = None,
+        outside: ExternalRoots | None = None,
     ) -> Attempt:
         """Records a new attempt of a run and returns it.
 

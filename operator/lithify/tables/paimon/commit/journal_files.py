@@ -60,7 +60,7 @@ class JournalUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideRoots:
+class ExternalRoots:
     """Directories outside the table's folder into which an attempt writes.
 
     Other than that folder they are not copied or moved with the journals in it, and a copy of a table must
@@ -99,7 +99,7 @@ class Attempt:
     started: str
     units: tuple[JournalUnit, ...]
     condemned: str | None = None
-    outside: OutsideRoots | None = None
+    outside: ExternalRoots | None = None
 
     @property
     def stem(self) -> str:
@@ -220,12 +220,12 @@ def _unit(found: Mapping[str, Any]) -> JournalUnit:
     )
 
 
-def _outside(found: Mapping[str, Any]) -> OutsideRoots:
-    _only(found, OutsideRoots)
+def _outside(found: Mapping[str, Any]) -> ExternalRoots:
+    _only(found, ExternalRoots)
     roots = _of(list, found.get("roots"), "roots")
     if len(roots) > _MOST_ROOTS or not all(isinstance(root, str) and _is_plain(root) for root in roots):
         raise ValueError(f"roots are not up to {_MOST_ROOTS} directories")
-    return OutsideRoots(_text(found, "table", _is_plain), tuple(roots))
+    return ExternalRoots(_text(found, "table", _is_plain), tuple(roots))
 
 
 def _only(found: Mapping[str, Any], kind: type) -> None:

@@ -18,7 +18,7 @@ from lithify.tables.paimon.metadata.snapshots import Snapshots, Written, is_same
 from lithify.tables.paimon.options.table_options import CommitOptions
 
 
-class Sender:
+class SnapshotSender:
     """Sends the snapshots of one attempt.
 
     Args:

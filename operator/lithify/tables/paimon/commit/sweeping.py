@@ -15,7 +15,7 @@ from datetime import timedelta
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.faults import reach
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit, OutsideRoots
+from lithify.tables.paimon.commit.journal_files import Attempt, ExternalRoots, JournalUnit
 from lithify.tables.paimon.commit.references import unreferenced
 from lithify.tables.paimon.layout.file_names import is_data_file_of
 from lithify.tables.paimon.table import PaimonTable
@@ -74,7 +74,9 @@ def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
     buckets = buckets_of(table, attempt)
     is_outside = attempt.outside is not None and is_of_table(table, attempt)
     folders = {
-        folder for bucket in buckets for folder in table.places.existing_folders(bucket, external=is_outside)
+        folder
+        for bucket in buckets
+        for folder in table.locations.existing_folders(bucket, external=is_outside)
     }
     for folder in sorted(folders):
         for path in table.storage.files_below(folder):
@@ -94,13 +96,13 @@ def is_of_table(table: PaimonTable, attempt: Attempt) -> bool:
 def knows_all_places(table: PaimonTable, attempt: Attempt) -> bool:
     """Whether the directories into which an attempt wrote are this table's by its present options."""
     return attempt.outside is None or (
-        is_of_table(table, attempt) and table.places.are_current(attempt.outside.roots)
+        is_of_table(table, attempt) and table.locations.are_current(attempt.outside.roots)
     )
 
 
 def left_alone(table: PaimonTable, attempt: Attempt) -> CorruptTable:
     """Why the journal of an attempt is kept that knows directories which are not this table's."""
-    outside = attempt.outside or OutsideRoots("", ())
+    outside = attempt.outside or ExternalRoots("", ())
     problem = (
         f"it was written for {outside.table} with external paths that this table does not have now, so files "
         f"in {' and '.join(outside.roots[:_SHOWN])} whose names contain {attempt.prefix} were left alone; "

@@ -17,7 +17,7 @@ _ENTROPY_CUTS = (0, 4, 8, 12, _ENTROPY_BITS)
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ExternalPaths:
     """The directories of one bucket outside the table's folder.
 
     Attributes:

@@ -14,19 +14,19 @@ from contextlib import contextmanager
 from lithify.errors import UnsupportedTable
 from lithify.tables.io.storage import Storage
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.layout.partition_names import escape, partition_path, partition_texts, same_float
 from lithify.tables.paimon.metadata.binary_row import decode_row
 from lithify.tables.paimon.metadata.entries import FileMeta, ManifestEntry
-from lithify.tables.paimon.options.table_options import PlaceOptions
+from lithify.tables.paimon.options.table_options import LocationOptions
 from lithify.tables.paimon.schema.schema import Schema
 
 _LONGEST_PATH = 4096
 """Characters of the directories of a partition; no file system and no store has longer ones."""
 
 
-class Places:
+class FileLocations:
     """The directories of one table.
 
     Args:
@@ -37,7 +37,9 @@ class Places:
         storage: lists directories.
     """
 
-    def __init__(self, root: str, name: str, schema: Schema, options: PlaceOptions, storage: Storage) -> None:
+    def __init__(
+        self, root: str, name: str, schema: Schema, options: LocationOptions, storage: Storage
+    ) -> None:
         self._root = root
         self._name = name
         self._keys = schema.partition_keys
@@ -139,14 +141,14 @@ class Places:
             raise UnsupportedTable(self._name, (problem,))
         return entry.file.path(self.folder(self.bucket_id(entry.partition, entry.bucket)))
 
-    def outside(self, bucket: BucketId) -> Outside | None:
+    def external_paths(self, bucket: BucketId) -> ExternalPaths | None:
         """Where new files of a bucket go, if that is not the table's folder."""
         options = self._options
         if not options.external:
             return None
         relative = self.relative_folder(bucket)
         folders = tuple(f"{root}/{relative}" for root in options.external)
-        return Outside(folders, options.weights, options.has_entropy)
+        return ExternalPaths(folders, options.weights, options.has_entropy)
 
     @property
     def _directory(self) -> str:

@@ -37,7 +37,7 @@ from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.observation_cache import (
     FILES,
     Damaged,
-    KeptTable,
+    ObservationCache,
     SnapshotMark,
     TableState,
 )
@@ -58,7 +58,9 @@ class Misfit(Exception):
     """What was kept is not what the new snapshots build on."""
 
 
-def read(table: PaimonTable, uuid: str, earlier: TableState | None, target: KeptTable, judge: Judge) -> None:
+def read(
+    table: PaimonTable, uuid: str, earlier: TableState | None, target: ObservationCache, judge: Judge
+) -> None:
     """Fills and saves what is to be kept of a table, as if nobody had looked at it before.
 
     Args:
@@ -93,7 +95,7 @@ def read(table: PaimonTable, uuid: str, earlier: TableState | None, target: Kept
     target.save(_judged(state, judge), figures)
 
 
-def update(table: PaimonTable, uuid: str, kept: KeptTable, judge: Judge) -> bool:
+def update(table: PaimonTable, uuid: str, cache: ObservationCache, judge: Judge) -> bool:
     """Brings what is kept up to date with what the snapshots since have added and removed.
 
     False if that does not fit together, and nothing is changed: another table or schema, a rollback, an
@@ -104,20 +106,20 @@ def update(table: PaimonTable, uuid: str, kept: KeptTable, judge: Judge) -> bool
         StorageError: the file system refuses, or the catalog does not answer.
         UnsupportedTable: nobody knows how Java spells a partition.
     """
-    if (kept.state.root, kept.state.uuid, kept.state.schema_id) != (table.home, uuid, table.schema.id):
+    if (cache.state.root, cache.state.uuid, cache.state.schema_id) != (table.home, uuid, table.schema.id):
         return False
-    return table.on_newest(lambda snapshot: _updated(table, kept, snapshot, judge)) or False
+    return table.on_newest(lambda snapshot: _updated(table, cache, snapshot, judge)) or False
 
 
-def judge_again(kept: KeptTable, judge: Judge) -> None:
+def judge_again(cache: ObservationCache, judge: Judge) -> None:
     """Judges the buckets of which time, or other options, may say something else than what is kept.
 
     Raises:
         Damaged: what is kept cannot be read or written.
     """
-    figures = _up_to_date(kept, kept.figures, judge)
-    if figures is not kept.figures:
-        kept.save(_judged(kept.state, judge), figures)
+    figures = _up_to_date(cache, cache.figures, judge)
+    if figures is not cache.figures:
+        cache.save(_judged(cache.state, judge), figures)
 
 
 def applied(files: pa.Table, changes: pa.Table) -> pa.Table:
@@ -155,7 +157,7 @@ def is_still_there(table: PaimonTable, mark: SnapshotMark) -> bool:
     return found is not None and mark_of(found) == mark
 
 
-def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable, judge: Judge) -> pa.Table:
+def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: ObservationCache, judge: Judge) -> pa.Table:
     """Puts all live files into what is to be kept; returns the figures of their buckets."""
     target.clear()
     figures = [judge.figures(FILES.empty_table())]
@@ -166,7 +168,7 @@ def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable, jud
     return pa.concat_tables(figures)
 
 
-def _live_parts(table: PaimonTable, snapshot: Snapshot, target: KeptTable) -> Iterator[pa.Table]:
+def _live_parts(table: PaimonTable, snapshot: Snapshot, target: ObservationCache) -> Iterator[pa.Table]:
     """The live files of a snapshot, those of some whole buckets at a time."""
     metas = table.manifests.list_files(snapshot)
     entries = sum(meta.num_added_files + meta.num_deleted_files for meta in metas)
@@ -195,9 +197,9 @@ def _known_removals(
     return (earlier.history.removed, earlier.newest.id) if continues else ({}, 0)
 
 
-def _updated(table: PaimonTable, kept: KeptTable, snapshot: Snapshot, judge: Judge) -> bool:
+def _updated(table: PaimonTable, cache: ObservationCache, snapshot: Snapshot, judge: Judge) -> bool:
     """Applies the deltas of the snapshots since; whether they fit."""
-    state = kept.state
+    state = cache.state
     if state.history is None or snapshot.schema_id > state.schema_id:
         return False
     try:
@@ -209,21 +211,21 @@ def _updated(table: PaimonTable, kept: KeptTable, snapshot: Snapshot, judge: Jud
             index_types=table.manifests.index_types(snapshot),
             history=update_history(table, snapshot, {**state.history.removed, **removed}, state.history),
         )
-        figures = _up_to_date(kept, _applied_to(kept, list(deltas.values()), judge), judge)
-        kept.save(_judged(after, judge), figures)
+        figures = _up_to_date(cache, _applied_to(cache, list(deltas.values()), judge), judge)
+        cache.save(_judged(after, judge), figures)
     except (Misfit, MissingFile, Damaged):
         return False
     return True
 
 
-def _applied_to(kept: KeptTable, deltas: Sequence[pa.Table], judge: Judge) -> pa.Table:
+def _applied_to(cache: ObservationCache, deltas: Sequence[pa.Table], judge: Judge) -> pa.Table:
     """Puts what deltas leave of the buckets that they touch; returns the figures of all buckets.
 
     Raises:
         Misfit: they do not fit what is kept.
         Damaged: what is kept cannot be read or written.
     """
-    figures = kept.figures
+    figures = cache.figures
     if not deltas:
         return figures
     changes = pa.concat_tables(_added_first(delta.select(["kind", *FILES.names])) for delta in deltas)
@@ -234,8 +236,8 @@ def _applied_to(kept: KeptTable, deltas: Sequence[pa.Table], judge: Judge) -> pa
     fresh = [flagged(figures, ~is_among(figures, touched, PLACE))]
     for places in _portions(touched):
         of_places = flagged(changes, is_among(changes, places, PLACE))
-        files = applied(kept.files_in(places), of_places)
-        kept.put(files, emptied=flagged(places, ~is_among(places, files, PLACE)))
+        files = applied(cache.files_in(places), of_places)
+        cache.put(files, emptied=flagged(places, ~is_among(places, files, PLACE)))
         fresh.append(judge.figures(files))
     return pa.concat_tables(fresh)
 
@@ -244,13 +246,13 @@ def _added_first(delta: pa.Table) -> pa.Table:
     return taken(delta, np.argsort(integers(delta["kind"]), kind="stable"))
 
 
-def _up_to_date(kept: KeptTable, figures: pa.Table, judge: Judge) -> pa.Table:
+def _up_to_date(cache: ObservationCache, figures: pa.Table, judge: Judge) -> pa.Table:
     """Figures that hold now and for this table's options; the same ones if they all do.
 
     Raises:
         Damaged: what is kept cannot be read.
     """
-    now, state = epoch_millis(judge.now), kept.state
+    now, state = epoch_millis(judge.now), cache.state
     if state.terms == judge.terms and now >= state.judged_millis:
         until = figures["valid_until"]
         stale = flagged(figures, ~is_null(until) & (integers(until) <= now))
@@ -258,7 +260,7 @@ def _up_to_date(kept: KeptTable, figures: pa.Table, judge: Judge) -> pa.Table:
         stale = figures
     if not len(stale):
         return figures
-    fresh = [judge.figures(kept.files_in(places)) for places in _portions(stale)]
+    fresh = [judge.figures(cache.files_in(places)) for places in _portions(stale)]
     return pa.concat_tables([flagged(figures, ~is_among(figures, stale, PLACE)), *fresh])
 
 

@@ -21,8 +21,13 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit import found_runs
 from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.live_files import is_still_there, judge_again, mark_of, read, update
-from lithify.tables.paimon.observing.observation_cache import Damaged, KeptTable, SnapshotMark, TableState
-from lithify.tables.paimon.observing.observation_caches import KeptTables, in_memory
+from lithify.tables.paimon.observing.observation_cache import (
+    Damaged,
+    ObservationCache,
+    SnapshotMark,
+    TableState,
+)
+from lithify.tables.paimon.observing.observation_caches import ObservationCaches, in_memory
 from lithify.tables.paimon.observing.summary import summarise
 from lithify.tables.paimon.options.table_options import retention
 from lithify.tables.paimon.table import PaimonTable
@@ -46,13 +51,13 @@ class TableWatch:
     """Looks at tables, and keeps of them what makes the next look cheap.
 
     Args:
-        kept: where more is kept than fits into memory.
+        caches: where more is kept than fits into memory.
         clock: what the time is.
         most_open: how many tables stay open.
     """
 
-    def __init__(self, kept: KeptTables, clock: Clock, most_open: int = 1024) -> None:
-        self._kept = kept
+    def __init__(self, caches: ObservationCaches, clock: Clock, most_open: int = 1024) -> None:
+        self._caches = caches
         self._clock = clock
         self._most_open = most_open
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
@@ -75,16 +80,16 @@ class TableWatch:
             opened = None
         stays = opened or _open(look.address)
         now = self._clock.now().astimezone(look.zone)
-        found: KeptTable | None = None
+        found: ObservationCache | None = None
         if self._is_unchanged(look, stays):
             if not look.reconsider:
                 self._keep_open(look.key, stays)
                 return None
-            found = self._as_kept(look, stays, now)
+            found = self._as_cached(look, stays, now)
         if found is None:
             stays, found = self._newest(look, stays, now, is_fresh=opened is None)
         with closing(found):
-            self._kept.keep(look.key, found)
+            self._caches.keep(look.key, found)
             self._keep_open(look.key, replace(stays, newest=found.state.newest))
             return summarise(stays.table, found, look.wanted, now)
 
@@ -104,7 +109,7 @@ class TableWatch:
         self._opened[key] = opened
         if len(self._opened) > self._most_open:
             self._opened.popitem(last=False)
-        self._kept.use(key, self._clock.now().timestamp())
+        self._caches.use(key, self._clock.now().timestamp())
 
     def _is_unchanged(self, look: Look, opened: _Opened) -> bool:
         if look.is_full or look.known_uuid != opened.uuid:
@@ -128,20 +133,20 @@ class TableWatch:
 
     def _may_have_skipped(self, look: Look, opened: _Opened) -> bool:
         """Whether so many snapshots may have come and gone that the next one is not there any more."""
-        last = self._kept.used_at(look.key)
+        last = self._caches.used_at(look.key)
         keeps = retention(opened.table.stored_options)
         if last is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
             return True
         return (self._clock.now().timestamp() - last) * 1000 > keeps.millis / 2
 
-    def _as_kept(self, look: Look, opened: _Opened, now: datetime) -> KeptTable | None:
+    def _as_cached(self, look: Look, opened: _Opened, now: datetime) -> ObservationCache | None:
         """What is kept of the snapshot that is known, judged by the time and options of this look."""
-        kept = self._kept.load(look.key)
-        if kept is None:
+        cache = self._caches.load(look.key)
+        if cache is None:
             return None
         with ExitStack() as unless_used:
-            unless_used.callback(kept.close)
-            state = kept.state
+            unless_used.callback(cache.close)
+            state = cache.state
             number = state.newest.id if state.newest else None
             is_known = (state.uuid, state.schema_id, number) == (
                 opened.uuid,
@@ -151,43 +156,43 @@ class TableWatch:
             if not is_known:
                 return None
             with suppress(Damaged):
-                judge_again(kept, _judge(opened.table, now))
+                judge_again(cache, _judge(opened.table, now))
                 unless_used.pop_all()
-                return kept
+                return cache
         return None
 
     def _newest(
         self, look: Look, opened: _Opened, now: datetime, *, is_fresh: bool
-    ) -> tuple[_Opened, KeptTable]:
+    ) -> tuple[_Opened, ObservationCache]:
         """What there is now; opens the table anew where what is open may be out of date."""
         if not is_fresh and opened.table.has_newer_schema():
             opened, is_fresh = _open(look.address), True
-        kept = self._kept.load(look.key)
-        if kept is None:
+        cache = self._caches.load(look.key)
+        if cache is None:
             return self._everything(look, opened, now, None, is_fresh=is_fresh)
         with ExitStack() as unless_used:
-            unless_used.callback(kept.close)
-            if not look.is_full and update(opened.table, opened.uuid, kept, _judge(opened.table, now)):
+            unless_used.callback(cache.close)
+            if not look.is_full and update(opened.table, opened.uuid, cache, _judge(opened.table, now)):
                 unless_used.pop_all()
-                return opened, kept
-            return self._everything(look, opened, now, kept.state, is_fresh=is_fresh)
+                return opened, cache
+            return self._everything(look, opened, now, cache.state, is_fresh=is_fresh)
 
     def _everything(
         self, look: Look, opened: _Opened, now: datetime, earlier: TableState | None, *, is_fresh: bool
-    ) -> tuple[_Opened, KeptTable]:
+    ) -> tuple[_Opened, ObservationCache]:
         """What a full look finds."""
         if not is_fresh:
             opened = _open(look.address)
         judge = _judge(opened.table, now)
         with suppress(Damaged):
-            return opened, self._filled(self._kept.begin(look.key), opened, earlier, judge)
+            return opened, self._filled(self._caches.begin(look.key), opened, earlier, judge)
         return opened, self._filled(in_memory(), opened, earlier, judge)
 
     def _filled(
-        self, target: KeptTable, opened: _Opened, earlier: TableState | None, judge: Judge
-    ) -> KeptTable:
+        self, target: ObservationCache, opened: _Opened, earlier: TableState | None, judge: Judge
+    ) -> ObservationCache:
         with ExitStack() as unless_filled:
-            unless_filled.callback(self._kept.abandon, target)
+            unless_filled.callback(self._caches.abandon, target)
             read(opened.table, opened.uuid, earlier, target, judge)
             unless_filled.pop_all()
         return target
@@ -204,4 +209,4 @@ def _open(address: TableAddress) -> _Opened:
 
 def open_watch(cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:
     """A watch that keeps what it learns of tables in a folder of about `limit` bytes."""
-    return TableWatch(KeptTables(cache, limit), clock, most_open)
+    return TableWatch(ObservationCaches(cache, limit), clock, most_open)

@@ -114,7 +114,7 @@ class TableState:
     judged_millis: int = 0
 
 
-class KeptTable:
+class ObservationCache:
     """What is kept of one table, open in a transaction.
 
     Attributes:

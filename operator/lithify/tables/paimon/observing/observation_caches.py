@@ -15,14 +15,14 @@ from pathlib import Path
 from shutil import rmtree
 from uuid import uuid4
 
-from lithify.tables.paimon.observing.observation_cache import Damaged, KeptTable
+from lithify.tables.paimon.observing.observation_cache import Damaged, ObservationCache
 
 _FINISHED, _UNFINISHED = ".kept", ".new"
 _USED = "used"
 """The file whose time of change says when its table was last looked at."""
 
 
-class KeptTables:
+class ObservationCaches:
     """A folder with one folder a table, the least recently used of which go when they are too large.
 
     Args:
@@ -36,14 +36,14 @@ class KeptTables:
         self._unchecked = limit
         folder.mkdir(parents=True, exist_ok=True)
 
-    def load(self, key: str) -> KeptTable | None:
+    def load(self, key: str) -> ObservationCache | None:
         """What is kept under a key, to be closed; None if that is nothing or cannot be used."""
         for path in _newest_first(self._home(key)):
             with suppress(Damaged):
-                return KeptTable(path, is_new=False)
+                return ObservationCache(path, is_new=False)
         return None
 
-    def begin(self, key: str) -> KeptTable:
+    def begin(self, key: str) -> ObservationCache:
         """A table to be filled, of which nothing is seen under the key until it is kept.
 
         It is in memory where the folder cannot be written to.
@@ -51,10 +51,10 @@ class KeptTables:
         home = self._home(key)
         with suppress(OSError, Damaged):
             home.mkdir(exist_ok=True)
-            return KeptTable(home / f"{uuid4()}{_UNFINISHED}", is_new=True)
+            return ObservationCache(home / f"{uuid4()}{_UNFINISHED}", is_new=True)
         return in_memory()
 
-    def keep(self, key: str, table: KeptTable) -> None:
+    def keep(self, key: str, table: ObservationCache) -> None:
         """Has what was saved of a table be what is kept under the key, and makes room for it.
 
         Does nothing where that fails, which costs a full look the next time.
@@ -70,7 +70,7 @@ class KeptTables:
             with suppress(OSError):
                 self._make_room(self._home(key))
 
-    def abandon(self, table: KeptTable) -> None:
+    def abandon(self, table: ObservationCache) -> None:
         """Ends a table that is not to be kept, and removes it."""
         table.close()
         with suppress(OSError):
@@ -141,6 +141,6 @@ def _remove(home: Path) -> None:
             home.unlink()
 
 
-def in_memory() -> KeptTable:
+def in_memory() -> ObservationCache:
     """A table to be filled that nobody will see."""
-    return KeptTable(None, is_new=True)
+    return ObservationCache(None, is_new=True)

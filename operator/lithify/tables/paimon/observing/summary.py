@@ -27,7 +27,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     taken,
 )
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
-from lithify.tables.paimon.observing.observation_cache import KeptTable, TableState
+from lithify.tables.paimon.observing.observation_cache import ObservationCache, TableState
 from lithify.tables.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,
@@ -39,7 +39,7 @@ from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.watching import Filter
 
 
-def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetime) -> Observation:
+def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: datetime) -> Observation:
     """What a table's files come to. `now` is an aware time in the table's time zone.
 
     Raises:
@@ -50,7 +50,7 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
     policy, state = table.options.policy, found.state
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.held)
-    work = work_in(figures, table.places.spec, replace(wanted, held=held), policy, now)
+    work = work_in(figures, table.locations.spec, replace(wanted, held=held), policy, now)
     most_runs, runs_bucket = _most(figures, "sorted_runs")
     most_level0, level0_bucket = _most(figures, "level0_files")
     index_problem = table.index_problem(state.index_types)
@@ -85,7 +85,7 @@ def summarise(table: PaimonTable, found: KeptTable, wanted: Filter, now: datetim
     )
 
 
-def _still_held(found: KeptTable, held: Mapping[str, str]) -> dict[str, str]:
+def _still_held(found: ObservationCache, held: Mapping[str, str]) -> dict[str, str]:
     """Those of some held buckets that still have the files that a run failed on."""
     there = flagged(found.figures, is_one_of(found.figures["path"], held))
     files = in_order_of_places(found.files_in(there))

@@ -42,7 +42,7 @@ _IGNORE_DELETE = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceOptions:
+class LocationOptions:
     """Where data files are.
 
     Attributes:
@@ -107,7 +107,7 @@ class TableOptions:
     Attributes:
         policy: which files are compacted.
         files: how files are written.
-        places: where they are.
+        locations: where they are.
         commit: how commits are tried again.
         sequence_fields: what decides between the rows of a key before their sequence number does.
         snapshot_ordering: whether the row of a key that came with the latest snapshot wins.
@@ -116,7 +116,7 @@ class TableOptions:
 
     policy: MergeTreeOptions
     files: FileOptions
-    places: PlaceOptions
+    locations: LocationOptions
     commit: CommitOptions
     manifests: ManifestOptions
     sequence_fields: tuple[SequenceField, ...]
@@ -142,7 +142,7 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
     return TableOptions(
         policy=_policy(reader, rule),
         files=read_file_options(reader, options),
-        places=_place_options(reader),
+        locations=_location_options(reader),
         commit=CommitOptions(
             max_retries=reader.integer("commit.max-retries", 10, low=0),
             min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
@@ -229,10 +229,10 @@ def _manifest_options(reader: OptionReader) -> ManifestOptions:
     )
 
 
-def _place_options(reader: OptionReader) -> PlaceOptions:
+def _location_options(reader: OptionReader) -> LocationOptions:
     strategy = reader.text("data-file.external-paths.strategy", "none").lower()
     external = () if strategy == "none" else _external_paths(reader, strategy)
-    return PlaceOptions(
+    return LocationOptions(
         default_name=reader.text("partition.default-name", "__DEFAULT_PARTITION__", stripped=False),
         legacy=reader.boolean("partition.legacy-name", default=True),
         directory=reader.optional("data-file.path-directory", _directory) or "",

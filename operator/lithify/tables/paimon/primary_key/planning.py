@@ -184,7 +184,7 @@ def _task(
             level=unit.output_level,
             schema=table.schema,
             options=table.options.files.at(unit.output_level),
-            outside=table.places.outside(unit.bucket),
+            external_paths=table.locations.external_paths(unit.bucket),
         ),
         storage=table.storage,
         budget=budget,

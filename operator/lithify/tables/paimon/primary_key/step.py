@@ -50,14 +50,14 @@ def begin_step(
         JournalUnit(
             partition=unit.bucket.partition.hex(),
             bucket=unit.bucket.bucket,
-            folder=table.places.relative_folder(unit.bucket),
+            folder=table.locations.relative_folder(unit.bucket),
             inputs=tuple(file.name for file in unit.inputs),
         )
         for unit in plan.units
     ]
     newest = table.snapshots.latest()
     base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_id, plan.view.commit_millis)
-    attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.outside)
+    attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
     work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
     return CompactionStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
 

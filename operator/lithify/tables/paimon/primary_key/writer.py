@@ -23,7 +23,7 @@ from lithify.tables.files.statistics import ColumnStats, FloatStats
 from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
 from lithify.tables.files.variants.columns import Malformed, is_shredded
 from lithify.tables.io.storage import Storage, reporting
-from lithify.tables.paimon.layout.external_paths import Outside
+from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, Stats
 from lithify.tables.paimon.primary_key.statistics import key_stats, value_stats
@@ -47,7 +47,7 @@ class FileTarget:
         level: the output level.
         schema: the table's newest schema.
         options: how files are written.
-        outside: where they go instead of the table's folder, if anywhere.
+        external_paths: where they go instead of the table's folder, if anywhere.
     """
 
     folder: str
@@ -55,11 +55,11 @@ class FileTarget:
     level: int
     schema: Schema
     options: FileOptions
-    outside: Outside | None = None
+    external_paths: ExternalPaths | None = None
 
     def path(self, name: str) -> str:
         """Where the file of that name goes."""
-        return self.outside.path(name) if self.outside else f"{self.folder}/{name}"
+        return self.external_paths.path(name) if self.external_paths else f"{self.folder}/{name}"
 
     def names(self) -> Iterator[str]:
         """Names for the files, in order."""
@@ -131,7 +131,7 @@ class KeyValueFile:
             embedded_index=None,
             source=COMPACT_SOURCE,
             value_stats_columns=columns,
-            external_path=self._path if self._target.outside else None,
+            external_path=self._path if self._target.external_paths else None,
             first_row_id=None,
             write_columns=None,
             write_columns_sequences=None,

@@ -19,7 +19,7 @@ from lithify.controller.driver import (
     SharedDriver,
     SharedDrivers,
 )
-from lithify.controller.reconciling.shutdown import Departure
+from lithify.controller.reconciling.shutdown import Shutdown
 from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.names import LABEL_LOCK, LEASE, ObjectKey, ResourceKind
 
@@ -155,8 +155,8 @@ def depart(
     drivers: Drivers, held: dict[str, ObjectKey] | None = None, **changes: Any
 ) -> tuple[ObjectKey, ...]:
     locks = TableLocks(Leases({} if held is None else held), HOME)
-    departure = Departure(drivers, locks, ticks=lambda: drivers.now, sleep=drivers.sleep)
-    return asyncio.run(replace(departure, **changes).run(GRACE))
+    shutdown = Shutdown(drivers, locks, ticks=lambda: drivers.now, sleep=drivers.sleep)
+    return asyncio.run(replace(shutdown, **changes).run(GRACE))
 
 
 @pytest.mark.parametrize(

@@ -12,22 +12,22 @@ from lithify.errors import UnsupportedTable
 from lithify.tables.files.types import Raw, parse_type
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.layout.external_paths import Outside
-from lithify.tables.paimon.layout.file_locations import Places
+from lithify.tables.paimon.layout.external_paths import ExternalPaths
+from lithify.tables.paimon.layout.file_locations import FileLocations
 from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.options.table_options import PlaceOptions, read_options
+from lithify.tables.paimon.options.table_options import LocationOptions, read_options
 from unit.tables.manifests import entry, schema
 
-PLAIN = read_options({}).places
+PLAIN = read_options({}).locations
 SHORT, LONG = "x=8.41E21", "x=8.409999999999999E21"
 """Two spellings of one number: by Java from 19 on, and before."""
 
 
-def places(root: Path, options: PlaceOptions = PLAIN, **columns: str) -> Places:
+def places(root: Path, options: LocationOptions = PLAIN, **columns: str) -> FileLocations:
     """Of a table that is partitioned by these columns."""
     storage = storage_of(LocalFileIO(), (str(root), *options.listed))
     made = replace(schema([*columns.items(), ("id", "INT NOT NULL")], ["id"]), partition_keys=tuple(columns))
-    return Places(str(root), "db.t", made, options, storage)
+    return FileLocations(str(root), "db.t", made, options, storage)
 
 
 def partition(**values: tuple[str, Raw]) -> bytes:
@@ -49,7 +49,7 @@ def test_a_bucket_has_a_path_for_people_and_a_folder_for_files(tmp_path: Path) -
     assert where.relative_folder(bucket) == "data/files/p=a%2Fb/bucket-3"
     assert where.folder(bucket) == f"{tmp_path}/data/files/p=a%2Fb/bucket-3"
     assert where.spec(bucket.partition) == {"p": "a/b"}
-    assert where.outside(bucket) is None
+    assert where.external_paths(bucket) is None
 
 
 def test_tables_without_partitions_have_buckets_right_below(tmp_path: Path) -> None:
@@ -70,10 +70,12 @@ def test_new_files_go_outside_if_the_table_says_so(tmp_path: Path) -> None:
     options = replace(PLAIN, external=("file:/a", "s3://b/c"), weights=(1, 2), directory="d")
     where = places(tmp_path, options, p="INT")
     bucket = where.bucket_id(partition(p=("INT", 7)), 1)
-    assert where.outside(bucket) == Outside(("file:/a/d/p=7/bucket-1", "s3://b/c/d/p=7/bucket-1"), (1, 2))
+    assert where.external_paths(bucket) == ExternalPaths(
+        ("file:/a/d/p=7/bucket-1", "s3://b/c/d/p=7/bucket-1"), (1, 2)
+    )
 
 
-def numbered(where: Places, text: bytes = b"a") -> BucketId:
+def numbered(where: FileLocations, text: bytes = b"a") -> BucketId:
     return where.bucket_id(partition(x=("DOUBLE", 8.41e21), y=("STRING", text)), 0)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.reconciling.slots import Room
+from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.resources.compaction import (
     SUCCEEDED,
@@ -57,7 +57,7 @@ def run(
 
 
 class Stage:
-    """A room for the tables of one policy, under a clock of the test's."""
+    """A slots for the tables of one policy, under a clock of the test's."""
 
     def __init__(self, active_runs: int = 1, caps: Caps | None = None) -> None:
         self.store = Store()
@@ -67,20 +67,20 @@ class Stage:
         )
         self.now = NOON
         self.ticks = 0.0
-        self.room = Room(self.store, caps or Caps(), lambda: self.ticks)
+        self.slots = Slots(self.store, caps or Caps(), lambda: self.ticks)
 
     def table(self, name: str, priority: int | None = None) -> str:
         found = table(name, priority)
         self.store.tables.put(found)
-        return self.room.hold_of_table(found, 10, self.now)
+        return self.slots.hold_of_table(found, 10, self.now)
 
     def run(self, found: Compaction) -> str:
         self.store.tables.put(table(found.spec.table_ref.name))
         self.store.compactions.put(found)
-        return self.room.hold_of_run(found, self.now)
+        return self.slots.hold_of_run(found, self.now)
 
     def next_names(self) -> list[str]:
-        return [key.name for _, key in self.room.next_in_line(self.now)]
+        return [key.name for _, key in self.slots.next_in_line(self.now)]
 
 
 def test_a_slot_is_taken_at_once_and_kept_until_it_is_given_back() -> None:
@@ -89,7 +89,7 @@ def test_a_slot_is_taken_at_once_and_kept_until_it_is_given_back() -> None:
     assert stage.table("a") == "", "asking again does not lose it"
     assert stage.table("b") != ""
     assert stage.next_names() == []
-    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
     assert stage.next_names() == ["b"]
     assert stage.table("b") == ""
 
@@ -99,7 +99,7 @@ def test_a_slot_passes_from_a_table_to_the_run_that_was_made_for_it() -> None:
     assert stage.table("a") == ""
     made = run("a", is_ours=True)
     stage.store.compactions.put(made)
-    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
     assert stage.table("b") != ""
     assert stage.run(made) == "", "it was made because there was a slot"
 
@@ -115,7 +115,7 @@ def test_runs_of_people_wait_like_everybody() -> None:
 def test_a_run_that_backs_off_has_no_slot() -> None:
     stage = Stage()
     stage.run(run("a", Reason.BACKING_OFF, is_ours=True, attempts=1))
-    stage.room.leave(ObjectKey("team", "run-a"), COMPACTION)
+    stage.slots.leave(ObjectKey("team", "run-a"), COMPACTION)
     assert stage.table("b") == ""
 
 
@@ -124,7 +124,7 @@ def test_priority_goes_first_and_a_full_policy_is_asked_once_a_second() -> None:
     stage.table("a")
     stage.table("low", priority=1)
     stage.table("high", priority=900)
-    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
     assert stage.next_names()[0] == "high"
 
 
@@ -136,7 +136,7 @@ def test_waiting_is_remembered_from_the_first_time() -> None:
     stage.ticks += 3600
     stage.table("late")
     stage.table("early")
-    stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+    stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
     assert stage.next_names() == ["early"]
 
 
@@ -157,16 +157,16 @@ def test_slots_are_never_given_to_more_than_there_are(steps: list[tuple[str, int
         if step == "ask" and stage.table(f"t{number}") == "":
             holders.add(number)
         elif step == "leave":
-            stage.room.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
+            stage.slots.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
             holders.discard(number)
         elif step == "tick":
             stage.ticks += number
             stage.now += timedelta(seconds=number)
         assert len(holders) <= limit
     for number in sorted(holders):
-        stage.room.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
+        stage.slots.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
     stage.ticks += 10
-    assert len(stage.next_names()) == min(limit, stage.room.waiting), "nobody waits beside a free slot"
+    assert len(stage.next_names()) == min(limit, stage.slots.waiting), "nobody waits beside a free slot"
 
 
 @pytest.mark.parametrize("spec", [{"dry_run": True}, {"approval": Approval.MANUAL}], ids=["dry", "manual"])
@@ -185,7 +185,7 @@ def test_a_run_that_is_only_planned_takes_neither_slot_nor_bytes(spec: dict[str,
     for one in (planning, planned):
         assert stage.run(one) == ""
         assert stage.table("a") == "", "the only slot is free"
-        stage.room.leave(ObjectKey("team", "a"), LAKE_TABLE)
+        stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
 
 
 def test_a_driver_that_an_older_release_has_plan_takes_a_slot() -> None:

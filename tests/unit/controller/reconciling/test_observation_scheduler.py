@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lithify.controller.observing.request import ObservationRequest, TableTarget
-from lithify.controller.reconciling.observation_scheduler import JITTER, Looks, Rhythm
+from lithify.controller.reconciling.observation_scheduler import JITTER, ObservationScheduler, Rhythm
 from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.observation import Observation
@@ -60,24 +60,24 @@ class Stage:
     endings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.looks = Looks(
+        self.scheduler = ObservationScheduler(
             self.answers,
             self.told.put_nowait,
             lambda key, seconds: self.later.put_nowait((key, seconds)),
             lambda ending, _: self.endings.append(ending),
             ticks=self.ticks,
         )
-        self.work = asyncio.create_task(self.looks.work())
+        self.work = asyncio.create_task(self.scheduler.work())
 
     async def look(self, request: ObservationRequest = REQUEST) -> None:
         """Asks for a look that is due, and waits for its end."""
-        self.looks.ask(KEY, request, RHYTHM)
+        self.scheduler.ask(KEY, request, RHYTHM)
         async with asyncio.timeout(2):
             assert await self.told.get() == KEY
 
     async def look_in_vain(self, request: ObservationRequest = REQUEST) -> float:
         """The same for a look that finds nothing new; the seconds until the next one."""
-        self.looks.ask(KEY, request, RHYTHM)
+        self.scheduler.ask(KEY, request, RHYTHM)
         async with asyncio.timeout(2):
             key, seconds = await self.later.get()
         assert (key, self.told.empty()) == (KEY, True)
@@ -92,7 +92,7 @@ async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it(
     found = observation(snapshot=7)
     stage = Stage(Answers(lambda request: found if request.known_uuid is None else None))
     await stage.look()
-    wait = stage.looks.ask(KEY, REQUEST, RHYTHM)
+    wait = stage.scheduler.ask(KEY, REQUEST, RHYTHM)
     assert 60 * (1 - JITTER) <= wait <= 60 * (1 + JITTER)
     stage.ticks.now += wait
     assert await stage.look_in_vain() == pytest.approx(wait)
@@ -100,7 +100,7 @@ async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it(
     assert (first.is_full, first.known_snapshot) == (False, None)
     assert (second.is_full, second.known_snapshot, second.known_uuid) == (False, 7, found.table_uuid)
     assert stage.endings == ["changed", "unchanged"]
-    assert stage.looks.seen(KEY).observation == found
+    assert stage.scheduler.seen(KEY).observation == found
     stage.end()
 
 
@@ -130,7 +130,7 @@ async def test_a_whole_look_that_is_wanted_is_wanted_until_it_has_gone_well() ->
     answers: list[Any] = [observation(), CatalogUnavailable("/w", "no answer"), observation(), None]
     stage = Stage(Answers(lambda _: answers.pop(0)))
     await stage.look()
-    stage.looks.want(KEY, whole=True)
+    stage.scheduler.want(KEY, whole=True)
     await stage.look()
     stage.ticks.now += 600
     await stage.look()
@@ -144,8 +144,8 @@ async def test_a_whole_look_that_is_wanted_is_wanted_until_it_has_gone_well() ->
 async def test_a_wanted_look_does_not_wait() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
-    assert stage.looks.ask(KEY, REQUEST, RHYTHM) > 0
-    stage.looks.want(KEY)
+    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM) > 0
+    stage.scheduler.want(KEY)
     await stage.look()
     assert len(stage.answers.asked) == 2
     stage.end()
@@ -160,11 +160,11 @@ async def test_who_asks_during_a_look_is_told_of_its_end(is_asked: bool) -> None
     await stage.look()
     answers.answer = lambda _: held
     stage.ticks.now += 2 * RHYTHM.every
-    assert stage.looks.ask(KEY, REQUEST, RHYTHM) == math.inf
+    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM) == math.inf
     if is_asked:
-        assert stage.looks.ask(KEY, replace(REQUEST, idle_seconds=5), RHYTHM) == math.inf
+        assert stage.scheduler.ask(KEY, replace(REQUEST, idle_seconds=5), RHYTHM) == math.inf
     else:
-        stage.looks.want(KEY)
+        stage.scheduler.want(KEY)
     held.set()
     async with asyncio.timeout(2):
         assert await stage.told.get() == KEY
@@ -188,17 +188,17 @@ async def test_a_failure_is_kept_beside_what_was_seen_and_tried_again_later(
     stage = Stage(answers)
     await stage.look()
     answers.answer = lambda _: error
-    stage.looks.want(KEY)
+    stage.scheduler.want(KEY)
     await stage.look()
-    seen = stage.looks.seen(KEY)
+    seen = stage.scheduler.seen(KEY)
     assert isinstance(seen.error, LithifyError)
     assert seen.observation == observation()
     assert stage.endings[-1] == ending
-    assert stage.looks.ask(KEY, REQUEST, RHYTHM) >= RHYTHM.retry * (1 - JITTER)
+    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM) >= RHYTHM.retry * (1 - JITTER)
     answers.answer = lambda _: None
-    stage.looks.want(KEY)
+    stage.scheduler.want(KEY)
     await stage.look()
-    assert stage.looks.seen(KEY).error is None
+    assert stage.scheduler.seen(KEY).error is None
     stage.end()
 
 
@@ -207,9 +207,9 @@ async def test_a_table_that_never_answers_holds_up_only_itself() -> None:
     never = asyncio.Event()
     answers = Answers(lambda request: never if request.cache_key == "hangs" else observation())
     stage = Stage(answers)
-    stage.looks.ask(ObjectKey("team", "hangs"), replace(REQUEST, cache_key="hangs"), RHYTHM)
+    stage.scheduler.ask(ObjectKey("team", "hangs"), replace(REQUEST, cache_key="hangs"), RHYTHM)
     for _ in range(5):
-        stage.looks.want(KEY)
+        stage.scheduler.want(KEY)
         await stage.look()
     assert len(answers.asked) == 6
     stage.end()
@@ -219,16 +219,16 @@ async def test_a_table_that_never_answers_holds_up_only_itself() -> None:
 async def test_what_comes_back_for_a_table_that_is_gone_is_dropped() -> None:
     held = asyncio.Event()
     stage = Stage(Answers(lambda _: held))
-    stage.looks.ask(KEY, REQUEST, RHYTHM)
+    stage.scheduler.ask(KEY, REQUEST, RHYTHM)
     while not stage.answers.asked:
         await asyncio.sleep(0)
-    stage.looks.forget(KEY)
+    stage.scheduler.forget(KEY)
     held.set()
     for _ in range(5):
         await asyncio.sleep(0)
     assert stage.told.empty()
     assert stage.later.empty()
-    assert stage.looks.oldest_seconds == 0.0
+    assert stage.scheduler.oldest_seconds == 0.0
     stage.end()
 
 
@@ -242,15 +242,15 @@ async def test_what_was_seen_before_a_change_is_outdated_until_the_next_good_loo
     answers = Answers(lambda _: observation())
     stage = Stage(answers)
     await stage.look()
-    stage.looks.want(KEY)
-    assert stage.looks.seen(KEY).outdated
+    stage.scheduler.want(KEY)
+    assert stage.scheduler.seen(KEY).outdated
     answers.answer = lambda _: CatalogUnavailable("http://lake", "no answer")
     await stage.look()
-    assert stage.looks.seen(KEY).outdated, "nobody knows yet what has become of it"
+    assert stage.scheduler.seen(KEY).outdated, "nobody knows yet what has become of it"
     answers.answer = lambda _: None
-    stage.looks.want(KEY)
+    stage.scheduler.want(KEY)
     await stage.look()
-    assert not stage.looks.seen(KEY).outdated
+    assert not stage.scheduler.seen(KEY).outdated
     stage.end()
 
 
@@ -259,11 +259,11 @@ async def test_a_trigger_that_time_alone_has_fired_is_judged_once() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    stage.looks.ask(KEY, REQUEST, RHYTHM, since=noon)
+    stage.scheduler.ask(KEY, REQUEST, RHYTHM, since=noon)
     async with asyncio.timeout(2):
         await stage.told.get()
     assert stage.answers.asked[-1].reconsider
-    assert stage.looks.ask(KEY, REQUEST, RHYTHM, since=noon) > 0, "the same moment is not judged again"
+    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM, since=noon) > 0, "the same moment is not judged again"
     assert len(stage.answers.asked) == 2
     stage.end()
 
@@ -284,12 +284,12 @@ async def test_a_catalog_with_many_tables_hides_no_other_one() -> None:
     sound = request_of("shop/sound", "orders")
     stage = Stage(Answers(lambda request: never if request in dead else observation()))
     for request in dead:
-        stage.looks.ask(key_of(request), request, RHYTHM)
+        stage.scheduler.ask(key_of(request), request, RHYTHM)
     await asyncio.sleep(0)
-    stage.looks.ask(key_of(sound), sound, RHYTHM)
+    stage.scheduler.ask(key_of(sound), sound, RHYTHM)
     async with asyncio.timeout(2):
         assert await stage.told.get() == key_of(sound)
-    assert len(stage.answers.asked) == stage.looks.places + 1
+    assert len(stage.answers.asked) == stage.scheduler.places + 1
     stage.end()
 
 
@@ -299,16 +299,16 @@ async def test_a_look_at_a_table_that_is_deleted_is_given_up(*, began: bool) -> 
     never = asyncio.Event()
     requests = [request_of("team/lake", f"t-{number}") for number in range(3)]
     stage = Stage(Answers(lambda _: never))
-    stage.looks.places = 1
+    stage.scheduler.places = 1
     first = key_of(requests[0])
-    stage.looks.ask(first, requests[0], RHYTHM)
+    stage.scheduler.ask(first, requests[0], RHYTHM)
     for _ in range(3 if began else 1):
         await asyncio.sleep(0)
     assert bool(stage.answers.asked) is began
-    stage.looks.forget(first)
+    stage.scheduler.forget(first)
     stage.answers.answer = lambda _: observation()
     for request in requests[1:]:
-        stage.looks.ask(key_of(request), request, RHYTHM)
+        stage.scheduler.ask(key_of(request), request, RHYTHM)
     async with asyncio.timeout(2):
         assert {await stage.told.get(), await stage.told.get()} == {key_of(one) for one in requests[1:]}
     assert not never.is_set()
@@ -321,23 +321,23 @@ async def test_tables_of_a_silent_catalog_ask_seldom_and_are_all_looked_at_once_
     requests = [request_of("team/lake", f"t-{number:02}") for number in range(40)]
     stage = Stage(Answers(lambda _: silent))
     for request in requests:
-        stage.looks.ask(key_of(request), request, RHYTHM)
+        stage.scheduler.ask(key_of(request), request, RHYTHM)
     async with asyncio.timeout(2):
         for _ in requests:
             await stage.told.get()
     assert set(stage.endings) == {"not-asked"}
-    waits = [stage.looks.ask(key_of(request), request, RHYTHM) for request in requests]
+    waits = [stage.scheduler.ask(key_of(request), request, RHYTHM) for request in requests]
     assert min(waits) >= 4 * 5.0 * (1 - JITTER), "ten of them in each pause"
     assert max(waits) <= RHYTHM.retry * (1 + JITTER)
 
     stage.answers.answer = lambda _: observation()
     stage.ticks.now += min(waits)
     first = requests[waits.index(min(waits))]
-    assert stage.looks.ask(key_of(first), first, RHYTHM) == math.inf
+    assert stage.scheduler.ask(key_of(first), first, RHYTHM) == math.inf
     async with asyncio.timeout(2):
         told = {await stage.told.get() for _ in requests}
     assert told == {key_of(request) for request in requests}
     for request in requests:
         if request is not first:
-            assert stage.looks.ask(key_of(request), request, RHYTHM) == math.inf
+            assert stage.scheduler.ask(key_of(request), request, RHYTHM) == math.inf
     stage.end()
