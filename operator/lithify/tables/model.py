@@ -63,6 +63,8 @@ class DataFile:
         created_millis: creation time in the wall clock of whoever wrote it, as milliseconds.
         delete_rows: rows that retract their key; None where the writer did not count them.
         schema_id: the schema that the file was written with.
+        earliest: the earliest time among its rows in seconds since the epoch, where rows of the table expire;
+            None if that is not known.
     """
 
     name: str
@@ -76,11 +78,16 @@ class DataFile:
     created_millis: int
     delete_rows: int | None
     schema_id: int = 0
+    earliest: int | None = None
 
     @property
     def may_hold_deletes(self) -> bool:
         """Whether the file has, or for want of a count may have, rows that retract their key."""
         return self.delete_rows is None or self.delete_rows > 0
+
+    def has_expired_rows(self, before: int | None) -> bool:
+        """Whether some of its rows have a time before this one (seconds since the epoch)."""
+        return before is not None and self.earliest is not None and self.earliest < before
 
 
 @dataclass(frozen=True, slots=True)

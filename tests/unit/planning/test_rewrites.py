@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,6 +92,16 @@ def test_forced_rewrites_move_nothing_in_metadata() -> None:
     policy = MergeTreeOptions(small_file_size=SMALL_FILE, force_rewrite=True)
     work = work_of_unit(files, TOP, build_levels(files, TOP + 1), policy)
     assert fate(work) == ([["a"], ["b", "c"], ["d"], ["e"]], [])
+
+
+def test_files_with_expired_rows_do_not_move_up_in_metadata() -> None:
+    times = {"a": 99, "b": 100, "c": None, "d": 99}
+    files = [
+        replace(large(name, number, level=TOP if name == "d" else 0), earliest=times[name])
+        for number, name in enumerate(times)
+    ]
+    work = work_of_unit(files, TOP, build_levels(files, TOP + 1), POLICY, expired_before=100)
+    assert fate(work) == ([["a"], ["d"]], ["b", "c"])
 
 
 def test_files_of_the_top_level_are_rewritten_one_by_one() -> None:

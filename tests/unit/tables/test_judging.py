@@ -26,6 +26,7 @@ from lithify.tables.files.types import ColumnType, parse_type
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
 from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
 from lithify.tables.paimon.metadata.key_columns import order_keys
+from lithify.tables.paimon.observing.expiring import by_the_hour
 from lithify.tables.paimon.observing.judging import Judge
 from support.cases import case
 from unit.planning.trees import (
@@ -64,14 +65,19 @@ def random_table(rng: Random, policy: MergeTreeOptions) -> list[Bucket]:
 def random_bucket(rng: Random, policy: MergeTreeOptions) -> tuple[DataFile, ...]:
     files = random_ladder(rng, policy) if rng.random() < 0.5 else random_files(rng)
     ages = (0, 1, HOUR_MILLIS, 30 * HOUR_MILLIS)
-    return tuple(replace(each, created_millis=each.created_millis - rng.choice(ages)) for each in files)
+    times = (None, 0, MIDNIGHT_MILLIS // 1000 - rng.randrange(200_000), 1 << 60)
+    return tuple(
+        replace(each, created_millis=each.created_millis - rng.choice(ages), earliest=rng.choice(times))
+        for each in files
+    )
 
 
 def random_timed_policy(rng: Random) -> MergeTreeOptions:
     """A policy under which time matters more often than under others."""
     policy = random_policy(rng)
     interval = rng.choice((None, 0, HOUR_MILLIS, 30 * HOUR_MILLIS))
-    return replace(policy, early_full=replace(policy.early_full, interval_millis=interval))
+    early_full = replace(policy.early_full, interval_millis=interval)
+    return replace(policy, early_full=early_full, expire_seconds=rng.choice((None, 0, 3600, 100_000)))
 
 
 @pytest.mark.thorough
@@ -93,8 +99,9 @@ def test_each_bucket_is_judged_as_planning_does(rng: Random) -> None:
 
 def planned(bucket: Bucket, policy: MergeTreeOptions, now: datetime) -> dict[str, Any]:
     """The figures that follow from plans of the bucket's objects."""
-    minor = plan_bucket(bucket, policy, Strategy.MINOR, now)
-    full = plan_bucket(bucket, policy, Strategy.FULL, now)
+    expiring = by_the_hour(policy, now)
+    minor = plan_bucket(bucket, expiring, Strategy.MINOR, now)
+    full = plan_bucket(bucket, expiring, Strategy.FULL, now)
     levels = build_levels(bucket.files, policy.num_levels)
     is_due = isinstance(minor, Unit) and bool(minor.inputs)
     interval, last = policy.early_full.interval_millis, last_full_compaction(levels, now)
@@ -175,12 +182,21 @@ def test_figures_hold_until_they_say(rng: Random) -> None:
             MIDNIGHT_MILLIS + 6 * HOUR_MILLIS,
             id="off-peak, and level 0 is forced whatever the number of runs",
         ),
+        case(
+            MergeTreeOptions(expire_seconds=60),
+            ((5, 9),),
+            0,
+            MIDNIGHT_MILLIS + 3 * HOUR_MILLIS,
+            id="rows expire, counted by the hour",
+        ),
+        case(MergeTreeOptions(expire_seconds=60), ((5, 9),), 3, None, id="rows that have expired"),
     ],
 )
 def test_when_a_bucket_has_to_be_judged_again(
     policy: MergeTreeOptions, runs: tuple[tuple[int, int], ...], hours: int, changes: int | None
 ) -> None:
-    bucket = Bucket(path_of(b"dt=a", 0), stack(*runs), 0)
+    files = [replace(each, earliest=(MIDNIGHT_MILLIS + 2 * HOUR_MILLIS) // 1000) for each in stack(*runs)]
+    bucket = Bucket(path_of(b"dt=a", 0), tuple(files), 0)
     figures = judge(policy, MIDNIGHT + timedelta(hours=hours)).figures(live_files([bucket]))
     assert figures["valid_until"].to_pylist() == [changes]
 

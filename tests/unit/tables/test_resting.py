@@ -183,6 +183,7 @@ def test_statistics_of_a_bucket() -> None:
         "highest_level": 3,
         "highest_bytes": 2 * SMALL_FILE - 1,
         "highest_created_millis": MIDNIGHT_MILLIS + 1,
+        "earliest": None,
     }
 
 

@@ -63,7 +63,6 @@ REFUSED = [
     case("metadata.stats-mode", "truncate(16))", id="more than the pattern"),
     case("branch", "MAIN", id="a branch is case-sensitive"),
     case("branch", "dev", id="another branch"),
-    case("record-level.expire-time", "1 d", id="record-level expiry"),
     case("file-index.bloom-filter.columns", "a", id="a file index"),
     case("fields.a.aggregate-function", "sum", id="an aggregate function"),
     case("fields.g_1,g_2.sequence-group", "a,b", id="a sequence group of two columns"),

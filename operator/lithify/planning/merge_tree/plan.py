@@ -35,6 +35,7 @@ class Unit:
         run_numbers: run number of each picked file in the whole tree, by name.
         verdict: the trigger that fired.
         levels: the tree that it was picked from.
+        expired_before: rows with an earlier time (seconds since the epoch) vanish; None if rows never expire.
     """
 
     bucket: BucketId
@@ -45,6 +46,7 @@ class Unit:
     run_numbers: dict[str, int]
     verdict: TriggerVerdict
     levels: Levels
+    expired_before: int | None = None
 
     @property
     def inputs(self) -> tuple[DataFile, ...]:
@@ -91,31 +93,38 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
     if not levels.runs:
         return Rest(bucket.id, "the bucket is empty")
     if strategy is Strategy.FULL:
-        return _plan_full(bucket, levels, policy)
+        return _plan_full(bucket, levels, policy, now)
     pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)
     if pick is None:
         return Rest(bucket.id, NO_TRIGGER)
-    return _unit(bucket, levels, pick, _work(levels, pick, policy))
+    before = policy.expired_before(now)
+    return _unit(bucket, levels, pick, _work(levels, pick, policy, before), before)
 
 
-def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions) -> Unit | Rest:
-    """Everything to the top level; a bucket that is all there already rests, unless rewriting is forced."""
+def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: datetime) -> Unit | Rest:
+    """Everything to the top level.
+
+    In a bucket that is all there already, only files with expired rows are rewritten, and all of them if the
+    table asks for that.
+    """
     verdict = TriggerVerdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
     everything = Pick(levels.runs, levels.max_level, verdict)
+    before = policy.expired_before(now)
     (only, *others) = levels.runs
     if others or only.level != levels.max_level:
-        return _unit(bucket, levels, everything, _work(levels, everything, policy))
-    if not policy.force_rewrite:
+        return _unit(bucket, levels, everything, _work(levels, everything, policy, before), before)
+    files = [file for file in only.files if policy.force_rewrite or file.has_expired_rows(before)]
+    if not files:
         return Rest(bucket.id, ALL_AT_TOP)
-    return _unit(bucket, levels, everything, work_of_top_files(only.files))
+    return _unit(bucket, levels, everything, work_of_top_files(files), before)
 
 
-def _work(levels: Levels, pick: Pick, policy: MergeTreeOptions) -> UnitWork:
+def _work(levels: Levels, pick: Pick, policy: MergeTreeOptions, expired_before: int | None) -> UnitWork:
     files = (file for run in pick.runs for file in run.files)
-    return work_of_unit(files, pick.output_level, levels, policy)
+    return work_of_unit(files, pick.output_level, levels, policy, expired_before)
 
 
-def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: UnitWork) -> Unit:
+def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: UnitWork, expired_before: int | None) -> Unit:
     numbers = levels.run_numbers()
     files = tuple(file for run in pick.runs for file in run.files)
     return Unit(
@@ -127,4 +136,5 @@ def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: UnitWork) -> Unit:
         run_numbers={file.name: numbers[file.name] for file in files},
         verdict=pick.verdict,
         levels=levels,
+        expired_before=expired_before,
     )

@@ -6,7 +6,10 @@ The format adapters make a `MergeTreeOptions` from table options; the planners o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+
+from lithify.clock import epoch_millis
 
 
 class PickingRule(StrEnum):
@@ -77,6 +80,7 @@ class MergeTreeOptions:
         force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
         target_file_size: where output files roll.
         small_file_size: files below this are rewritten with their neighbours.
+        expire_seconds: how long after their time rows expire; None if they never do.
         rule: whose picking rule.
     """
 
@@ -90,4 +94,9 @@ class MergeTreeOptions:
     force_rewrite: bool = False
     target_file_size: int = 128 << 20
     small_file_size: int = (128 << 20) // 10 * 7
+    expire_seconds: int | None = None
     rule: PickingRule = PickingRule.V1_4
+
+    def expired_before(self, now: datetime) -> int | None:
+        """Rows with an earlier time (seconds since the epoch) have expired; None if rows never expire."""
+        return None if self.expire_seconds is None else epoch_millis(now) // 1000 - self.expire_seconds

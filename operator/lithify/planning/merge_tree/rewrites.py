@@ -2,7 +2,8 @@
 
 Called by `plan`. Follows Paimon's `MergeTreeCompactTask` and the rules of `MergeTreeCompactManager` for
 dropping deletes. A file is only ever upgraded where its rows need no change: never to the top level while it
-may hold deletes, never when the table asks for every file to be rewritten.
+may hold deletes, never while it has rows that have expired, never when the table asks for every file to be
+rewritten.
 """
 
 from __future__ import annotations
@@ -47,14 +48,19 @@ def drops_deletes(levels: Levels, output_level: int) -> bool:
 
 
 def work_of_unit(
-    files: Iterable[DataFile], output_level: int, levels: Levels, policy: MergeTreeOptions
+    files: Iterable[DataFile],
+    output_level: int,
+    levels: Levels,
+    policy: MergeTreeOptions,
+    expired_before: int | None = None,
 ) -> UnitWork:
     """Divides the files of a unit into rewrites and upgrades.
 
     Files are walked in key order and none is skipped: a large file that overlaps nothing ends the rewrite
-    that was being gathered, because output before and after it must not come from one writer.
+    that was being gathered, because output before and after it must not come from one writer. Rows with a
+    time before `expired_before` (seconds since the epoch) have expired.
     """
-    return _Walk(output_level, levels.max_level, policy).over(partition_sections(files))
+    return _Walk(output_level, levels.max_level, policy, expired_before).over(partition_sections(files))
 
 
 def work_of_top_files(files: Iterable[DataFile]) -> UnitWork:
@@ -65,10 +71,13 @@ def work_of_top_files(files: Iterable[DataFile]) -> UnitWork:
 class _Walk:
     """Gathers candidates for one rewrite and flushes them at every large lone file."""
 
-    def __init__(self, output_level: int, max_level: int, policy: MergeTreeOptions) -> None:
+    def __init__(
+        self, output_level: int, max_level: int, policy: MergeTreeOptions, expired_before: int | None
+    ) -> None:
         self._output_level = output_level
         self._to_top = output_level == max_level
         self._policy = policy
+        self._expired_before = expired_before
         self._candidates: list[Section] = []
         self._rewrites: list[Rewrite] = []
         self._upgrades: list[DataFile] = []
@@ -94,7 +103,8 @@ class _Walk:
     def _upgrade(self, lone: Section) -> None:
         """Moves the single file of a section up, by rewriting it where metadata would not do."""
         (file,) = lone.files
-        if (self._to_top and file.may_hold_deletes) or self._policy.force_rewrite:
+        holds_deletes = self._to_top and file.may_hold_deletes
+        if holds_deletes or self._policy.force_rewrite or file.has_expired_rows(self._expired_before):
             self._rewrites.append(Rewrite((lone,)))
         elif file.level != self._output_level:
             self._upgrades.append(file)

@@ -26,7 +26,9 @@ from lithify.tables.paimon.commit.journal_files import ExternalRoots
 from lithify.tables.paimon.commit.lineage import Lineage
 from lithify.tables.paimon.layout.file_locations import FileLocations
 from lithify.tables.paimon.metadata.binary_row import order_key
+from lithify.tables.paimon.metadata.earliest_times import EarliestTimes
 from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, FileMeta, ManifestEntry
+from lithify.tables.paimon.metadata.entry_columns import Earliest
 from lithify.tables.paimon.metadata.entry_selection import ChosenBuckets, EntrySelection, Matching
 from lithify.tables.paimon.metadata.key_columns import order_keys
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
@@ -90,7 +92,9 @@ class PaimonTable:
         self.refusals = refusals
         self.stored_options = schema.options if stored_options is None else stored_options
         self.locations = FileLocations(self.root, name, schema, options.locations, storage)
-        self.manifests = Manifests(table, schema.partition_types, options.manifests, storage)
+        self.manifests = Manifests(
+            table, schema.partition_types, options.manifests, storage, self._earliest_times()
+        )
         self.snapshots = Snapshots(table, storage)
         self.lineage = Lineage(self.snapshots, self.manifests)
         self.journal = Journal(self.home, storage)
@@ -183,6 +187,13 @@ class PaimonTable:
         """
         is_stamped = self.options.snapshot_ordering and file.source == APPEND_SOURCE
         return file.min_sequence if is_stamped else None
+
+    def _earliest_times(self) -> Earliest | None:
+        """What computes the earliest time of files; None if rows of the table do not expire, or never can."""
+        expiry = self.options.expiry
+        if expiry is None or all(column.name != expiry.column for column in self.schema.columns):
+            return None
+        return EarliestTimes(expiry.column, self.schema, self.schema_of).of
 
     def _schema_path(self, schema_id: int) -> str:
         return f"{self.home}/schema/schema-{schema_id}"

@@ -23,6 +23,7 @@ from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.options.record_expiry import TIME_FIELD
 from lithify.tables.paimon.options.table_options import LocationOptions, TableOptions, read_options
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
@@ -79,6 +80,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_refusals(table, storage, address.catalog_options),
             *_location_refusals(table.table_path, schema, options.locations, storage),
             *_order_refusals(options),
+            *_expiry_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )
@@ -168,6 +170,15 @@ def _check_locations(options: LocationOptions, reach: Reach) -> None:
 def _order_refusals(options: TableOptions) -> Iterator[str]:
     if options.snapshot_ordering and options.sequence_fields:
         yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
+
+
+def _expiry_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
+    """Why the rows of the table cannot expire as its options say."""
+    if options.expiry is not None:
+        column = next((each for each in schema.columns if each.name == options.expiry.column), None)
+        problem = options.expiry.problem(None if column is None else column.type)
+        if problem is not None:
+            yield f"option {TIME_FIELD} = {options.expiry.column}: {problem}"
 
 
 def _commit_refusals(

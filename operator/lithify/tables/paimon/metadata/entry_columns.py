@@ -113,7 +113,9 @@ _NULLABLE = frozenset(
     | {"value_stats_columns", "write_columns_sequences", "key_nulls", "value_nulls"}
 )
 
-NARROW = pa.schema({name: kind for name, (_, kind) in {**_OF_ENTRY, **_OF_FILE}.items()})
+EARLIEST = pa.field("earliest", pa.int64())
+"""The earliest time among a file's rows (`earliest_times`); null for tables whose rows do not expire."""
+NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **_OF_FILE}.items()), EARLIEST])
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
@@ -136,7 +138,13 @@ _STORED_WITH_STATISTICS = _stored_entry(
     _KEY_STATS=_stored(_OF_KEY_STATS),
     _VALUE_STATS=_stored(_OF_VALUE_STATS),
 )
+_OF_LOWEST: Columns = {"value_min": _OF_VALUE_STATS["value_min"]}
+_OF_STORED: Columns = {"value_stats_columns": _OF_FILE_STATISTICS["value_stats_columns"]}
+_STORED_WITH_LOWEST = _stored_entry(_OF_FILE, _OF_STORED, _VALUE_STATS=_stored(_OF_LOWEST))
 """What of a manifest's entries is decoded."""
+
+Earliest = Callable[[pa.Table], pa.Array]
+"""The earliest time of each row's file, from `schema_id`, `value_stats_columns` and `value_min`."""
 
 _RANGES = {
     "bucket": (-2, (1 << 31) - 1),
@@ -154,12 +162,13 @@ _TEXT_BYTES = {"partition": 1 << 16, "min_key": 1 << 20, "max_key": 1 << 20, "na
 _IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
 
 
-def decode_entries(content: bytes, *, statistics: bool = False) -> pa.Table:
+def decode_entries(content: bytes, *, statistics: bool = False, earliest: Earliest | None = None) -> pa.Table:
     """The entries of a manifest file, in its order.
 
     Args:
         content: the bytes of the file.
         statistics: whether to keep the statistics of key and value columns.
+        earliest: computes the column `earliest` of frames without statistics; None leaves it null.
 
     Returns:
         A frame with the columns of `NARROW` and, if asked for, those of statistics.
@@ -169,7 +178,8 @@ def decode_entries(content: bytes, *, statistics: bool = False) -> pa.Table:
     """
     unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
     try:
-        parts = [_flat(rows, statistics=statistics) for rows in _decoded(unpacked, statistics=statistics)]
+        wanted = _wanted(statistics=statistics, earliest=earliest)
+        parts = [_flat(rows, statistics=statistics, earliest=earliest) for rows in _decoded(unpacked, wanted)]
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise ValueError(str(error)) from error
     return pa.concat_tables([empty(statistics=statistics), *parts]).combine_chunks()
@@ -273,9 +283,15 @@ def _comparable(files: pa.Table) -> pa.Table:
     return with_columns(files, extra_names=pc.binary_join(whole(files["extra_files"]), "\0"))
 
 
-def _decoded(unpacked: Unpacked, *, statistics: bool) -> Iterator[pa.StructArray]:
+def _wanted(*, statistics: bool, earliest: Earliest | None) -> pa.StructType:
+    """The fields of an entry to decode."""
+    if statistics:
+        return _STORED_WITH_STATISTICS
+    return _STORED if earliest is None else _STORED_WITH_LOWEST
+
+
+def _decoded(unpacked: Unpacked, wanted: pa.StructType) -> Iterator[pa.StructArray]:
     """The rows of a manifest, some at a time, with the fields that are asked for."""
-    wanted = _STORED_WITH_STATISTICS if statistics else _STORED
     for blocks in unpacked.portions(_AT_A_TIME):
         if sum(rows for rows, _ in blocks) > _FEW and sum(len(data) for _, data in blocks) <= _MOST_AT_ONCE:
             with suppress(Unsure, pa.ArrowInvalid):
@@ -286,7 +302,7 @@ def _decoded(unpacked: Unpacked, *, statistics: bool) -> Iterator[pa.StructArray
             yield pa.array(part, wanted)
 
 
-def _flat(rows: pa.StructArray, *, statistics: bool) -> pa.Table:
+def _flat(rows: pa.StructArray, *, statistics: bool, earliest: Earliest | None) -> pa.Table:
     """The fields that a frame has, out of the records in which a manifest has them."""
     entry = _fields(rows)
     for version in pc.unique(entry["_VERSION"]).to_pylist():
@@ -295,6 +311,7 @@ def _flat(rows: pa.StructArray, *, statistics: bool) -> pa.Table:
         check_kind(kind)
     file = _fields(entry["_FILE"])
     columns = [*_columns(entry, _OF_ENTRY), *_columns(file, _OF_FILE)]
+    columns.append(_earliest(file, None if statistics else earliest))
     if statistics:
         columns += [
             *_columns(file, _OF_FILE_STATISTICS),
@@ -306,6 +323,18 @@ def _flat(rows: pa.StructArray, *, statistics: bool) -> pa.Table:
     _check_names(whole(frame["extra_files"]).flatten().drop_null())
     _check_ranges(frame)
     return frame
+
+
+def _earliest(file: Mapping[str, pa.Array], earliest: Earliest | None) -> pa.Array:
+    if earliest is None:
+        return pa.nulls(len(file["_FILE_NAME"]), EARLIEST.type)
+    lowest = _fields(file["_VALUE_STATS"])
+    columns = {
+        "schema_id": file["_SCHEMA_ID"],
+        **dict(zip(_OF_STORED, _columns(file, _OF_STORED), strict=True)),
+        **dict(zip(_OF_LOWEST, _columns(lowest, _OF_LOWEST), strict=True)),
+    }
+    return earliest(pa.table(columns))
 
 
 def _fields(record: pa.StructArray) -> dict[str, pa.Array]:

@@ -25,7 +25,14 @@ from lithify.tables.io.small_files import MOST_MANIFEST
 from lithify.tables.io.storage import Storage, reporting
 from lithify.tables.paimon.layout.file_names import is_manifest_of
 from lithify.tables.paimon.metadata.entries import ManifestEntry, check_record, record_of_entry
-from lithify.tables.paimon.metadata.entry_columns import chosen, decode_entries, empty, entries_of, live_of
+from lithify.tables.paimon.metadata.entry_columns import (
+    Earliest,
+    chosen,
+    decode_entries,
+    empty,
+    entries_of,
+    live_of,
+)
 from lithify.tables.paimon.metadata.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter
@@ -60,6 +67,7 @@ class Manifests:
         partition_types: of its partition columns.
         options: how manifests are written.
         storage: its files, which may be deleted.
+        earliest: computes the earliest time of files where rows of the table expire.
     """
 
     def __init__(
@@ -68,12 +76,14 @@ class Manifests:
         partition_types: Sequence[ColumnType],
         options: ManifestOptions,
         storage: Storage,
+        earliest: Earliest | None = None,
     ) -> None:
         self._file_io = table.file_io
         self._storage = storage
         self._lists = ManifestListManager(table)
         self._partition_types = partition_types
         self._options = options
+        self._earliest = earliest
 
     def live(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[ManifestEntry]:
         """The selected files that are live in a snapshot, in the order in which they were added.
@@ -215,7 +225,7 @@ class Manifests:
 
     def _decode(self, name: str, content: bytes, *, statistics: bool) -> pa.Table:
         with _reading(self.path(name), "manifest"):
-            return decode_entries(content, statistics=statistics)
+            return decode_entries(content, statistics=statistics, earliest=self._earliest)
 
     def content(self, name: str) -> bytes:
         """The bytes of a manifest.

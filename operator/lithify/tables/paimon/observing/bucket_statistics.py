@@ -20,6 +20,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     with_columns,
 )
 
+_NEVER = np.iinfo(np.int64).max
 PLACE = ("partition", "bucket")
 """The columns that say which bucket a row is about: BinaryRow bytes and a number."""
 
@@ -40,7 +41,8 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
         - `sorted_runs`: the files of level 0 and the levels above that have files;
         - `created_millis`: creation time of the newest file, by its writer's clock on the wall;
         - `highest_level`: the highest level that has files;
-        - `highest_bytes`, `highest_created_millis`: the same of that level alone.
+        - `highest_bytes`, `highest_created_millis`: the same of that level alone;
+        - `earliest`: the earliest time among the rows of all files, null where it is not known of any.
     """
     groups = ColumnGroups(files, PLACE)
     size, level, created = (integers(files[name]) for name in ("size", "level", "created_millis"))
@@ -61,7 +63,13 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
         "highest_created_millis": groups.max(np.where(is_highest, created, np.iinfo(np.int64).min)),
     }
     places = taken(files.select(PLACE), groups.firsts)
-    return with_columns(places, **figures)
+    return with_columns(places, **figures, earliest=_earliest(groups, files))
+
+
+def _earliest(groups: ColumnGroups, files: pa.Table) -> pa.Array:
+    known = ~is_null(files["earliest"])
+    times = np.where(known, integers(files["earliest"]), _NEVER)
+    return nullable(-groups.max(-times), groups.any(known))
 
 
 def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:

@@ -25,6 +25,7 @@ from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     Flags,
+    Numbers,
     flags,
     integers,
     is_null,
@@ -37,6 +38,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, in_order_of_places
+from lithify.tables.paimon.observing.expiring import by_the_hour, expiry_columns
 from lithify.tables.paimon.observing.resting import interval_fires, resting_reasons
 
 _DAY = 24
@@ -116,6 +118,7 @@ class Judge:
             A frame with the columns of `bucket_statistics`; `path` and `partition_path`; the fields of
             `_Judgement` but for `is_picked`; and, in milliseconds since the epoch:
 
+            - `expired_bytes`, `expires_at`: see `expiry_columns`;
             - `next_trigger`: when the interval between full compactions makes a bucket due that is not;
             - `valid_until`: from when on the bucket has to be judged again. Null for never, as before.
 
@@ -126,6 +129,7 @@ class Judge:
         statistics = bucket_statistics(files, self.policy.small_file_size)
         named = self._named(statistics)
         judgements = self._judgements(files, named)
+        named = with_columns(named, **expiry_columns(files, self.policy, self.now))
         judged = with_columns(named, **dict(zip(judgements.column_names, judgements.columns, strict=True)))
         return self._timed(judged).drop_columns("is_picked").combine_chunks()
 
@@ -168,13 +172,15 @@ class Judge:
         return taken(pa.table(columns, schema=_JUDGED), found)
 
     def _rests(self, statistics: pa.Table, strategy: Strategy) -> Flags:
-        return ~is_null(resting_reasons(statistics, self.policy, strategy, self.now))
+        policy = by_the_hour(self.policy, self.now)
+        return ~is_null(resting_reasons(statistics, policy, strategy, self.now))
 
     def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> _Judgement:
         try:
             bucket = Bucket(bucket_id, data_files(files, self.order_keys), _UNCOUNTED)
-            minor = None if rests_minor else plan_bucket(bucket, self.policy, Strategy.MINOR, self.now)
-            full = plan_bucket(bucket, self.policy, Strategy.FULL, self.now)
+            policy = by_the_hour(self.policy, self.now)
+            minor = None if rests_minor else plan_bucket(bucket, policy, Strategy.MINOR, self.now)
+            full = plan_bucket(bucket, policy, Strategy.FULL, self.now)
         except BUCKET_ERRORS as error:
             return _Judgement(
                 problem=problem_of(error, self.table),
@@ -219,11 +225,19 @@ class Judge:
         hour = 0 if off_peak is None else epoch_millis(ratio_changes(off_peak, self.now))
         is_ahead = fires > epoch_millis(self.now)
         first = np.where(grows & ~(is_ahead & (fires <= hour)), hour, fires)
+        changes, expires = grows | is_ahead, ~is_null(figures["expires_at"])
+        first = _earlier(first, changes, integers(figures["expires_at"]), expires)
         return with_columns(
             figures,
             next_trigger=nullable(fires, is_waiting),
-            valid_until=nullable(first, grows | is_ahead),
+            valid_until=nullable(first, changes | expires),
         )
+
+
+def _earlier(one: Numbers, has_one: Flags, other: Numbers, has_other: Flags) -> Numbers:
+    """The earlier of two moments in each row, where there are both."""
+    is_other = has_other & (~has_one | (other < one))
+    return np.where(is_other, other, one)
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:

@@ -45,11 +45,12 @@ FILES = pa.schema(
         "level": pa.int32(),
         "created_millis": pa.int64(),
         "delete_rows": pa.int64(),
+        "earliest": pa.int64(),
     }
 )
 """What is kept of each file: what planning needs of it."""
 
-_FORMAT = 3
+_FORMAT = 4
 _CHECKSUM = 4
 """Bytes of the checksum before compressed content."""
 _NOT_KEPT = (OSError, ValueError, LookupError, TypeError, AttributeError)

@@ -30,7 +30,7 @@ def resting_reasons(
         now: an aware time in the table's time zone.
     """
     if strategy is Strategy.FULL:
-        rests, reason = _is_all_at_top(statistics, policy), ALL_AT_TOP
+        rests, reason = _is_all_at_top(statistics, policy, now), ALL_AT_TOP
     else:
         rests, reason = _triggers_nothing(statistics, policy, now), NO_TRIGGER
     return pa.array(np.where(rests, reason, ""), pa.string(), mask=~rests)
@@ -57,9 +57,12 @@ _MOST_MILLIS = 1 << 61
 """More than until the end of any calendar."""
 
 
-def _is_all_at_top(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:
-    """Whether a bucket is a single run of the top level, which nobody asks to be rewritten."""
+def _is_all_at_top(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
+    """Whether a bucket is a single run of the top level, which nothing asks to be rewritten."""
     is_alone = (integers(statistics["sorted_runs"]) == 1) & _has_top(statistics, policy)
+    before = policy.expired_before(now)
+    if before is not None:
+        is_alone &= is_null(statistics["earliest"]) | (integers(statistics["earliest"]) >= before)
     return np.zeros(len(is_alone), dtype=bool) if policy.force_rewrite else is_alone
 
 

@@ -157,9 +157,9 @@ def _idle_moments(waits: pa.Table, now: datetime) -> list[datetime]:
 
 
 def _trigger_moments(selected: pa.Table, policy: MergeTreeOptions, now: datetime) -> list[datetime]:
-    """When a trigger that follows the time fires first, and when the size ratio changes for some bucket."""
-    first = pc.min(selected["next_trigger"]).as_py()
-    moments = [] if first is None else [_EPOCH + timedelta(milliseconds=first)]
+    """When a trigger that follows the time fires, when rows expire, and when some size ratio changes."""
+    firsts = [pc.min(selected[name]).as_py() for name in ("next_trigger", "expires_at")]
+    moments = [_EPOCH + timedelta(milliseconds=first) for first in firsts if first is not None]
     is_long = is_null(selected["problem"]) & (integers(selected["sorted_runs"]) >= policy.run_trigger)
     if policy.off_peak is not None and is_long.any():
         moments.append(ratio_changes(policy.off_peak, now))

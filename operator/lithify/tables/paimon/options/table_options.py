@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
@@ -25,6 +25,7 @@ from lithify.tables.paimon.options.option_reader import (
     parse_millis,
     parse_size,
 )
+from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_record_expiry
 
 _EXTERNAL = "data-file.external-paths"
 
@@ -112,6 +113,7 @@ class TableOptions:
         sequence_fields: what decides between the rows of a key before their sequence number does.
         snapshot_ordering: whether the row of a key that came with the latest snapshot wins.
         ignore_deletes: whether deletes are passed over.
+        expiry: which rows a compaction drops because of their age; None if none.
     """
 
     policy: MergeTreeOptions
@@ -122,6 +124,7 @@ class TableOptions:
     sequence_fields: tuple[SequenceField, ...]
     snapshot_ordering: bool
     ignore_deletes: bool
+    expiry: RecordExpiry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +142,9 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         InvalidOption: a value cannot be parsed, or is one that Paimon has no meaning for.
     """
     reader = OptionReader(options)
+    expiry = read_record_expiry(reader)
     return TableOptions(
-        policy=_policy(reader, rule),
+        policy=replace(_policy(reader, rule), expire_seconds=None if expiry is None else expiry.seconds),
         files=read_file_options(reader, options),
         locations=_location_options(reader),
         commit=CommitOptions(
@@ -155,6 +159,7 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         ignore_deletes=reader.boolean(
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
         ),
+        expiry=expiry,
     )
 
 

@@ -39,6 +39,7 @@ from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import Schema
@@ -62,6 +63,7 @@ class MergeTask:
         target: where and how to write; the writer's id is filled in by the executor.
         storage: access to the files.
         budget: memory.
+        expired: rows that do not take part in the merge; None if rows of the table do not expire.
     """
 
     index: int
@@ -74,6 +76,7 @@ class MergeTask:
     target: FileTarget
     storage: Storage
     budget: Budget
+    expired: ExpiredRows | None = None
 
     @property
     def input_sizes(self) -> dict[str, int]:
@@ -163,6 +166,7 @@ class _Merge:
             task.keys,
             share=task.budget.reading // 2 // max(1, most),
             options=task.target.options.parquet.variants,
+            expired=task.expired,
         )
         return [[FileRun(run, reading) for run in section] for section in task.sections]
 

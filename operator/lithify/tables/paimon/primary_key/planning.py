@@ -28,6 +28,7 @@ from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
+from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
@@ -188,7 +189,15 @@ def _task(
         ),
         storage=table.storage,
         budget=budget,
+        expired=_expired_rows(table, unit.expired_before),
     )
+
+
+def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:
+    expiry = table.options.expiry
+    if expiry is None or before is None:
+        return None
+    return ExpiredRows(expiry.column, table.schema.column(expiry.column).type.root, before)
 
 
 def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_inside: bool) -> InputFile:

@@ -23,6 +23,7 @@ from lithify.tables.files.types import field_ids
 from lithify.tables.files.variants.columns import merged_form
 from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
@@ -43,6 +44,7 @@ class Reading:
         keys: rows outside this range may be left out.
         share: bytes that may be fetched in advance for one run, where every fetch is a request.
         options: what the table says of shredding VARIANT columns.
+        expired: rows to leave out; None if rows of the table do not expire.
     """
 
     def __init__(
@@ -55,10 +57,12 @@ class Reading:
         keys: KeyRange = EVERYTHING,
         share: int = 0,
         options: VariantOptions = NOT_SHREDDED,
+        expired: ExpiredRows | None = None,
     ) -> None:
         self.readers = Readers(storage, share, len(newest.columns))
         self._keys = keys
         self._newest = newest
+        self.expired = expired
         self._stored = {number: _stored_columns(schema, newest) for number, schema in schemas.items()}
         self._casts = {number: _casts(columns, newest) for number, columns in self._stored.items()}
         self._fields = frozenset(each for column in newest.columns for each in field_ids(column.type))
@@ -165,7 +169,9 @@ class FileRun:
         for batch in self._reading.readers.of(file.path).batches(file, wanted):
             both = zip(columns, self._reading.casts_of(file), schema, strict=True)
             arrays = [_column(batch, *each, file.path) for each in both]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            expired = self._reading.expired
+            yield rows if expired is None else expired.leave_out(rows)
 
 
 def _grouped(files: Sequence[InputFile]) -> dict[tuple[int, str], list[InputFile]]:

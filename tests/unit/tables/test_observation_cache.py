@@ -50,7 +50,7 @@ def files(*places: tuple[bytes, int], each: int = 3, size: int = 100) -> pa.Tabl
     """Some files in each of some buckets."""
     names = [f"data-{number}" for number in range(each)]
     rows = [
-        (*place, name, size, 10, b"\x00\xff", b"\x80", 1, 2, 3, 0, 1_767_225_600_000, None)
+        (*place, name, size, 10, b"\x00\xff", b"\x80", 1, 2, 3, 0, 1_767_225_600_000, None, 1_700_000_000)
         for place in places
         for name in names
     ]
@@ -177,7 +177,7 @@ KILLED = f"""
 import os, signal, sys
 sys.path[:0] = {[path for path in sys.path if path]!r}
 from pathlib import Path
-from unit.tables.test_kept import PLACES, files, kept_in
+from unit.tables.test_observation_cache import PLACES, files, kept_in
 
 table = kept_in(Path(sys.argv[1])).load("key")
 table._connection.execute("PRAGMA cache_size = 1")
