@@ -27,7 +27,7 @@ from lithify.resources.objects import (
     shortened,
     without_condition,
 )
-from lithify.resources.quantities import size_text
+from lithify.resources.quantities import LARGEST, size_text
 from lithify.resources.table import (
     BUCKET_LENGTH,
     LakeTableStatus,
@@ -91,7 +91,7 @@ def summary_of(seen: Observation) -> ObservationSummary:
         bytes=seen.bytes,
         small_files=seen.small_files,
         delete_percent=None if percent is None else max(0, min(_ALL_PERCENT, percent)),
-        due_bytes=sum(finding.bytes for finding in seen.findings),
+        due_bytes=min(LARGEST, sum(finding.bytes for finding in seen.findings)),
         snapshots=SnapshotSummary(
             count=seen.snapshots.count,
             oldest_time=seen.snapshots.oldest,
@@ -104,7 +104,7 @@ def summary_of(seen: Observation) -> ObservationSummary:
 def _merge_tree(seen: MergeTreeObservation, findings: tuple[Finding, ...]) -> MergeTreeSummary:
     return MergeTreeSummary(
         buckets=seen.buckets,
-        due_buckets=sum(finding.buckets for finding in findings),
+        due_buckets=min(LARGEST, sum(finding.buckets for finding in findings)),
         level0_files=seen.level0_files,
         max_level0_files=seen.max_level0_files,
         max_level0_bucket=_path(seen.max_level0_bucket),

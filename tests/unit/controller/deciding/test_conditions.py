@@ -31,6 +31,7 @@ from unit.controller.deciding.situations import (
     NOON,
     QUIET,
     REFUSED,
+    SORTED_RUNS,
     UNREACHABLE,
     moments,
     policy,
@@ -234,6 +235,14 @@ class TestSummary:
     def test_fits_its_schema(self, seen: Observation) -> None:
         summary = summary_of(seen)
         assert read(type(summary), plain(summary)) == summary
+
+    def test_sums_fit_into_64_bits(self) -> None:
+        """Each figure of a worker does; the API server would refuse a sum that does not."""
+        huge = replace(SORTED_RUNS, bytes=2**63 - 1, buckets=2**63 - 1)
+        summary = summary_of(replace(BUSY, findings=(huge, huge)))
+        assert summary.merge_tree is not None
+        assert (summary.due_bytes, summary.merge_tree.due_buckets) == (2**63 - 1, 2**63 - 1)
+        assert status_of(situation(replace(BUSY, findings=(huge, huge)))).debt == "8.0Ei"
 
     @pytest.mark.parametrize("seen", [case(BUSY, id="since this start"), case(None, id="before this start")])
     def test_stays_while_the_table_cannot_be_looked_at(self, seen: Observation | None) -> None:
