@@ -16,6 +16,7 @@ from lithify.tables.observation import Observation
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import Look
+from support.observations import levels_of
 from support.tables import PLAIN, append, expire, make_plain, upserts
 
 pytestmark = pytest.mark.oracle
@@ -56,14 +57,15 @@ def test_files_are_those_that_java_sees(oracle: Oracle, tmp_path: Path) -> None:
         found, files = watcher.find(), oracle.files(table)
         assert (found.files, found.bytes) == (len(files), sum(file.size for file in files))
         level0 = Counter((str(file.partition), file.bucket) for file in files if file.level == 0)
-        assert (found.level0_files, found.max_level0_files) == (
+        levels = levels_of(found)
+        assert (levels.level0_files, levels.max_level0_files) == (
             level0.total(),
             max(level0.values(), default=0),
         )
         return found
 
     before = agrees()
-    assert before.sorted_runs == 6
+    assert levels_of(before).sorted_runs == 6
     append(oracle, table)
     agrees()
     oracle.compact(table, full=False)
@@ -71,7 +73,7 @@ def test_files_are_those_that_java_sees(oracle: Oracle, tmp_path: Path) -> None:
     append(oracle, table)
     oracle.compact(table)
     after = agrees()
-    assert (after.level0_files, after.sorted_runs, after.findings) == (0, 1, ())
+    assert (levels_of(after).level0_files, levels_of(after).sorted_runs, after.findings) == (0, 1, ())
     assert after.snapshots.expired_bytes > before.bytes
     assert watcher.look() is None
 

@@ -294,7 +294,10 @@ class TestKubectl:
         ("path", "sentence"),
         [
             ("compaction.spec.approval", "Manual: waits, planned, for `approved: true`."),
-            ("laketable.status.observation.level0Files", "Files that no compaction has sorted in yet."),
+            (
+                "laketable.status.observation.mergeTree.level0Files",
+                "Files that no compaction has sorted in yet.",
+            ),
             ("compactionpolicy.spec.spark.executor.cores", "so many tasks at a time"),
             (
                 "catalog.spec.secretRef.options",
@@ -350,12 +353,23 @@ class TestKubectl:
                 {"type": "Ready", "status": "True", "reason": "Loaded", **since},
                 {"type": "CompactionNeeded", "status": "True", "reason": "SortedRuns", **since},
             ],
-            "observation": {"files": 57, "smallFiles": 3, "level0Files": 2, "sortedRuns": 4},
+            "observation": {"files": 57, "smallFiles": 3, "snapshotId": "7"},
+            "size": "6.1Gi",
+            "debt": "410.2Mi",
         }
         patch = json.dumps({"status": status})
         kept("patch", "laketable", "health", "--subresource=status", "--type=merge", "-p", patch)
         row = kept("get", "laketable", "health", "--no-headers").split()
-        assert row[:-1] == ["health", "sales.orders", "True", "SortedRuns", "57", "3", "2", "4"]
+        story = ["health", "sales.orders", "True", "SortedRuns", "57", "3", "6.1Gi", "410.2Mi"]
+        assert row[:-1] == story
+        # The cells of levels are empty, and the catalog and the policy follow.
+        wide = kept("get", "laketable", "health", "--no-headers", "-o", "wide").split()
+        assert wide[-3:] == [TABLE["catalogRef"]["name"], "default", "7"]
+        levels = {"status": {"observation": {"mergeTree": {"level0Files": 2, "sortedRuns": 4}}}}
+        patch = json.dumps(levels)
+        kept("patch", "laketable", "health", "--subresource=status", "--type=merge", "-p", patch)
+        wide = kept("get", "laketable", "health", "--no-headers", "-o", "wide").split()
+        assert wide[-3:] == ["7", "2", "4"]
 
     @pytest.mark.parametrize(
         ("kind", "spec", "other", "selector"),

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lithify.tables.observation import KeptSnapshots, Observation
+from lithify.tables.observation import KeptSnapshots, MergeTreeObservation, Observation
 
+_LEVELS = MergeTreeObservation(
+    buckets=1,
+    level0_files=0,
+    max_level0_files=0,
+    max_level0_bucket=None,
+    sorted_runs=1,
+    sorted_runs_bucket="bucket-0",
+)
 _PLAIN = Observation(
     table_uuid="table-1",
     snapshot=1,
@@ -15,20 +23,28 @@ _PLAIN = Observation(
     refusals=(),
     write_only=True,
     partitions=1,
-    buckets=1,
     files=1,
     bytes=100,
     small_files=0,
-    level0_files=0,
-    sorted_runs=1,
-    sorted_runs_bucket="bucket-0",
     delete_percent=0,
     findings=(),
     full_bytes=0,
     snapshots=KeptSnapshots(count=1, oldest=None, expired_bytes=0, writers_expire=True),
+    merge_tree=_LEVELS,
 )
 
 
 def observation(**fields: Any) -> Observation:
-    """A table with nothing to do, but for the given fields."""
+    """A merge tree with nothing to do, but for the given fields."""
     return replace(_PLAIN, **fields)
+
+
+def levels_of(seen: Observation) -> MergeTreeObservation:
+    """The figures of a merge tree."""
+    assert seen.merge_tree is not None
+    return seen.merge_tree
+
+
+def with_levels(seen: Observation, **fields: Any) -> Observation:
+    """The same with other figures of its merge tree."""
+    return replace(seen, merge_tree=replace(levels_of(seen), **fields))

@@ -71,6 +71,8 @@ def _of_condition(kind: str, field: str) -> str:
     return f'.status.conditions[?(@.type=="{kind}")].{field}'
 
 
+_MERGE_TREE = ".status.observation.mergeTree"
+"""Unset for tables without levels, so that kubectl leaves their cells empty."""
 AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 DEFINITIONS = (
@@ -104,13 +106,15 @@ DEFINITIONS = (
             PrinterColumn("Due", _of_condition("CompactionNeeded", "reason")),
             PrinterColumn("Files", ".status.observation.files", "integer"),
             PrinterColumn("Small", ".status.observation.smallFiles", "integer"),
-            PrinterColumn("Level0", ".status.observation.level0Files", "integer"),
-            PrinterColumn("Runs", ".status.observation.sortedRuns", "integer"),
+            PrinterColumn("Size", ".status.size"),
+            PrinterColumn("Debt", ".status.debt"),
             PrinterColumn("Last", ".status.lastSuccessTime", "date"),
             AGE,
             PrinterColumn("Catalog", ".spec.catalogRef.name", wide=True),
             PrinterColumn("Policy", ".spec.policyRef.name", wide=True),
             PrinterColumn("Snapshot", ".status.observation.snapshotId", wide=True),
+            PrinterColumn("Level0", f"{_MERGE_TREE}.level0Files", "integer", wide=True),
+            PrinterColumn("Runs", f"{_MERGE_TREE}.sortedRuns", "integer", wide=True),
             PrinterColumn("Active", ".status.activeCompaction", wide=True),
             PrinterColumn("Why", ".status.due", wide=True),
             PrinterColumn("Message", _of_condition("Ready", "message"), wide=True),

@@ -1,6 +1,7 @@
 """Sizes as policies write them (`512Mi`, `1.5Gi`, `2G`, `1e9`), in bytes: Quantities of Kubernetes.
 
 `Quantity` is the type of the fields. It keeps what was written, so that messages show it as people know it.
+`size_text` writes sizes for the columns of `kubectl get`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _SUFFIXES = {
     **{unit: Decimal(1000**power) for power, unit in enumerate("kMGTPE", start=1)},
     **{f"{unit}i": Decimal(1024**power) for power, unit in enumerate("KMGTPE", start=1)},
 }
+_BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_STEP = 1024
 _LENGTH = 32
 _ABOVE_ZERO = "([0-9]*[1-9][0-9]*[.]?[0-9]*|[0-9]*[.][0-9]*[1-9][0-9]*)"
 _PATTERN = f"^[+]?{_ABOVE_ZERO}([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{{1,2}})?$"
@@ -68,3 +71,16 @@ def quantity_bytes(text: str) -> int:
     number, exponent, suffix = match.groups()
     scale = Decimal(10) ** int(exponent) if exponent else _SUFFIXES[suffix]
     return min(int((Decimal(number) * scale).to_integral_value(ROUND_CEILING)), LARGEST)
+
+
+def size_text(size: int) -> str:
+    """Bytes in the largest binary unit of which there is one, with one decimal: `6.1Gi`; `512` below 1Ki."""
+    if size < _STEP:
+        return str(size)
+    # Whole numbers round a half up, and 1023.96 of a unit must become 1.0 of the next.
+    tenths, unit = (size * 10 + _STEP // 2) // _STEP, 0
+    while tenths >= _STEP * 10 and unit + 1 < len(_BINARY):
+        unit += 1
+        scale = _STEP ** (unit + 1)
+        tenths = (size * 10 + scale // 2) // scale
+    return f"{tenths // 10}.{tenths % 10}{_BINARY[unit]}"

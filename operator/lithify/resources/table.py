@@ -106,24 +106,19 @@ class SnapshotSummary:
 
 
 @part()
-class ObservationSummary:
-    """What the table looks like, from its metadata alone."""
+class MergeTreeSummary:
+    """What only tables have whose files are arranged in levels."""
 
-    snapshot_id: SnapshotText | None = Field(default=None, description="The newest snapshot.")
-    schema_id: int | None = Field(default=None, description="The newest schema.", ge=0)
-    partitions: int = Field(default=0, description="Partitions with files.", ge=0)
     buckets: int = Field(default=0, description="Buckets with files.", ge=0)
-    files: int = Field(default=0, description="Data files.", ge=0)
-    bytes: int = Field(default=0, description="Bytes of them.", ge=0)
-    small_files: int = Field(default=0, description="Files that are too small to be left alone.", ge=0)
+    due_buckets: int = Field(default=0, description="Buckets in which a trigger fired.", ge=0)
     level0_files: int = Field(default=0, description="Files that no compaction has sorted in yet.", ge=0)
-    sorted_runs: int = Field(default=0, description="Most sorted runs in a bucket.", ge=0)
-    sorted_runs_bucket: str | None = Field(
-        default=None, description="The bucket with most.", max_length=BUCKET_LENGTH
-    )
     max_level0_files: int = Field(default=0, description="Most files of level 0 in a bucket.", ge=0)
     max_level0_bucket: str | None = Field(
         default=None, description="The bucket with most files of level 0.", max_length=BUCKET_LENGTH
+    )
+    sorted_runs: int = Field(default=0, description="Most sorted runs in a bucket.", ge=0)
+    sorted_runs_bucket: str | None = Field(
+        default=None, description="The bucket with most sorted runs.", max_length=BUCKET_LENGTH
     )
     size_amplification_percent: int | None = Field(
         default=None,
@@ -131,15 +126,35 @@ class ObservationSummary:
         "above level 0; unset where none has.",
         ge=0,
     )
+
+
+@part()
+class ObservationSummary:
+    """What the table looks like, from its metadata alone. Every kind of table has these figures.
+
+    What only one kind has is a part of its own, which is unset for the others.
+    """
+
+    snapshot_id: SnapshotText | None = Field(default=None, description="The newest snapshot.")
+    schema_id: int | None = Field(default=None, description="The newest schema.", ge=0)
+    partitions: int = Field(default=0, description="Partitions with files.", ge=0)
+    files: int = Field(default=0, description="Data files.", ge=0)
+    bytes: int = Field(default=0, description="Bytes of them.", ge=0)
+    small_files: int = Field(default=0, description="Files that are too small to be left alone.", ge=0)
     delete_percent: int | None = Field(
         default=None,
-        description="Rows that delete their key, in per cent; unset where writers did not count them.",
+        description="Deleted rows in per cent of all, in a merge tree the rows that delete their key; unset "
+        "where writers did not count them.",
         ge=0,
         le=100,
     )
-    due_buckets: int = Field(default=0, description="Buckets in which a trigger fired.", ge=0)
-    due_bytes: int = Field(default=0, description="Bytes that a compaction would read.", ge=0)
+    due_bytes: int = Field(
+        default=0, description="Bytes that a compaction would read because a trigger fired.", ge=0
+    )
     snapshots: SnapshotSummary | None = Field(default=None, description="The snapshots that are kept.")
+    merge_tree: MergeTreeSummary | None = Field(
+        default=None, description="Levels and sorted runs; unset for tables whose files have no levels."
+    )
 
 
 class TableHealth(StrEnum):
@@ -251,6 +266,15 @@ class LakeTableStatus:
         default=None, description="Tells a table from another one of the same name.", max_length=128
     )
     observation: ObservationSummary | None = Field(default=None, description="What it looks like.")
+    size: str | None = Field(
+        default=None, description="Bytes of its files, for people, such as 6.1Gi.", max_length=16
+    )
+    debt: str | None = Field(
+        default=None,
+        description="Bytes that a compaction would read because a trigger fired, for people; unset if none "
+        "did.",
+        max_length=16,
+    )
     blocked_buckets: tuple[BucketBlock, ...] = Field(
         default=(),
         description="Buckets that cannot be compacted; left out until their files change.",

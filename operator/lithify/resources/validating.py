@@ -1,8 +1,8 @@
 """Holds objects against our CustomResourceDefinitions, as an API server would, where there is none.
 
 Called for `lithify watch`, whose objects are files. In the order of the API server: unknown fields, defaults,
-the schema, and only then the rules, which may rely on the schema. Unlike an API server, which can be told to
-drop unknown fields, this one never does: in a file they are typing mistakes.
+the schema, and only then the rules, which may rely on the schema. Unknown fields are refused, because in a
+file they are typing mistakes. Only those of a status, which another release may have stored, are dropped.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _MOST_TEXT = 200
 
 
 def validated(kind: ResourceKind, body: Object, before: Object | None = None) -> dict[str, Any]:
-    """The object with defaults filled in; `before` is what it was, if it is a change.
+    """The object with defaults filled in and known status only; `before` is what it was, if it is a change.
 
     Raises:
         InvalidResource: the API server would have refused it.
     """
     schema = _schema(kind)
     found = deepcopy(dict(body))
+    drop_unknown(schema["properties"]["status"], found.get("status"))
     problems = list(_unknown(schema, found, ""))
     fill_in(schema, found)
     problems += _misfits(kind, found)
@@ -60,6 +61,21 @@ def fill_in(schema: Schema, value: Any) -> None:
     elif isinstance(value, list) and "items" in schema:
         for entry in value:
             fill_in(schema["items"], entry)
+
+
+def drop_unknown(schema: Schema, value: Any) -> None:
+    """Removes what a schema does not know from a value, level by level."""
+    if isinstance(value, dict) and "properties" in schema:
+        for name in value.keys() - schema["properties"].keys():
+            del value[name]
+        for name, entry in value.items():
+            drop_unknown(schema["properties"][name], entry)
+    elif isinstance(value, dict) and "additionalProperties" in schema:
+        for entry in value.values():
+            drop_unknown(schema["additionalProperties"], entry)
+    elif isinstance(value, list) and "items" in schema:
+        for entry in value:
+            drop_unknown(schema["items"], entry)
 
 
 @cache

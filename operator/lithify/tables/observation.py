@@ -1,6 +1,7 @@
 """What the controller knows of a table without reading its data. Plain values, whatever the format.
 
-Made by the format adapters, read by `controller.deciding`.
+Made by the format adapters, read by `controller.deciding`. Figures that only some kinds of tables have are a
+part of their own, such as `MergeTreeObservation`; decisions are made without them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from lithify.tables.model import BlockedBucket
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Why a bucket is due.
+    """Why a bucket is due; in formats without buckets, a partition.
 
     Attributes:
         trigger: the trigger that fired, by its name in `planning.triggers`.
@@ -51,6 +52,32 @@ class KeptSnapshots:
 
 
 @dataclass(frozen=True, slots=True)
+class MergeTreeObservation:
+    """What only tables have whose files are arranged in levels.
+
+    Attributes:
+        buckets: buckets with files.
+        level0_files: files of level 0.
+        max_level0_files: most files of level 0 in a bucket.
+        max_level0_bucket: the bucket with most, None if there are none.
+        sorted_runs: most sorted runs in a bucket.
+        sorted_runs_bucket: the bucket with most, None if there are none.
+        run_trigger: the number of sorted runs from which a bucket is due, None if unknown.
+        size_amplification_percent: bytes below the top level by those in it, over all buckets that have files
+            above level 0; None if none has.
+    """
+
+    buckets: int
+    level0_files: int
+    max_level0_files: int
+    max_level0_bucket: str | None
+    sorted_runs: int
+    sorted_runs_bucket: str | None
+    run_trigger: int | None = None
+    size_amplification_percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One look at a table.
 
@@ -62,26 +89,20 @@ class Observation:
         refusals: why this release cannot compact the table; empty if it can.
         write_only: whether writers leave compaction to others.
         partitions: partitions with files.
-        buckets: buckets with files.
         files: data files.
         bytes: bytes of them.
         small_files: files below the size from which a file is left alone.
-        level0_files: files of level 0.
-        sorted_runs: most sorted runs in a bucket.
-        sorted_runs_bucket: the bucket with most.
-        max_level0_files: most files of level 0 in a bucket.
-        max_level0_bucket: the bucket with most, None if there are none.
-        size_amplification_percent: bytes below the top level by those in it, over all buckets that have files
-            above level 0; None if none has.
-        delete_percent: rows that retract their key, None if a writer did not count them.
+        delete_percent: deleted rows in per cent of all (in merge trees, rows that retract their key); None if
+            a writer did not count them.
         findings: why a minor compaction is due; empty if it is not. The strongest first.
         partitions_due: the partitions that a minor compaction should take, where a filter is set.
         full_partitions: the partitions that a full one should take, where a filter or idle time is set.
-        run_trigger: how many sorted runs a bucket may have before a trigger fires, None if nobody said.
         full_bytes: bytes that a full compaction would read.
         snapshots: the snapshots that are kept.
         next_trigger: when something of this changes although nobody writes (an interval ends, off-peak hours
             begin, a partition becomes idle); None for never.
+        blocked: buckets that cannot be compacted.
+        merge_tree: figures of its levels; None if its files have no levels.
     """
 
     table_uuid: str
@@ -91,25 +112,18 @@ class Observation:
     refusals: tuple[str, ...]
     write_only: bool
     partitions: int
-    buckets: int
     files: int
     bytes: int
     small_files: int
-    level0_files: int
-    sorted_runs: int
-    sorted_runs_bucket: str | None
     delete_percent: int | None
     findings: tuple[Finding, ...]
     full_bytes: int
     snapshots: KeptSnapshots
     partitions_due: tuple[Mapping[str, str], ...] = ()
     full_partitions: tuple[Mapping[str, str], ...] = ()
-    run_trigger: int | None = None
     next_trigger: datetime | None = None
     blocked: tuple[BlockedBucket, ...] = ()
-    max_level0_files: int = 0
-    max_level0_bucket: str | None = None
-    size_amplification_percent: int | None = None
+    merge_tree: MergeTreeObservation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,9 @@ FOREIGN: Mapping[str, set[str]] = {
 _PATH = re.compile(r"\.?([a-z][a-zA-Z0-9-]*(?:\.[a-z][a-zA-Z0-9-]*)*)(?:\[\])?(?:[:=] ?\S.*)?")
 _SPARK = re.compile(r"spark\.(?!image\b|kueue\b)")
 """Spark's own settings; it has none of these names."""
+_OUR_KINDS = re.compile(rf"kubectl get ({'|'.join(f'{each.singular}s?' for each in DEFINITIONS)})\b")
+_PRINTED = re.compile(r"\.((?:spec|status)\.[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*)")
+"""A path up to the first list or filter in it."""
 _SERIES = re.compile(r"\blithify_[a-z0-9_]+")
 _PARTS = ("_bucket", "_sum", "_count")
 PLACES = [page for page in CURRENT if page.name not in GENERATED]
@@ -117,9 +120,28 @@ def unknown_series(page: Page) -> list[str]:
     )
 
 
+def unknown_paths(page: Page) -> list[str]:
+    """Paths that commands of a page print of our kinds, and that these do not have."""
+    lines = [line for block in page.blocks for line in block.text.splitlines() if _OUR_KINDS.search(line)]
+    found = {path for line in lines for path in _PRINTED.findall(line)}
+    return sorted(path for path in found if tuple(path.split(".")) not in known())
+
+
 @each_page
 def test_fields_exist(page: Page) -> None:
     assert unknown_fields(page) == []
+
+
+@each_page
+def test_paths_that_commands_print_exist(page: Page) -> None:
+    assert unknown_paths(page) == []
+
+
+def test_a_path_that_does_not_exist_is_noticed() -> None:
+    old, new = ".status.observation.level0Files", ".status.observation.bytes"
+    line = f"$ kubectl get laketables -o custom-columns=L:{old},B:{new}"
+    page = Page(ROOT / "x.md", f"```console\n{line}\n```\n")
+    assert unknown_paths(page) == ["status.observation.level0Files"]
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)

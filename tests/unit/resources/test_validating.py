@@ -129,6 +129,35 @@ def test_what_the_schema_refuses_is_named_by_its_field(kind: ResourceKind, spec:
     assert (caught.value.kind, caught.value.name) == (kind.name, "one")
 
 
+def test_what_another_release_stored_in_status_is_dropped() -> None:
+    table = made(LAKE_TABLE, {"catalogRef": {"name": "a"}, "identifier": "db.t"})
+    table["status"] = {
+        "observedGeneration": 3,
+        "weather": "fine",
+        "observation": {"files": 7, "level0Files": 2, "mergeTree": {"level0Files": 2, "roots": {"a": [1]}}},
+        "blockedBuckets": [{"bucket": "b", "reason": "CorruptFiles", "fingerprint": "f", "since": "today"}],
+    }
+    found = validated(LAKE_TABLE, table)
+    assert found["status"] == {
+        "observedGeneration": 3,
+        "observation": {"files": 7, "mergeTree": {"level0Files": 2}},
+        "blockedBuckets": [{"bucket": "b", "reason": "CorruptFiles", "fingerprint": "f"}],
+    }
+    assert "weather" in table["status"], "what is given is left as it is"
+
+
+@pytest.mark.parametrize(
+    ("status", "field"),
+    [([1], "status"), ("fine", "status"), ({"observation": [1]}, "status.observation")],
+    ids=["a list", "a text", "a list within"],
+)
+def test_a_status_of_another_type_is_refused_by_its_field(status: object, field: str) -> None:
+    table = made(LAKE_TABLE, {"catalogRef": {"name": "a"}, "identifier": "db.t"}) | {"status": status}
+    with pytest.raises(InvalidResource) as caught:
+        validated(LAKE_TABLE, table)
+    assert caught.value.fields == (field,)
+
+
 def test_pod_templates_are_left_as_they_are() -> None:
     limits = {"cpu": 1, "memory": "64Mi"}
     sidecar = {"name": "proxy", "resources": {"limits": limits}}

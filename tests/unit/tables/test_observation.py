@@ -28,6 +28,7 @@ from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import Filter, Look
 from support.asked import recorded
 from support.cases import case
+from support.observations import levels_of
 from support.properties import examples
 from support.small_tables import SmallTable
 from unit.job.orders import run
@@ -103,10 +104,12 @@ class TestWhatIsFound:
         table.append("a")
         found = watcher.find()
         assert (found.snapshot, found.schema_id, found.refusals) == (3, 0, ())
-        assert (found.partitions, found.buckets, found.files, found.level0_files) == (2, 4, 10, 10)
-        assert (found.sorted_runs, found.sorted_runs_bucket, found.run_trigger) == (3, "dt=a/bucket-0", 5)
-        assert (found.max_level0_files, found.max_level0_bucket) == (3, "dt=a/bucket-0")
-        assert (found.small_files, found.delete_percent, found.size_amplification_percent) == (10, 0, None)
+        assert (found.partitions, found.files, found.small_files, found.delete_percent) == (2, 10, 10, 0)
+        levels = levels_of(found)
+        assert (levels.buckets, levels.level0_files) == (4, 10)
+        assert (levels.sorted_runs, levels.sorted_runs_bucket, levels.run_trigger) == (3, "dt=a/bucket-0", 5)
+        assert (levels.max_level0_files, levels.max_level0_bucket) == (3, "dt=a/bucket-0")
+        assert levels.size_amplification_percent is None
         assert found.bytes == found.full_bytes == data_bytes(table)
         assert found.snapshot_time is not None
         assert found.snapshot_time.timestamp() * 1000 == table.snapshot(3)["timeMillis"]
@@ -116,7 +119,12 @@ class TestWhatIsFound:
         watcher = Watcher(table, tmp_path / "kept")
         found = watcher.find()
         assert (found.snapshot, found.snapshot_time, found.files) == (None, None, 0)
-        assert (found.sorted_runs_bucket, found.max_level0_files, found.max_level0_bucket) == (None, 0, None)
+        levels = levels_of(found)
+        assert (levels.sorted_runs_bucket, levels.max_level0_files, levels.max_level0_bucket) == (
+            None,
+            0,
+            None,
+        )
         assert (found.snapshots.count, found.snapshots.oldest) == (0, None)
         assert watcher.look() is None
         table.append()
@@ -191,7 +199,8 @@ class TestWhatIsFound:
         assert found.findings != due.findings
         assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings) - 1
         assert found.full_bytes < free.full_bytes
-        assert (found.files, found.bytes, found.sorted_runs) == (free.files, free.bytes, free.sorted_runs)
+        assert (found.files, found.bytes) == (free.files, free.bytes)
+        assert levels_of(found).sorted_runs == levels_of(free).sorted_runs
 
         table.append("a")
         found = watcher.find(address=eager, wanted=held)
@@ -232,7 +241,7 @@ class TestBlocked:
         assert (blocked.bucket, blocked.is_corrupt) == ("dt=a/bucket-0", True)
         assert blocked.problem
         assert blocked.fingerprint == fingerprint(table, "dt=a/bucket-0")
-        assert (found.files, found.bytes, found.buckets) == (whole.files, whole.bytes, 4)
+        assert (found.files, found.bytes, levels_of(found).buckets) == (whole.files, whole.bytes, 4)
         assert [finding.buckets for finding in whole.findings] == [4]
         assert [finding.buckets for finding in found.findings] == [3]
         assert 0 < found.full_bytes < whole.full_bytes
@@ -518,7 +527,7 @@ class TestHistory:
         table.set_option("num-sorted-run.compaction-trigger", "2")
         table.append()
         found = watcher.find()
-        assert (found.schema_id, found.run_trigger) == (1, 2)
+        assert (found.schema_id, levels_of(found).run_trigger) == (1, 2)
         assert found == watcher.full()
 
     def test_a_new_schema_without_a_commit_is_seen_by_a_full_look(

@@ -27,15 +27,21 @@ from lithify.resources.objects import (
     shortened,
     without_condition,
 )
-from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
-from lithify.tables.observation import KeptSnapshots, Observation
+from lithify.resources.quantities import LARGEST, size_text
+from lithify.resources.table import (
+    BUCKET_LENGTH,
+    LakeTableStatus,
+    MergeTreeSummary,
+    ObservationSummary,
+    SnapshotSummary,
+)
+from lithify.tables.observation import Finding, KeptSnapshots, MergeTreeObservation, Observation
 
 COMPACTION_NEEDED = "CompactionNeeded"
 WRITER_COMPACTS = "WriterCompacts"
 SNAPSHOTS_EXPIRE = "SnapshotsExpire"
 DUPLICATE = "Duplicate"
 
-_PATH_LENGTH = 1024
 _UUID_LENGTH = 128
 _ALL_PERCENT = 100
 
@@ -56,7 +62,14 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
         return replace(found, due=shortened(failed)) if failed else found
     seen = situation.observation
     if seen is not None:
-        found = replace(found, table_uuid=seen.table_uuid[:_UUID_LENGTH], observation=summary_of(seen))
+        summary = summary_of(seen)
+        found = replace(
+            found,
+            table_uuid=seen.table_uuid[:_UUID_LENGTH],
+            observation=summary,
+            size=size_text(summary.bytes),
+            debt=size_text(summary.due_bytes) if summary.due_bytes else None,
+        )
         found = after_look(found, seen, situation.held)
     return replace(found, due=_due(status, decision), next_full_time=decision.next_full)
 
@@ -74,29 +87,35 @@ def summary_of(seen: Observation) -> ObservationSummary:
         snapshot_id=None if seen.snapshot is None else str(seen.snapshot),
         schema_id=seen.schema_id,
         partitions=seen.partitions,
-        buckets=seen.buckets,
         files=seen.files,
         bytes=seen.bytes,
         small_files=seen.small_files,
-        level0_files=seen.level0_files,
-        sorted_runs=seen.sorted_runs,
-        sorted_runs_bucket=_path(seen.sorted_runs_bucket),
-        max_level0_files=seen.max_level0_files,
-        max_level0_bucket=_path(seen.max_level0_bucket),
-        size_amplification_percent=seen.size_amplification_percent,
         delete_percent=None if percent is None else max(0, min(_ALL_PERCENT, percent)),
-        due_buckets=sum(finding.buckets for finding in seen.findings),
-        due_bytes=sum(finding.bytes for finding in seen.findings),
+        due_bytes=min(LARGEST, sum(finding.bytes for finding in seen.findings)),
         snapshots=SnapshotSummary(
             count=seen.snapshots.count,
             oldest_time=seen.snapshots.oldest,
             expired_bytes=seen.snapshots.expired_bytes,
         ),
+        merge_tree=None if seen.merge_tree is None else _merge_tree(seen.merge_tree, seen.findings),
+    )
+
+
+def _merge_tree(seen: MergeTreeObservation, findings: tuple[Finding, ...]) -> MergeTreeSummary:
+    return MergeTreeSummary(
+        buckets=seen.buckets,
+        due_buckets=min(LARGEST, sum(finding.buckets for finding in findings)),
+        level0_files=seen.level0_files,
+        max_level0_files=seen.max_level0_files,
+        max_level0_bucket=_path(seen.max_level0_bucket),
+        sorted_runs=seen.sorted_runs,
+        sorted_runs_bucket=_path(seen.sorted_runs_bucket),
+        size_amplification_percent=seen.size_amplification_percent,
     )
 
 
 def _path(bucket: str | None) -> str | None:
-    return None if bucket is None else bucket[:_PATH_LENGTH]
+    return None if bucket is None else bucket[:BUCKET_LENGTH]
 
 
 def _conditions(situation: Situation, decision: Decision, now: datetime) -> tuple[Condition, ...]:

@@ -22,6 +22,7 @@ from lithify.tables.observation import Observation
 MOST_PARTITIONS = 256
 """So many partitions a Compaction may name; the others have their turn with the next one."""
 
+_NO_TRIGGER = "no trigger fires"
 _HANDLED_LENGTH = 256
 _SHOWN_LENGTH = 64
 
@@ -152,6 +153,8 @@ def _why_not(seen: Observation | None, next_full: datetime | None, *, gains: boo
 def _no_trigger(seen: Observation) -> str:
     if seen.files == 0:
         return "the table has no files"
-    runs = count_of(seen.sorted_runs, "sorted run")
-    trigger = "no trigger fires" if seen.run_trigger is None else f"the trigger is {seen.run_trigger}"
-    return f"no bucket has more than {runs}, {trigger}"
+    tree = seen.merge_tree
+    if tree is None:
+        return _NO_TRIGGER
+    trigger = _NO_TRIGGER if tree.run_trigger is None else f"the trigger is {tree.run_trigger}"
+    return f"no bucket has more than {count_of(tree.sorted_runs, 'sorted run')}, {trigger}"

@@ -38,9 +38,10 @@ def _names_in(tables: list[LakeTable]) -> list[str]:
     found: list[str] = []
     for table in tables:
         seen, blocked = table.status.observation, table.status.blocked_buckets
+        tree = seen.merge_tree if seen else None
         found += _texts(plain(table.spec))
         found += names_of(table.spec.identifier)
-        found += [seen.sorted_runs_bucket or ""] if seen else []
+        found += [tree.sorted_runs_bucket or "", tree.max_level0_bucket or ""] if tree else []
         found += [block.bucket for block in blocked]
     return found
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lithify.resources.compaction import PlanSummary, ResultSummary
+from lithify.resources.quantities import size_text
 
-_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_STEP = 1024
 _WHAT = "what was to be compacted"
 _FILES = "of files that cannot be compacted"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -20,19 +19,6 @@ def files_text(result: ResultSummary) -> str:
 def bytes_text(result: ResultSummary) -> str:
     """Bytes before and after, such as `6.1Gi→5.8Gi`."""
     return f"{size_text(result.input_bytes)}→{size_text(result.output_bytes)}"
-
-
-def size_text(size: int) -> str:
-    """Bytes in the largest binary unit of which there is one, with one decimal: `6.1Gi`; `512` below 1Ki."""
-    if size < _STEP:
-        return str(size)
-    # Whole numbers round a half up, and 1023.96 of a unit must become 1.0 of the next.
-    tenths, unit = (size * 10 + _STEP // 2) // _STEP, 0
-    while tenths >= _STEP * 10 and unit + 1 < len(_UNITS):
-        unit += 1
-        scale = _STEP ** (unit + 1)
-        tenths = (size * 10 + scale // 2) // scale
-    return f"{tenths // 10}.{tenths % 10}{_UNITS[unit]}"
 
 
 def duration_text(seconds: float) -> str:

@@ -20,22 +20,14 @@ from lithify.controller.telemetry.series import TABLE_SERIES, Series
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import READY, condition_of
-from lithify.resources.table import LakeTableStatus, ObservationSummary, TableHealth
+from lithify.resources.table import LakeTableStatus, MergeTreeSummary, ObservationSummary, TableHealth
 
 OTHER = "Other"
 """Stands for label values that nobody expected, so that there are never many."""
 _REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _MOST_REASONS = 64
-_OBSERVED = (
-    "files",
-    "bytes",
-    "small_files",
-    "level0_files",
-    "max_level0_files",
-    "sorted_runs",
-    "due_bytes",
-    "due_buckets",
-)
+_OBSERVED = ("files", "bytes", "small_files", "due_bytes")
+_OF_MERGE_TREES = ("level0_files", "max_level0_files", "sorted_runs", "due_buckets")
 _ALL_PERCENT = 100
 _LARGE = 1 << 30
 """Bytes from which a table counts in the maximum of amplification: small ones cost nobody anything."""
@@ -53,11 +45,13 @@ _SUMS = {
     series.FILES: attrgetter("files"),
     series.BYTES: attrgetter("bytes"),
     series.SMALL_FILES: attrgetter("small_files"),
-    series.LEVEL0_FILES: attrgetter("level0_files"),
     series.DEBT_BYTES: attrgetter("due_bytes"),
+}
+_SUMS_OF_MERGE_TREES = {
+    series.LEVEL0_FILES: attrgetter("level0_files"),
     series.DUE_BUCKETS: attrgetter("due_buckets"),
 }
-_MAXIMA = {
+_MAXIMA_OF_MERGE_TREES = {
     series.MAX_LEVEL0_FILES: attrgetter("max_level0_files"),
     series.MAX_SORTED_RUNS: attrgetter("sorted_runs"),
 }
@@ -83,13 +77,20 @@ class _Table:
         if seen is not None:
             yield from ((field, getattr(seen, field)) for field in _OBSERVED)
             yield "blocked_buckets", self.blocked_buckets
-            if seen.size_amplification_percent is not None:
-                yield "size_amplification", seen.size_amplification_percent / _ALL_PERCENT
             if seen.snapshots is not None:
                 yield "snapshots", seen.snapshots.count
+            if seen.merge_tree is not None:
+                yield from _merge_tree_figures(seen.merge_tree)
         for field, moment in (("last_success", self.last_success), ("last_full", self.last_full)):
             if moment is not None:
                 yield field, moment.timestamp()
+
+
+def _merge_tree_figures(tree: MergeTreeSummary) -> Iterator[tuple[str, float]]:
+    """What only tables with levels have; the others have none of these series, rather than zeros."""
+    yield from ((field, getattr(tree, field)) for field in _OF_MERGE_TREES)
+    if tree.size_amplification_percent is not None:
+        yield "size_amplification", tree.size_amplification_percent / _ALL_PERCENT
 
 
 class TableCollector(Collector):
@@ -140,12 +141,10 @@ class TableCollector(Collector):
         yield family_of(series.TABLES, [((reason,), count) for reason, count in sorted(reasons.items())])
         words = Tally(table.health for table in tables.values())
         yield family_of(series.TABLES_BY_HEALTH, [((word.value,), words[word]) for word in TableHealth])
-        yield family_of(series.DUE_TABLES, [((), sum(one.due_buckets > 0 for one in seen))])
+        yield family_of(series.DUE_TABLES, [((), sum(one.due_bytes > 0 for one in seen))])
         for one, figure in _SUMS.items():
             yield family_of(one, [((), sum(map(figure, seen)))])
-        for one, figure in _MAXIMA.items():
-            yield family_of(one, [((), max(map(figure, seen), default=0))])
-        yield family_of(series.MAX_SIZE_AMPLIFICATION, [((), max(map(_amplification, seen), default=0.0))])
+        yield from _of_merge_trees(seen)
         yield family_of(series.BLOCKED_BUCKETS, [((), sum(one.blocked_buckets for one in tables.values()))])
         kept = [one.snapshots for one in seen if one.snapshots is not None]
         yield family_of(series.SNAPSHOTS, [((), sum(one.count for one in kept))])
@@ -165,9 +164,16 @@ class TableCollector(Collector):
         yield from families.values()
 
 
-def _amplification(seen: ObservationSummary) -> float:
-    is_large = seen.bytes >= _LARGE
-    return (seen.size_amplification_percent or 0) / _ALL_PERCENT if is_large else 0.0
+def _of_merge_trees(seen: Iterable[ObservationSummary]) -> Iterator[GaugeMetricFamily]:
+    """Totals over the tables that have levels; 0 where none has: alerts and dashboards need a value."""
+    found = [(one, one.merge_tree) for one in seen if one.merge_tree is not None]
+    trees = [tree for _, tree in found]
+    for one, figure in _SUMS_OF_MERGE_TREES.items():
+        yield family_of(one, [((), sum(map(figure, trees)))])
+    for one, figure in _MAXIMA_OF_MERGE_TREES.items():
+        yield family_of(one, [((), max(map(figure, trees), default=0))])
+    percents = [tree.size_amplification_percent or 0 for seen, tree in found if seen.bytes >= _LARGE]
+    yield family_of(series.MAX_SIZE_AMPLIFICATION, [((), max(percents, default=0) / _ALL_PERCENT)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ Labels have few values, whatever the number of tables. The last section is the e
 table and is off unless the operator is told `--table-metrics`; switch it on where you have hundreds of tables
 rather than tens of thousands. Its label is `table_namespace` rather than `namespace`, which a scrape sets.
 `/metrics` asks for no password: whoever reaches the port reads the names of tables there.
+
+Level-0 files, sorted runs, size amplification and due buckets are figures of tables whose files are arranged
+in levels. Other tables have no series of these, and do not count in the totals.
 """
 
 _OTHERS_INTRO = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -255,6 +256,24 @@ async def test_a_run_is_cancelled_by_a_copy_of_its_item(tmp_path: Path) -> None:
     assert found["metadata"]["generation"] == 2
     for name in ("uid", "labels", "ownerReferences"):
         assert found["metadata"][name] == made["metadata"][name]
+
+
+async def test_a_status_of_an_older_release_is_no_mistake_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(table().replace("spec:\n", "spec:\n  catalogRef: {name: lake}\n"))
+    with closing(Folder(tmp_path, validated)) as folder:
+        seen = {"status": {"observation": {"files": 7, "smallFiles": 3}}}
+        await folder.api.patch(LAKE_TABLE, ORDERS, seen, subresource="status")
+        folder.close()
+        text = folder.state.read_text(encoding="utf-8")
+        older = text.replace("files: 7\n", "files: 7\n      level0Files: 2\n")
+        folder.state.write_text(older, encoding="utf-8")
+        assert folder.stored(LAKE_TABLE)[0]["status"]["observation"]["level0Files"] == 2
+        folder.settle()
+        assert folder.messages() == []
+        tree = {"status": {"observation": {"mergeTree": {"level0Files": 4}}}}
+        await folder.api.patch(LAKE_TABLE, ORDERS, tree, subresource="status")
+        expected = {"files": 7, "smallFiles": 3, "mergeTree": {"level0Files": 4}}
+        assert folder.stored(LAKE_TABLE)[0]["status"]["observation"] == expected
 
 
 async def test_two_looks_at_the_same_folder_write_once(folder: Folder) -> None:

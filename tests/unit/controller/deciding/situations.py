@@ -14,7 +14,8 @@ from lithify.controller.deciding.situation import Situation
 from lithify.resources.modelling import read
 from lithify.resources.policy import CompactionPolicySpec, Day, Window
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
-from lithify.tables.observation import Finding, KeptSnapshots, Observation
+from lithify.tables.observation import Finding, KeptSnapshots, MergeTreeObservation, Observation
+from support.observations import with_levels
 from support.properties import examples
 
 BRIEFLY = settings(max_examples=examples(40), deadline=None)
@@ -39,20 +40,29 @@ QUIET = Observation(
     refusals=(),
     write_only=True,
     partitions=2,
-    buckets=4,
     files=12,
     bytes=9000,
     small_files=3,
-    level0_files=2,
-    sorted_runs=3,
-    sorted_runs_bucket="dt=2026-01-02/bucket-3",
     delete_percent=1,
     findings=(),
     full_bytes=8000,
     snapshots=KeptSnapshots(7, datetime(2026, 3, 7, tzinfo=UTC), 5 << 20, writers_expire=False),
-    run_trigger=5,
+    merge_tree=MergeTreeObservation(
+        buckets=4,
+        level0_files=2,
+        max_level0_files=1,
+        max_level0_bucket="dt=2026-01-02/bucket-3",
+        sorted_runs=3,
+        sorted_runs_bucket="dt=2026-01-02/bucket-3",
+        run_trigger=5,
+    ),
 )
-BUSY = replace(QUIET, sorted_runs=9, findings=(SORTED_RUNS,))
+BUSY = with_levels(replace(QUIET, findings=(SORTED_RUNS,)), sorted_runs=9)
+FLAT = replace(QUIET, merge_tree=None)
+"""A table whose files have no levels."""
+BUSY_FLAT = replace(
+    FLAT, findings=(Finding("SmallFiles", "dt=2026-01-02", "9 small files", 1, 4000, files=9),)
+)
 REFUSED = replace(QUIET, refusals=("merge-engine=aggregation", "bucket=-2"))
 UNREACHABLE = TableProblem(TableReason.CATALOG_UNREACHABLE, "http://catalog did not answer")
 DROPPED = TableProblem(TableReason.TABLE_NOT_FOUND, "there is no table sales.orders")
@@ -173,7 +183,7 @@ def situations(draw: st.DrawFn, now: datetime) -> Situation:
         consecutive_failures=draw(st.integers(0, 5)),
         last_compaction=draw(st.none() | st.builds(_in_vain, near | far)),
     )
-    seen = draw(st.sampled_from([QUIET, BUSY, BUSY, replace(QUIET, full_bytes=0), REFUSED, None]))
+    seen = draw(st.sampled_from([QUIET, BUSY, BUSY_FLAT, FLAT, replace(QUIET, full_bytes=0), REFUSED, None]))
     return Situation(
         table=table(status, suspend=draw(st.sampled_from([False] * 9 + [True]))),
         policy=draw(policies() | policies() | st.none()),

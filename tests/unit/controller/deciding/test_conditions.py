@@ -14,18 +14,24 @@ from lithify.controller.deciding.conditions import summary_of, table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.situation import Situation
+from lithify.resources.crd import definition_of
 from lithify.resources.modelling import plain, read
+from lithify.resources.names import LAKE_TABLE
 from lithify.resources.objects import Condition, condition_of
 from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
 from lithify.tables.observation import KeptSnapshots, Observation
 from support.cases import case
+from support.observations import with_levels
 from unit.controller.deciding.situations import (
     BRIEFLY,
     BUSY,
+    BUSY_FLAT,
     DROPPED,
+    FLAT,
     NOON,
     QUIET,
     REFUSED,
+    SORTED_RUNS,
     UNREACHABLE,
     moments,
     policy,
@@ -207,15 +213,21 @@ class TestSummary:
         assert status.observation is not None
         assert status.observation == summary_of(BUSY)
         assert (status.table_uuid, status.observation.snapshot_id) == ("t-1", "41")
-        assert (status.observation.due_buckets, status.observation.due_bytes) == (1, 4000)
+        assert status.observation.due_bytes == 4000
+        assert status.observation.merge_tree is not None
+        assert status.observation.merge_tree.due_buckets == 1
         assert status.observation.snapshots is not None
         assert status.observation.snapshots.count == 7
 
     @pytest.mark.parametrize(
         "seen",
         [
-            case(replace(QUIET, snapshot=None, snapshot_time=None, sorted_runs_bucket=None), id="empty"),
-            case(replace(QUIET, sorted_runs_bucket="p=" + "x" * 3000), id="a long path"),
+            case(
+                with_levels(replace(QUIET, snapshot=None, snapshot_time=None), sorted_runs_bucket=None),
+                id="empty",
+            ),
+            case(with_levels(QUIET, sorted_runs_bucket="p=" + "x" * 3000), id="a long path"),
+            case(with_levels(QUIET, max_level0_bucket="p=" + "x" * 3000), id="another long path"),
             case(replace(QUIET, delete_percent=130), id="more deletes than rows"),
             case(replace(QUIET, delete_percent=None), id="deletes unknown"),
         ],
@@ -224,6 +236,14 @@ class TestSummary:
         summary = summary_of(seen)
         assert read(type(summary), plain(summary)) == summary
 
+    def test_sums_fit_into_64_bits(self) -> None:
+        """Each figure of a worker does; the API server would refuse a sum that does not."""
+        huge = replace(SORTED_RUNS, bytes=2**63 - 1, buckets=2**63 - 1)
+        summary = summary_of(replace(BUSY, findings=(huge, huge)))
+        assert summary.merge_tree is not None
+        assert (summary.due_bytes, summary.merge_tree.due_buckets) == (2**63 - 1, 2**63 - 1)
+        assert status_of(situation(replace(BUSY, findings=(huge, huge)))).debt == "8.0Ei"
+
     @pytest.mark.parametrize("seen", [case(BUSY, id="since this start"), case(None, id="before this start")])
     def test_stays_while_the_table_cannot_be_looked_at(self, seen: Observation | None) -> None:
         before = after(situation(BUSY))
@@ -231,6 +251,63 @@ class TestSummary:
         assert status.observation == before.table.status.observation
         assert said(status, "Ready") == ("False", "CatalogUnreachable")
         assert said(status, "WriterCompacts") == said(before.table.status, "WriterCompacts")
+
+
+def columns(status: LakeTableStatus) -> dict[str, object]:
+    """What `kubectl get -o wide` shows of a status, by heading; None for an empty cell."""
+    shown: dict[str, object] = {}
+    for column in definition_of(LAKE_TABLE).columns:
+        if column.path.startswith(".status.") and "[" not in column.path:
+            found: object = {"status": plain(status)}
+            for name in column.path[1:].split("."):
+                found = found.get(name) if isinstance(found, Mapping) else None
+            shown[column.name] = found
+    return shown
+
+
+class TestTablesWithoutLevels:
+    """Tables of other kinds pass through everything that decides and tells."""
+
+    @pytest.mark.parametrize(
+        ("seen", "reason", "debt"),
+        [case(FLAT, "NotDue", None, id="nothing due"), case(BUSY_FLAT, "SmallFiles", "3.9Ki", id="due")],
+    )
+    def test_say_the_same_as_others(self, seen: Observation, reason: str, debt: str | None) -> None:
+        status = status_of(situation(seen))
+        needed = condition(status, "CompactionNeeded")
+        assert (status.health, said(status, "Ready")) == (TableHealth.HEALTHY, ("True", "Ready"))
+        assert (needed.reason, status.due) == (reason, needed.message)
+        assert "sorted run" not in needed.message
+        assert status.observation is not None
+        assert status.observation.merge_tree is None
+        assert read(LakeTableStatus, plain(status)) == status
+        assert columns(status) == {
+            "Health": "Healthy",
+            "Files": 12,
+            "Small": 3,
+            "Size": "8.8Ki",
+            "Debt": debt,
+            "Last": None,
+            "Snapshot": "41",
+            "Level0": None,
+            "Runs": None,
+            "Active": None,
+            "Why": status.due,
+        }
+
+    def test_levels_are_shown_where_there_are_some(self) -> None:
+        shown = columns(status_of(situation(BUSY)))
+        assert (shown["Size"], shown["Debt"], shown["Level0"], shown["Runs"]) == ("8.8Ki", "3.9Ki", 2, 9)
+
+    def test_what_an_older_release_stored_is_read_and_replaced(self) -> None:
+        """It had the figures of levels beside the others."""
+        flat = {"files": 7, "dueBytes": 9, "buckets": 4, "level0Files": 2, "sortedRuns": 3, "dueBuckets": 1}
+        old = read(LakeTableStatus, {"observation": {**flat, "sortedRunsBucket": "bucket-0"}})
+        assert old.observation is not None
+        assert (old.observation.files, old.observation.due_bytes) == (7, 9)
+        assert (old.observation.merge_tree, columns(old)["Files"], columns(old)["Runs"]) == (None, 7, None)
+        new = status_of(situation(BUSY, status=old))
+        assert (new.observation, columns(new)["Runs"]) == (summary_of(BUSY), 9)
 
 
 class TestWhatIsCarriedOver:
@@ -253,6 +330,8 @@ class TestWhatIsCarriedOver:
             health=TableHealth.UNKNOWN,
             table_uuid=None,
             observation=None,
+            size=None,
+            debt=None,
             due=None,
             active_compaction=None,
         )

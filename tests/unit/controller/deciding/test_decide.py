@@ -20,10 +20,12 @@ from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, Observation
 from support.cases import case
+from support.observations import with_levels
 from unit.controller.deciding.situations import (
     BRIEFLY,
     BUSY,
     CREATED,
+    FLAT,
     NOON,
     QUIET,
     REFUSED,
@@ -134,8 +136,11 @@ class TestDue:
         ("seen", "said"),
         [
             case(QUIET, ["more than 3 sorted runs", "trigger is 5"], id="runs and the trigger"),
-            case(replace(QUIET, run_trigger=None), ["more than 3 sorted runs"], id="the trigger is unknown"),
-            case(replace(QUIET, sorted_runs=1), ["more than 1 sorted run,"], id="a single run"),
+            case(
+                with_levels(QUIET, run_trigger=None), ["more than 3 sorted runs"], id="the trigger is unknown"
+            ),
+            case(with_levels(QUIET, sorted_runs=1), ["more than 1 sorted run,"], id="a single run"),
+            case(FLAT, ["no trigger fires;"], id="files without levels"),
             case(replace(QUIET, files=0), ["no files"], id="an empty table"),
             case(replace(QUIET, full_bytes=0), ["gain nothing"], id="nothing for a full one"),
         ],

@@ -20,7 +20,7 @@ from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotF
 from lithify.tables.model import BlockedBucket
 from lithify.tables.observation import Finding, RunFound
 from support.cases import case
-from support.observations import observation
+from support.observations import observation, with_levels
 
 SEEN = replace(
     observation(),
@@ -37,6 +37,7 @@ SEEN = replace(
     [
         case(None, id="nothing new"),
         case(SEEN, id="an observation"),
+        case(replace(SEEN, merge_tree=None), id="an observation of files without levels"),
         case(RunFound(7, 3, 4, 1, 100, 90), id="a run"),
         case(TableList(("db.t",), 3, 1), id="a list"),
     ],
@@ -77,6 +78,19 @@ def test_long_texts_are_cut_and_long_answers_are_errors() -> None:
     assert read_reply(data).error is not None
 
 
+def test_long_names_in_parts_are_cut() -> None:
+    seen = with_levels(SEEN, sorted_runs_bucket="p=" + "x" * (1 << 20))
+    back = read_reply(write_reply(Reply(seen))).value
+    assert back.merge_tree == replace(seen.merge_tree, sorted_runs_bucket="p=" + "x" * (MOST_TEXT - 2))
+
+
+def levels_with(**changes: Any) -> bytes:
+    """An observation in which a figure of the merge tree is something else."""
+    whole = json.loads(write_reply(Reply(SEEN)))
+    whole["value"]["merge_tree"] |= changes
+    return json.dumps(whole).encode()
+
+
 def reply_with(**changes: Any) -> bytes:
     return json.dumps({"shape": None, "value": None, "error": None, "resident_bytes": 0} | changes).encode()
 
@@ -97,6 +111,12 @@ def error_with(**changes: Any) -> bytes:
         case(reply_with(shape="tables", value={"names": [1 << 70]}), id="a huge number"),
         case(reply_with(shape="tables", value={"names": ["x" * 10_000]}), id="a long name"),
         case(reply_with(shape="tables", value={"names": ["\ud800"]}), id="half of a surrogate pair"),
+        case(levels_with(sorted_runs_bucket="x" * 10_000), id="a long name in a part"),
+        case(levels_with(sorted_runs_bucket="\ud800"), id="half of a surrogate pair in a part"),
+        case(levels_with(level0_files=1 << 63), id="a huge number in a part"),
+        case(levels_with(level0_files="many"), id="a word for a number in a part"),
+        case(levels_with(level0_files={"a": 1}), id="a map for a number in a part"),
+        case(levels_with(buckets=None), id="no number in a part"),
         case(reply_with(resident_bytes=[]), id="memory that is no number"),
         case(error_with(kind="SystemExit"), id="an error of another tree"),
         case(error_with(message=["m"]), id="a message that is no text"),

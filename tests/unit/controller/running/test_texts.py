@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.running.backoff import backoff_seconds
-from lithify.controller.running.summary import bytes_text, duration_text, files_text, size_text
+from lithify.controller.running.summary import bytes_text, duration_text, files_text
 from lithify.errors import Failure
 from lithify.resources.compaction import ResultSummary
 from lithify.resources.policy import Retries
+from lithify.resources.quantities import size_text
 from unit.planning.trees import repeatable
 
 SIZES = {

@@ -28,19 +28,26 @@ from lithify.resources.compaction import (
 )
 from lithify.resources.names import LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
-from lithify.resources.table import LakeTableStatus, ObservationSummary, SnapshotSummary
+from lithify.resources.table import LakeTableStatus, MergeTreeSummary, ObservationSummary, SnapshotSummary
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ORDERS, USERS = ObjectKey("sales", "orders"), ObjectKey("crm", "users")
 ALL = tuple(chain.from_iterable(SECTIONS.values()))
 
 
-def table(reason: str = "Loaded", **seen: int | None) -> LakeTableStatus:
+def table(
+    reason: str = "Loaded", tree: MergeTreeSummary | None = None, **seen: int | None
+) -> LakeTableStatus:
+    """A table with these figures, and those of its levels if it has any."""
     ready = Condition(type="Ready", status=ConditionStatus.TRUE, reason=reason, last_transition_time=NOW)
     snapshots = SnapshotSummary(count=3, expired_bytes=50)
     return LakeTableStatus(
         conditions=(ready,),
-        observation=ObservationSummary(snapshots=snapshots, **seen),  # type: ignore[arg-type]  # by name
+        observation=ObservationSummary(
+            snapshots=snapshots,
+            merge_tree=tree,
+            **seen,  # type: ignore[arg-type]  # by name
+        ),
         last_success_time=NOW,
         last_full_time=NOW - timedelta(days=1),
     )
@@ -93,7 +100,7 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
 
 def everything(metrics: Metrics) -> None:
     """Calls every method."""
-    seen = table(files=1, due_buckets=1, size_amplification_percent=50)
+    seen = table(files=1, tree=MergeTreeSummary(due_buckets=1, size_amplification_percent=50))
     metrics.table_changed(ORDERS, seen, "sales.orders")
     metrics.observed("changed", 0.1)
     metrics.observation_age(3.0)
@@ -146,14 +153,12 @@ def test_tables_are_added_up(registry: CollectorRegistry) -> None:
         table(
             files=10,
             bytes=100,
-            level0_files=4,
-            max_level0_files=1,
-            sorted_runs=7,
             due_bytes=60,
-            due_buckets=2,
+            tree=MergeTreeSummary(level0_files=4, max_level0_files=1, sorted_runs=7, due_buckets=2),
         ),
     )
-    users = table("TableNotFound", files=5, bytes=50, level0_files=3, max_level0_files=3, sorted_runs=9)
+    levels = MergeTreeSummary(level0_files=3, max_level0_files=3, sorted_runs=9)
+    users = table("TableNotFound", files=5, bytes=50, tree=levels)
     metrics.table_changed(USERS, users)
     metrics.table_changed(ObjectKey("a", "new"), LakeTableStatus())
     shown = {family.name: [s.value for s in family.samples] for family in registry.collect()}
@@ -180,7 +185,7 @@ def test_a_tables_own_series_are_there_if_wanted_and_go_with_it(
     registry: CollectorRegistry, per_table: bool
 ) -> None:
     metrics = Metrics(registry, per_table=per_table)
-    seen = table(files=10, due_bytes=60, size_amplification_percent=250)
+    seen = table(files=10, due_bytes=60, tree=MergeTreeSummary(size_amplification_percent=250))
     metrics.table_changed(ORDERS, seen, "shop.orders")
     stands(metrics, ORDERS, Reason.RUNNING, NOW)
 
@@ -199,6 +204,34 @@ def test_a_tables_own_series_are_there_if_wanted_and_go_with_it(
         assert own()["lithify_table_last_success_timestamp_seconds"] == NOW.timestamp()
     metrics.table_changed(ORDERS, None)
     assert own() == {}
+
+
+def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry, per_table=True)
+    levels = MergeTreeSummary(level0_files=3, max_level0_files=3, sorted_runs=9, due_buckets=1)
+    metrics.table_changed(USERS, table(files=5, due_bytes=10, tree=levels), "crm.users")
+    metrics.table_changed(ORDERS, table(files=7, bytes=1 << 40, due_bytes=20), "sales.orders")
+    shown = {
+        sample.name.removeprefix("lithify_table_")
+        for _, sample in samples(registry)
+        if sample.labels.get("table") == "orders"
+    }
+    assert shown == {
+        "files",
+        "bytes",
+        "small_files",
+        "debt_bytes",
+        "blocked_buckets",
+        "consecutive_failures",
+        "snapshots",
+        "last_success_timestamp_seconds",
+        "last_full_timestamp_seconds",
+    }
+    totals = {name: value(registry, f"lithify_{name}") for name in ("files", "level0_files", "due_buckets")}
+    assert totals == {"files": 12, "level0_files": 3, "due_buckets": 1}
+    assert (value(registry, "lithify_due_tables"), value(registry, "lithify_max_sorted_runs")) == (2, 9)
+    metrics.table_changed(USERS, None)
+    assert value(registry, "lithify_max_level0_files") == 0, "an alert needs a value"
 
 
 def test_compactions_by_where_they_stand(registry: CollectorRegistry) -> None:
@@ -244,8 +277,9 @@ def test_amplification_of_the_worst_table(
     registry: CollectorRegistry, size: int, percent: int | None, ratio: float
 ) -> None:
     metrics = Metrics(registry)
-    metrics.table_changed(ORDERS, table(bytes=size, size_amplification_percent=percent))
-    metrics.table_changed(USERS, table(bytes=1 << 31, size_amplification_percent=0))
+    for key, bytes_, levels in ((ORDERS, size, percent), (USERS, 1 << 31, 0)):
+        tree = MergeTreeSummary(size_amplification_percent=levels)
+        metrics.table_changed(key, table(bytes=bytes_, tree=tree))
     assert value(registry, "lithify_max_size_amplification_ratio") == ratio
 
 

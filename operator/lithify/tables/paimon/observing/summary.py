@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lithify.errors import InvalidOption
 from lithify.settings import PARTITIONS
 from lithify.tables.model import fingerprint_of
-from lithify.tables.observation import KeptSnapshots, Observation
+from lithify.tables.observation import KeptSnapshots, MergeTreeObservation, Observation
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     flagged,
@@ -51,8 +51,6 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.held)
     work = work_in(figures, table.locations.spec, replace(wanted, held=held), policy, now)
-    most_runs, runs_bucket = _most(figures, "sorted_runs")
-    most_level0, level0_bucket = _most(figures, "level0_files")
     index_problem = table.index_problem(state.index_types)
     write_only = is_write_only(table.stored_options)
     return Observation(
@@ -63,24 +61,33 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         refusals=(*table.refusals, *([index_problem] if index_problem else [])),
         write_only=write_only,
         partitions=pc.count_distinct(figures["partition_path"]).as_py(),
-        buckets=len(figures),
         files=_sum(figures, "files"),
         bytes=_sum(figures, "bytes"),
         small_files=_sum(figures, "small_files"),
-        level0_files=_sum(figures, "level0_files"),
-        sorted_runs=most_runs,
-        sorted_runs_bucket=runs_bucket,
         delete_percent=delete_percent(figures),
         findings=work.findings,
         full_bytes=work.full_bytes,
         snapshots=_kept_snapshots(state, writers_expire=not write_only),
         partitions_due=work.partitions_due,
         full_partitions=work.full_partitions,
-        run_trigger=policy.run_trigger,
         next_trigger=work.next_trigger,
         blocked=blocked_buckets(figures, held),
+        merge_tree=_merge_tree(figures, policy.run_trigger),
+    )
+
+
+def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
+    """The figures of all buckets' levels; of buckets that are equal, the first by path is named."""
+    most_runs, runs_bucket = _most(figures, "sorted_runs")
+    most_level0, level0_bucket = _most(figures, "level0_files")
+    return MergeTreeObservation(
+        buckets=len(figures),
+        level0_files=_sum(figures, "level0_files"),
         max_level0_files=most_level0,
         max_level0_bucket=level0_bucket if most_level0 else None,
+        sorted_runs=most_runs,
+        sorted_runs_bucket=runs_bucket,
+        run_trigger=run_trigger,
         size_amplification_percent=size_amplification_percent(figures),
     )
 
