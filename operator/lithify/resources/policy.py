@@ -72,6 +72,10 @@ class Approval(StrEnum):
     MANUAL = "Manual"
 
 
+CHECK_SECONDS = 60
+"""Between two looks at a table for which nobody says anything else."""
+
+
 @part()
 class PrimaryKeyTriggers:
     """When a minor compaction of a primary-key table is due. What is unset, the table's own options say."""
@@ -403,8 +407,12 @@ class CompactionPolicySpec:
         default=False,
         description="The operator starts no compactions under this policy. Those that people create go on.",
     )
-    check_interval_seconds: int = Field(
-        default=60, description="How often to look for new snapshots of a table.", ge=1, le=86400
+    check_interval_seconds: int | None = Field(
+        default=None,
+        description="How often to look for new snapshots of a table. Default: what the table's own option "
+        f"continuous.discovery-interval says, else {CHECK_SECONDS}.",
+        ge=1,
+        le=86400,
     )
     full_check_interval_seconds: int = Field(
         default=3600,

@@ -78,6 +78,21 @@ class MergeTreeObservation:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitCount:
+    """Commits since the last full compaction, where the table asks for one after a number of them.
+
+    Attributes:
+        found: commits so far; at most `wanted`.
+        wanted: commits after which a full compaction is due.
+        option: the table option that says so.
+    """
+
+    found: int
+    wanted: int
+    option: str
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One look at a table.
 
@@ -102,6 +117,8 @@ class Observation:
         next_trigger: when something of this changes although nobody writes (an interval ends, off-peak hours
             begin, a partition becomes idle); None for never.
         blocked: buckets that cannot be compacted.
+        commits: commits since the last full compaction; None if the table does not count them.
+        check_seconds: how often the table asks to be looked at; None if it does not say.
         merge_tree: figures of its levels; None if its files have no levels.
     """
 
@@ -123,6 +140,8 @@ class Observation:
     full_partitions: tuple[Mapping[str, str], ...] = ()
     next_trigger: datetime | None = None
     blocked: tuple[BlockedBucket, ...] = ()
+    commits: CommitCount | None = None
+    check_seconds: int | None = None
     merge_tree: MergeTreeObservation | None = None
 
 

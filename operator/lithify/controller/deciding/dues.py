@@ -17,7 +17,7 @@ from lithify.plain_text import plain_line
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
-from lithify.tables.observation import Observation
+from lithify.tables.observation import CommitCount, Observation
 
 MOST_PARTITIONS = 256
 """So many partitions a Compaction may name; the others have their turn with the next one."""
@@ -33,6 +33,7 @@ class Occasion(StrEnum):
     REQUESTED = "Requested"
     SCHEDULE = "Schedule"
     INTERVAL = "Interval"
+    COMMITS = "Commits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def find_dues(situation: Situation, now: datetime) -> Dues:
     due = _requested(situation, seen, policy)
     if due is None and policy is not None and clock.due is not None and gains:
         due = _full(clock.due, situation.table, policy, seen)
+    if due is None and policy is not None and seen is not None and gains and _has_commits(seen):
+        due = _full_after_commits(seen, policy)
     if due is None and seen is not None and seen.findings:
         due = _minor(seen, policy)
     reason = "" if due is not None else _why_not(seen, next_full, gains=gains)
@@ -113,6 +116,22 @@ def _full(since: datetime, table: LakeTable, policy: CompactionPolicySpec, seen:
     return Due(RunStrategy.FULL, occasion, message, _named(partitions), size)
 
 
+def _has_commits(seen: Observation) -> bool:
+    return seen.commits is not None and seen.commits.found >= seen.commits.wanted
+
+
+def _full_after_commits(seen: Observation, policy: CompactionPolicySpec) -> Due:
+    assert seen.commits is not None  # noqa: S101  # it is what is due
+    partitions = seen.full_partitions or policy.partitions
+    message = f"{Occasion.COMMITS}: {_commits_text(seen.commits)}"
+    return Due(RunStrategy.FULL, Occasion.COMMITS, message, _named(partitions), seen.full_bytes)
+
+
+def _commits_text(commits: CommitCount) -> str:
+    counted = count_of(commits.found, "commit")
+    return f"{counted} since the last full compaction, {commits.option} is {commits.wanted}"
+
+
 def _minor(seen: Observation, policy: CompactionPolicySpec | None) -> Due:
     strongest = seen.findings[0]
     partitions = seen.partitions_due or (() if policy is None else policy.partitions)
@@ -143,6 +162,8 @@ def _why_not(seen: Observation | None, next_full: datetime | None, *, gains: boo
     if seen is None:
         return "nothing is known to be due"
     text = _no_trigger(seen)
+    if seen.commits is not None:
+        text += f"; {_commits_text(seen.commits)}"
     if not gains:
         text += "; a full compaction would gain nothing"
     return (

@@ -143,7 +143,7 @@ class Tables:
         except (UserError, ClusterRefused) as error:
             return problem_of(error), rhythm_of(table, policy, catalog.spec, context.limits).retry
         target = target_of(table, policy, options, catalog.spec, context.reach(key.namespace))
-        rhythm = rhythm_of(table, policy, catalog.spec, context.limits)
+        rhythm = rhythm_of(table, policy, catalog.spec, context.limits, seen.observation)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= context.now() else None
         return None, context.scheduler.ask(key, request_of(table, policy, target), rhythm, since=since)

@@ -10,9 +10,10 @@ from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.reconciling.observation_scheduler import Rhythm
 from lithify.resources.catalog import CatalogSpec
-from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.policy import CHECK_SECONDS, CompactionPolicySpec
 from lithify.resources.table import LakeTable
 from lithify.tables.io.reach import Reach
+from lithify.tables.observation import Observation
 
 _RETRIES = 4
 """A table that cannot be looked at is tried again after so many intervals: who has to mend it is slower."""
@@ -52,11 +53,20 @@ def request_of(
 
 
 def rhythm_of(
-    table: LakeTable, policy: CompactionPolicySpec | None, catalog: CatalogSpec, limits: OperatorLimits
+    table: LakeTable,
+    policy: CompactionPolicySpec | None,
+    catalog: CatalogSpec,
+    limits: OperatorLimits,
+    seen: Observation | None = None,
 ) -> Rhythm:
-    """How often to ask, within what the operator allows."""
+    """How often to ask, within what the operator allows.
+
+    The LakeTable goes first, then its policy, then what the table itself was `seen` to ask for.
+    """
     found = policy or CompactionPolicySpec()
-    every = max(limits.check_seconds, table.spec.check_interval_seconds or found.check_interval_seconds)
+    of_table = CHECK_SECONDS if seen is None else seen.check_seconds or CHECK_SECONDS
+    wanted = table.spec.check_interval_seconds or found.check_interval_seconds or of_table
+    every = max(limits.check_seconds, wanted)
     return Rhythm(
         every=every,
         whole=max(every, float(found.full_check_interval_seconds)),

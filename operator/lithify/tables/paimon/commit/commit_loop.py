@@ -35,6 +35,7 @@ from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
 from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger, MergedManifests
 from lithify.tables.paimon.metadata.snapshots import (
     BASE_PROPERTY,
+    FULL_PROPERTY,
     RUN_PROPERTY,
     TO_COME_PROPERTY,
     Written,
@@ -91,15 +92,19 @@ class Committer:
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: MergedManifests | None = None
         self._to_come = 0
+        self._full_of: SnapshotId | None = None
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._looked: datetime | None = None
 
-    def commit(self, changes: Sequence[BucketChange], to_come: int = 0) -> CommitOutcome:
+    def commit(
+        self, changes: Sequence[BucketChange], to_come: int = 0, full_of: SnapshotId | None = None
+    ) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits; to be called once.
 
         Args:
             changes: one a bucket.
             to_come: how many buckets the run has not begun yet.
+            full_of: the snapshot that a full compaction was planned on, if this is the last step of one.
 
         Raises:
             AttemptFenced: this attempt may not commit any more.
@@ -107,7 +112,7 @@ class Committer:
             CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
             StorageError: the file system refuses or is full; nothing was committed.
         """
-        self._to_come = to_come
+        self._to_come, self._full_of = to_come, full_of
         try:
             return self._commit(changes)
         finally:
@@ -319,7 +324,11 @@ class Committer:
             ATTEMPT_PROPERTY: self._attempt.prefix,
             BASE_PROPERTY: base_mark(base),
         }
-        return {**inherited, **ours, **({TO_COME_PROPERTY: str(self._to_come)} if self._to_come else {})}
+        if self._to_come:
+            ours[TO_COME_PROPERTY] = str(self._to_come)
+        if self._full_of is not None:
+            ours[FULL_PROPERTY] = str(self._full_of)
+        return {**inherited, **ours}
 
     def _inherited_statistics(self, base: Snapshot, schema_id: int) -> str | None:
         """Table statistics stay valid as long as the schema does."""

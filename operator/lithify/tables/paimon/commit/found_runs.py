@@ -65,7 +65,7 @@ def _snapshots_of(
     """The snapshots of a run, the last one first, and the oldest that was looked at."""
     found: list[Snapshot] = []
     last: Snapshot | None = None
-    for last in _backwards(table):
+    for last in backwards(table):
         if own_properties(last).get(RUN_PROPERTY) == run:
             found.append(last)
         if _is_before(last, found, since):
@@ -73,7 +73,7 @@ def _snapshots_of(
     return found, last
 
 
-def _backwards(table: PaimonTable) -> Iterator[Snapshot]:
+def backwards(table: PaimonTable) -> Iterator[Snapshot]:
     """The snapshots that are kept, from the newest, each once."""
     newest = table.snapshots.latest()
     if newest is None:

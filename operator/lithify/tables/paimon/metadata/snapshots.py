@@ -51,6 +51,9 @@ TO_COME_PROPERTY = "lithify.to-come"
 BASE_PROPERTY = "lithify.base"
 """The snapshot property that tells the snapshot it was built on from any other of its number."""
 
+FULL_PROPERTY = "lithify.full-of"
+"""The snapshot property that names the snapshot a full compaction was planned on; its last step has it."""
+
 _LOOKS = 10
 _MOST_STEPS = 256
 _MOST_ASKED_FOR = 1000
@@ -74,6 +77,12 @@ def own_properties(snapshot: Snapshot) -> Mapping[str, str]:
 def is_last_step(snapshot: Snapshot) -> bool:
     """Whether the run that committed a snapshot was through with its plan."""
     return TO_COME_PROPERTY not in own_properties(snapshot)
+
+
+def full_base(snapshot: Snapshot) -> int | None:
+    """The snapshot that a full compaction of ours was planned on, if this one is its last; else None."""
+    number = own_properties(snapshot).get(FULL_PROPERTY, "")
+    return int(number) if _NUMBER.fullmatch(number) else None
 
 
 class Written(Enum):

@@ -31,6 +31,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entries import ADD
 from lithify.tables.paimon.metadata.entry_columns import live_of
+from lithify.tables.paimon.observing.appended import read_appended, update_appended
 from lithify.tables.paimon.observing.bucket_statistics import PLACE
 from lithify.tables.paimon.observing.history import read_history, removed_bytes, update_history
 from lithify.tables.paimon.observing.judging import Judge
@@ -88,6 +89,7 @@ def read(
             newest=mark_of(snapshot),
             index_types=table.manifests.index_types(snapshot),
             history=read_history(table, snapshot, removed, read_to),
+            appended=read_appended(table, figures),
         )
         return state, figures
 
@@ -203,7 +205,8 @@ def _updated(table: PaimonTable, cache: ObservationCache, snapshot: Snapshot, ju
     if state.history is None or snapshot.schema_id > state.schema_id:
         return False
     try:
-        deltas = {step.id: table.manifests.delta_columns(step) for step in _steps(table, state, snapshot)}
+        steps = _steps(table, state, snapshot)
+        deltas = {step.id: table.manifests.delta_columns(step) for step in steps}
         removed = {number: removed_bytes(delta) for number, delta in deltas.items()}
         after = replace(
             state,
@@ -212,6 +215,7 @@ def _updated(table: PaimonTable, cache: ObservationCache, snapshot: Snapshot, ju
             history=update_history(table, snapshot, {**state.history.removed, **removed}, state.history),
         )
         figures = _up_to_date(cache, _applied_to(cache, list(deltas.values()), judge), judge)
+        after = replace(after, appended=update_appended(table, state.appended, steps, figures))
         cache.save(_judged(after, judge), figures)
     except (Misfit, MissingFile, Damaged):
         return False

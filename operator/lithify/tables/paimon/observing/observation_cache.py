@@ -103,6 +103,7 @@ class TableState:
         history: the snapshots that were kept then.
         terms: what its buckets were judged by, see `Judge.terms`.
         judged_millis: when, in milliseconds since the epoch; figures hold from then on.
+        appended: snapshots since the last full compaction, if the table counts them.
     """
 
     root: str
@@ -113,6 +114,7 @@ class TableState:
     history: SnapshotHistory | None = None
     terms: str = ""
     judged_millis: int = 0
+    appended: tuple[int, ...] = ()
 
 
 class ObservationCache:
@@ -292,6 +294,7 @@ def _encoded(state: TableState) -> bytes:
         "history": history and [history.oldest, history.oldest_millis, list(history.removed.items())],
         "terms": state.terms,
         "judged": state.judged_millis,
+        "appended": state.appended,
     }
     return json.dumps(content).encode()
 
@@ -310,6 +313,7 @@ def _decoded(header: bytes) -> TableState:
         history=history and SnapshotHistory(history[0], history[1], dict(map(tuple, history[2]))),
         terms=content["terms"],
         judged_millis=content["judged"],
+        appended=tuple(content["appended"]),
     )
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lithify.errors import InvalidOption
 from lithify.settings import PARTITIONS
 from lithify.tables.model import fingerprint_of
-from lithify.tables.observation import KeptSnapshots, MergeTreeObservation, Observation
+from lithify.tables.observation import CommitCount, KeptSnapshots, MergeTreeObservation, Observation
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     flagged,
@@ -34,7 +34,7 @@ from lithify.tables.paimon.observing.table_statistics import (
     size_amplification_percent,
     work_in,
 )
-from lithify.tables.paimon.options.table_options import is_write_only
+from lithify.tables.paimon.options.table_options import DELTA_COMMITS, is_write_only
 from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.watching import Filter
 
@@ -72,8 +72,21 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         full_partitions=work.full_partitions,
         next_trigger=work.next_trigger,
         blocked=blocked_buckets(figures, held),
+        commits=_commits(table, state) if write_only else None,
+        check_seconds=_check_seconds(table),
         merge_tree=_merge_tree(figures, policy.run_trigger),
     )
+
+
+def _commits(table: PaimonTable, state: TableState) -> CommitCount | None:
+    """Writers that compact count their commits themselves."""
+    wanted = table.options.delta_commits
+    return None if wanted is None else CommitCount(len(state.appended), wanted, DELTA_COMMITS)
+
+
+def _check_seconds(table: PaimonTable) -> int | None:
+    millis = table.options.check_millis
+    return None if millis is None else max(1, millis // 1000)
 
 
 def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:

@@ -27,10 +27,13 @@ from lithify.tables.paimon.options.option_reader import (
 )
 from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_record_expiry
 
+DELTA_COMMITS = "full-compaction.delta-commits"
 _EXTERNAL = "data-file.external-paths"
 
 _TIME_RETAINED = 3_600_000
 _LARGEST_SIZE = 1 << 62
+_MOST_COMMITS = 10_000
+"""Commits that are counted at most: a look may have to read as many snapshots."""
 
 # The first of these that is set decides.
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
@@ -114,6 +117,8 @@ class TableOptions:
         snapshot_ordering: whether the row of a key that came with the latest snapshot wins.
         ignore_deletes: whether deletes are passed over.
         expiry: which rows a compaction drops because of their age; None if none.
+        delta_commits: a full compaction is due after this many commits; None if commits are not counted.
+        check_millis: how often streaming readers look for new snapshots; None if the table does not say.
     """
 
     policy: MergeTreeOptions
@@ -125,6 +130,8 @@ class TableOptions:
     snapshot_ordering: bool
     ignore_deletes: bool
     expiry: RecordExpiry | None = None
+    delta_commits: int | None = None
+    check_millis: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +167,8 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
         ),
         expiry=expiry,
+        delta_commits=_delta_commits(reader),
+        check_millis=reader.optional("continuous.discovery-interval", parse_millis),
     )
 
 
@@ -207,6 +216,12 @@ def _policy(reader: OptionReader, rule: PickingRule) -> MergeTreeOptions:
         small_file_size=_small_file_size(reader, target),
         rule=rule,
     )
+
+
+def _delta_commits(reader: OptionReader) -> int | None:
+    """Numbers below 1 switch the count off; Java's writers divide by them."""
+    commits = reader.optional(DELTA_COMMITS, int)
+    return None if commits is None or commits < 1 else min(commits, _MOST_COMMITS)
 
 
 def _small_file_size(reader: OptionReader, target: int) -> int:

@@ -49,6 +49,7 @@ class RunPlan:
         blocks: buckets that cannot be compacted.
         held: buckets that could not be compacted before, and whose files are the same as then: not tried.
         conflicts: buckets that others have compacted since the view was made, with the reason.
+        strategy: minor or full.
     """
 
     view: View
@@ -57,6 +58,7 @@ class RunPlan:
     blocks: tuple[Block, ...] = ()
     held: tuple[BucketId, ...] = ()
     conflicts: Mapping[BucketId, str] = field(default_factory=dict)
+    strategy: Strategy = Strategy.MINOR
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -131,6 +133,7 @@ def plan_run(
         blocks=blocked,
         held=tuple(waiting),
         conflicts=conflicts,
+        strategy=strategy,
     )
 
 

@@ -14,6 +14,7 @@ from lithify.clock import Clock
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
+from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Block, BucketReport, StepOutcome, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
@@ -131,11 +132,19 @@ class CompactionStep:
     def commit(self, to_come: int) -> StepOutcome:
         """Commits what `finish` took in; see `commit_loop`."""
         outputs = self._finished()
-        outcome = Committer(self._table, self._attempt, self._clock).commit(outputs.changes, to_come)
+        committer = Committer(self._table, self._attempt, self._clock)
+        outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
         reports = tuple(bucket_report(unit, outputs.added(unit.bucket)) for unit in done)
         return StepOutcome(outcome.snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
+
+    @property
+    def _full_of(self) -> SnapshotId | None:
+        """The snapshot of the plan, if the table counts commits since its last full compaction."""
+        is_counted = self._table.options.delta_commits is not None
+        is_full = self._plan.strategy is Strategy.FULL
+        return self._plan.snapshot_id if is_counted and is_full else None
 
     def clean(self) -> Sequence[str]:
         """Deletes what the commit left out, then forgets the attempt; returns why that did not work.
