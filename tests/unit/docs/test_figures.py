@@ -59,15 +59,15 @@ def stated(page: Page, pattern: str) -> float:
     [
         (OPERATOR, r"each (\d+) seconds of waiting", SECONDS_A_POINT),
         (OPERATOR, r"else its policy's, (\d+) by default", CompactionPolicySpec().priority),
-        (OPERATOR, r"it is asked every (\w+) minutes", _PROBE_SECONDS / MINUTE),
-        (OPERATOR, r"and (\w+) minute after it could not be reached", _PROBE_RETRY_SECONDS / MINUTE),
+        (OPERATOR, r"the operator probes it every (\w+) minutes", _PROBE_SECONDS / MINUTE),
+        (OPERATOR, r"and (\w+) minute after a failed probe", _PROBE_RETRY_SECONDS / MINUTE),
         (OPERATOR, r"after (\w+) failures in a row", STALLED_FAILURES),
         (OPERATOR, r"at most (\d+) containers", POD["containers"]["maxItems"]),
         (OPERATOR, r"containers, (\d+) volumes", POD["volumes"]["maxItems"]),
         (OPERATOR, r"volumes, ([\d,]+) characters in a value", TEXT_LENGTH),
         (OPERATOR, r"by default about every (\w+) minutes", STEP_SECONDS / MINUTE),
         (OPERATOR, r"`status.blockedBuckets`, at most (\d+)", MOST_BLOCKED),
-        (OPERATOR, r"could not renew for (two) thirds", lease_share() * 3),
+        (OPERATOR, r"could not renew the Lease for (two) thirds", lease_share() * 3),
         (DISCOVERY, r"for at most ([\d,]+) tables", MOST_REMEMBERED),
     ],
 )
@@ -127,33 +127,33 @@ DEMANDING = replace(CLOSED, min_gain=MinGain(files=1_000_000))
 RESTED = replace(DEMANDING, min_interval_seconds=3600)
 ORDER: tuple[tuple[str, Hold, dict[str, Any]], ...] = (
     ("`suspend` of the table", Hold.SUSPENDED, {"suspend": False}),
-    ("a table that cannot be looked at", Hold.NOT_READY, {"problem": None}),
-    ("its policy (missing", Hold.POLICY_MISSING, {"policy": replace(RESTED, suspend=True)}),
-    ("invalid", Hold.POLICY_INVALID, {"policy_problem": None}),
-    ("suspended)", Hold.POLICY_SUSPENDED, {"policy": RESTED}),
-    ("a run that is active", Hold.ALREADY_ACTIVE, {"active": None}),
+    ("a table that cannot be observed", Hold.NOT_READY, {"problem": None}),
+    ("its policy: missing", Hold.POLICY_MISSING, {"policy": replace(RESTED, suspend=True)}),
+    ("its policy: invalid", Hold.POLICY_INVALID, {"policy_problem": None}),
+    ("its policy: suspended", Hold.POLICY_SUSPENDED, {"policy": RESTED}),
+    ("an active run", Hold.ALREADY_ACTIVE, {"active": None}),
     ("an older LakeTable", Hold.DUPLICATE, {"duplicate_of": None}),
-    ("back-off after failures", Hold.BACK_OFF, {"status": CANCELLED}),
+    ("backoff after failures", Hold.BACK_OFF, {"status": CANCELLED}),
     ("a cancelled run", Hold.CANCELLED, {"status": IN_VAIN}),
     ("`minIntervalSeconds`", Hold.MIN_INTERVAL, {"policy": DEMANDING}),
     ("a run that found nothing to do", Hold.BACK_OFF, {"status": LakeTableStatus()}),
     ("`minGain`", Hold.LITTLE_GAIN, {"policy": CLOSED}),
-    ("a window that is closed", Hold.OUTSIDE_WINDOW, {"policy": replace(CLOSED, windows=())}),
-    ("the limits of operator", Hold.CONCURRENCY_LIMIT, {"admitted": True}),
+    ("a closed window", Hold.OUTSIDE_WINDOW, {"policy": replace(CLOSED, windows=())}),
+    ("a limit of the operator", Hold.CONCURRENCY_LIMIT, {"admitted": True}),
 )
-"""What holds a table back by the sentence, the reason, and the situation without it."""
+"""What holds a table back by the page's table, the reason, and the situation without it."""
 
 
 def test_the_order_of_what_holds_a_table_back() -> None:
-    (sentence,) = re.findall(r"held back by the first of these: (.*?)\. Who waits", OPERATOR.sentences)
-    places = [sentence.index(phrase) for phrase, _, _ in ORDER]
-    assert places == sorted(places)
+    rows = OPERATOR.table("order", "held back by")
+    assert [row[0] for row in rows] == [str(number) for number in range(1, len(ORDER) + 1)]
+    assert [phrase for (_, text), (phrase, _, _) in zip(rows, ORDER, strict=True) if phrase not in text] == []
     assert holds_in_turn() == [hold for _, hold, _ in ORDER]
     assert {hold for _, hold, _ in ORDER} == set(Hold)
 
 
 def test_what_a_request_waits_for() -> None:
-    waits = "a request waits for `suspend`, the table, the policy, a run that is active, and limits only"
+    waits = "a request waits for `suspend`, the table, the policy, an active run, and limits only"
     assert waits in OPERATOR.sentences
     patient = {Hold.SUSPENDED, Hold.NOT_READY, Hold.ALREADY_ACTIVE, Hold.CONCURRENCY_LIMIT}
     policies = {Hold.POLICY_MISSING, Hold.POLICY_INVALID, Hold.POLICY_SUSPENDED}

@@ -103,7 +103,7 @@ def test_what_a_run_reserves_is_what_the_pages_say() -> None:
     ]
     cpu, memory = f"{own + driver + executor}m", f"{sum(sizes) / GIB:g}Gi"
 
-    assert f"{cpu} of processors and {memory} of memory" in STARTED.sentences
+    assert f"{cpu} of CPU and {memory} of memory" in STARTED.sentences
     assert SIZING.table("with the defaults") == [
         ["operator", operator["cpu"], operator["memory"]],
         ["driver", f"{driver}m", spark.driver.memory],

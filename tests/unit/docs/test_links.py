@@ -60,7 +60,7 @@ def test_the_readme_leads_to_every_page() -> None:
     ids=["a page", "a heading of another page", "a heading of its own"],
 )
 def test_a_dead_link_is_noticed(link: str) -> None:
-    text = f"[so](docs/operator.md#pod-templates), [so](#two-commands), [this]({link})\n"
+    text = f"[so](docs/operator.md#pod-templates), [so](#quick-start), [this]({link})\n"
     assert dead_links(replaced(README, text)) == [link]
 
 

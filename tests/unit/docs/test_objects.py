@@ -91,7 +91,7 @@ def test_what_kubectl_prints_has_the_columns_of_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "plural"), re.findall(r"`?([A-Z]{3,})`? of `kubectl get (\w+)`", OPERATOR.sentences)
+    ("column", "plural"), re.findall(r"([A-Z]{3,}) column of `kubectl get (\w+)`", OPERATOR.sentences)
 )
 def test_columns_that_the_pages_name_are_printed(column: str, plural: str) -> None:
     assert column in columns(of_kind(plural), wide=False)

@@ -16,24 +16,27 @@ _INTRO = """\
 
 <!-- Made from operator/lithify/controller/telemetry by `make docs`. -->
 
-The operator shows these at `/metrics`, beside `process_*` of Prometheus's client. Counters begin at zero when
-it starts; use `rate` and `increase`. Only the leader counts work, so add up over replicas.
+This page lists every metric that the operator exposes at `/metrics`, in addition to `process_*` of the
+Prometheus client. [monitoring.md](monitoring.md) explains how to collect them, and which ones to watch first.
 
-Labels have few values, whatever the number of tables. The last section is the exception: it has one series a
-table and is off unless the operator is told `--table-metrics`; switch it on where you have hundreds of tables
-rather than tens of thousands. Its label is `table_namespace` rather than `namespace`, which a scrape sets.
-`/metrics` asks for no password: whoever reaches the port reads the names of tables there.
-
-Level-0 files, sorted runs, size amplification and due buckets are figures of tables whose files are arranged
-in levels. Other tables have no series of these, and do not count in the totals.
+- Counters start at zero when the operator starts; use `rate` and `increase`.
+- Only the leader counts work, so sum over replicas.
+- The number of label values does not depend on the number of tables. The exception is the last section: it
+  has one series per table and is disabled unless the operator runs with `--table-metrics`. Use it with
+  hundreds of tables, not with tens of thousands. Its label is `table_namespace`, because a scrape sets
+  `namespace`.
+- Level-0 files, sorted runs, size amplification and due buckets are figures of tables whose files are arranged
+  in levels. Other tables have no series of these and do not count in the totals.
+- `/metrics` requires no password: anyone who reaches the port can read the names of tables there.
 """
 
 _OTHERS_INTRO = """\
 ## Paimon's and Amoro's names
 
-Paimon reports what one writer sees of one bucket, Amoro what its server sees of one table. Lithify looks at
-tables from outside, so its figures are of whole tables, and there are totals over all of them. For one table
-put `lithify_table_` instead of `lithify_`. Their milliseconds are seconds here.
+Paimon reports one bucket from the view of one writer, and Amoro one table from the view of its server.
+Lithify observes tables from outside: its figures cover whole tables, and there are totals over all tables.
+For the figure of one table, replace `lithify_` by `lithify_table_`. Where Paimon and Amoro use milliseconds,
+Lithify uses seconds.
 """
 
 _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
