@@ -11,7 +11,7 @@ import re
 _LARGEST_LONG = (1 << 63) - 1
 _UNITS = ("", "k", "m", "g", "t")
 _NAMES = {
-    name: 1024**power
+    name: 1 << 10 * power
     for power, (unit, word) in enumerate(
         zip(_UNITS, ("bytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes"), strict=True)
     )

@@ -44,15 +44,17 @@ class TableArguments:
         return SystemClock(self.zone)
 
 
+format_option = click.option(
+    "--format",
+    "table_format",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="The format of the table.",
+)
+
 _TABLE_OPTIONS = (
-    click.option(
-        "--format",
-        "table_format",
-        type=click.Choice(FORMATS),
-        default=FORMATS[0],
-        show_default=True,
-        help="The format of the table.",
-    ),
+    format_option,
     click.option("--warehouse", required=True, help="Root directory of the catalog."),
     click.option(
         "--table", required=True, help="The table, as database.table or database.table$branch_name."
