@@ -18,7 +18,7 @@ from lithify.resources.names import OUTCOME_PREFIX, STOP_PREFIX
 
 
 class Exchange(Protocol):
-    """Where outcomes of single runs go while the driver goes on, and where wishes to end one come from."""
+    """Takes outcomes of single runs while the driver goes on, and says which runs are to end early."""
 
     def tell(self, outcome: Outcome) -> bool:
         """Leaves an outcome where the operator looks; whether that is certain."""

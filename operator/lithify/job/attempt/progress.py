@@ -28,8 +28,8 @@ class DriveObserver:
     """An `Observer` of the job's driver.
 
     Args:
-        tell: told of each change.
-        stop: the wish to stop.
+        tell: receives each change.
+        stop: the request to stop.
         needs_executors: whether tasks wait for executors, so that there are none when the first ones come.
 
     Attributes:
@@ -67,16 +67,16 @@ class DriveObserver:
         self._show(replace(self._progress, done=done))
 
     def committing(self) -> None:
-        """From here on a wish to stop waits for the commit's end."""
+        """From here on, a stop request is deferred until the commit ends."""
         self._stop.shield()
         self._show(replace(self._progress, stage=Stage.COMMITTING))
 
     def committed(self, report: Report) -> None:
-        """What is done is done, whatever happens now; only more work would heed a wish to stop."""
+        """Keeps what is done. A deferred stop request takes effect when more work begins."""
         self.committed_so_far = report
 
     def blocked(self, report: Report) -> None:
-        """Whatever becomes of the run, the operator is told: the next one need not try them again."""
+        """Keeps the blocked buckets for the outcome, so that the next run need not try them again."""
         self.blocked_so_far = report
 
     def continued(self) -> None:

@@ -13,11 +13,11 @@ STOPPED = 128 + signal.SIGTERM
 
 
 class Stopped(BaseException):
-    """Somebody wants the attempt to end; not an error of any kind, so nothing but the end handles it."""
+    """The attempt was asked to stop. Not an `Exception`, so that no handler of errors catches it."""
 
 
 class StopSignal:
-    """The wish to stop. It ends an attempt at once, but lets a step that is being committed end.
+    """The request to stop. It ends an attempt at once, but a step that is being committed ends first.
 
     Attributes:
         requested: the attempt that is under way is to end.
@@ -41,11 +41,11 @@ class StopSignal:
             raise Stopped
 
     def shield(self) -> None:
-        """From here on the wish waits."""
+        """From here on, a stop request is deferred."""
         self._is_shielded = True
 
     def unshield(self) -> None:
-        """Heeds the wish, if it was uttered meanwhile."""
+        """Ends the attempt if a stop request was deferred."""
         was_shielded, self._is_shielded = self._is_shielded, False
         if was_shielded and self.requested:
             raise Stopped
