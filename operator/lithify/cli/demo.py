@@ -13,8 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from lithify.cli.arguments import format_option
-from lithify.cli.compact import ProgressBar
 from lithify.cli.output import err, number, out
+from lithify.cli.progress_bar import ProgressBar
 from lithify.cli.render_inspection import levels_picture
 from lithify.cli.render_report import report_view
 from lithify.clock import SystemClock
