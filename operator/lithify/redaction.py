@@ -12,7 +12,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from urllib.parse import quote
 
 REDACTED = "[redacted]"
@@ -48,6 +48,24 @@ _USER = re.compile(r"(://)[^/\s:@]{0,256}:[^/\s@]{1,1024}@")
 def is_telling(name: str) -> bool:
     """Whether a field or option of that name is likely to hold a credential."""
     return _TELLING.search(name) is not None
+
+
+_WITHIN = (
+    re.compile(r"(?:password|pwd|secret|token|sig|signature)=([^&;\s]+)", re.IGNORECASE),
+    re.compile(r"//[^/:@\s]*:([^/@\s]+)@"),
+)
+"""Credentials that are parts of a value, such as a URI."""
+_SHORTEST_WITHIN = 4
+"""What is shorter is no secret, and would be found in every other word."""
+
+
+def credentials_in(options: Mapping[str, str]) -> tuple[str, ...]:
+    """The values among catalog options, and the parts of values, that nobody may see; the longest first."""
+    found = {value for name, value in options.items() if is_telling(name)}
+    for value in options.values():
+        for pattern in _WITHIN:
+            found.update(pattern.findall(value))
+    return tuple(sorted((each for each in found if len(each) >= _SHORTEST_WITHIN), key=len, reverse=True))
 
 
 _KINDS = (str.islower, str.isupper, str.isdigit)

@@ -19,13 +19,13 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
-from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
+from lithify.tables.paimon.primary_key.inspecting import inspect_table
 from lithify.tables.watching import Look
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
@@ -179,7 +179,7 @@ def by_name(oracle: Oracle, table: Table) -> dict[str, DataFile]:
 
 
 def inspected(address: TableAddress, clock: SystemClock) -> Any:
-    return inspect_table(open_table(address), Selection(), clock).buckets
+    return inspect_table(open_table(address), Selection(), clock).groups
 
 
 def without_history(found: Observation | None) -> Observation:

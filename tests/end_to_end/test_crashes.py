@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.cli.serving import LEASE_LOST
+from lithify.cli.operator_process import LEASE_LOST
 from lithify.resources.compaction import Reason
 from support.operators.scene import compactions_of, proves, status_of
 from support.operators.server import COMPACTIONS, TABLES, Object

@@ -84,6 +84,47 @@ def test_a_plan_writes_nothing(tables: PaimonTables, tmp_path: Path) -> None:
     assert files_of(table) == before
 
 
+def test_units_of_a_plan_say_what_they_do_and_why(tables: PaimonTables, tmp_path: Path) -> None:
+    table = tables.make(tmp_path)
+    opened = open_table(tables.address(table))
+    plan = opened.plan(opened.look(Selection()), Strategy.FULL, CLOCK, {})
+    for unit in plan.units:
+        assert unit.trigger
+        assert unit.reason
+        assert sum(len(names) for names in unit.rewrites) == unit.rewritten_files
+        assert len(unit.upgrades) == unit.upgraded_files
+
+
+def test_an_inspection_writes_nothing_and_finds_what_a_look_finds(
+    tables: PaimonTables, tmp_path: Path
+) -> None:
+    table = tables.make(tmp_path / "warehouse")
+    before, address = files_of(table), tables.address(table)
+
+    found = open_table(address).inspect(Selection(), CLOCK)
+
+    assert files_of(table) == before
+    watch = open_watch(address.format, tmp_path / "kept", 1 << 20, CLOCK, 8)
+    seen = watch.observe(Look(address, "table", UTC))
+    assert seen is not None
+    assert (found.snapshot, found.unsupported, len(found.groups)) == (seen.snapshot, (), seen.buckets)
+    assert [
+        sum(getattr(group, name) for group in found.groups) for name in ("files", "bytes", "small_files")
+    ] == [
+        seen.files,
+        seen.bytes,
+        seen.small_files,
+    ]
+    due = {group.due for group in found.groups if group.due is not None}
+    assert due == {finding.trigger for finding in seen.findings}
+
+
+def test_an_inspection_shows_what_is_not_supported(tables: PaimonTables, tmp_path: Path) -> None:
+    table, option = tables.make_unsupported(tmp_path)
+    found = open_table(tables.address(table)).inspect(Selection(), CLOCK)
+    assert any(option in reason for reason in found.unsupported)
+
+
 def test_a_compaction_changes_no_row_and_says_what_it_did(tables: PaimonTables, tmp_path: Path) -> None:
     table = tables.make(tmp_path)
     rows = tables.rows(table)

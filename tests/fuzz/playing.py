@@ -23,8 +23,8 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.job.steps import Commits
 from lithify.rewriting.budget import Budget
+from lithify.sizes import parse_size
 from lithify.tables.format import Sizing
-from lithify.tables.paimon.options.option_reader import parse_size
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
 from support.races import Meanwhile
 from support.runs import run_inline

@@ -11,7 +11,6 @@ import pytest_asyncio
 
 from infrastructure.cluster.fixtures import Cluster
 from infrastructure.cluster.kubectl import Kubectl
-from lithify.cli.drive_shared import PodExchange
 from lithify.clock import SystemClock
 from lithify.contract.outcome import Outcome, Progress, Stage, write_progress, write_shared_outcome
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
@@ -19,7 +18,8 @@ from lithify.controller.driver import DriverOrder, DriverPhase
 from lithify.controller.launching.kubernetes import KubernetesLauncher
 from lithify.controller.launching.pod import PodSettings, pod_key, shared_pod_key
 from lithify.controller.launching.shared_pods import SharedPods, members_of
-from lithify.job.attempt.progress import PodAddress
+from lithify.job.attempt.exchange import PodExchange
+from lithify.job.attempt.pod import PodAddress
 from lithify.resources.compaction import Reason
 from lithify.resources.names import COMPACTION, POD, ObjectKey
 from support.launching.orders import order

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from lithify.redaction import NOTHING_KNOWN, REDACTED, SHORTEST, Redactor, is_telling, looks_like_a_secret
+from lithify.redaction import (
+    NOTHING_KNOWN,
+    REDACTED,
+    SHORTEST,
+    Redactor,
+    credentials_in,
+    is_telling,
+    looks_like_a_secret,
+)
 from support.cases import case
 
 VALUE = 'p@ss/w0rd+"x"\\ü'
@@ -284,3 +292,33 @@ def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
             NOTHING_KNOWN.redact(piece * (length // len(piece)))
             costs.append(process_time() - started)
         assert costs[1] < 3 * costs[0] + 0.05
+
+
+HARMLESS = {
+    "metastore": "rest",
+    "warehouse": "s3://stones/w",
+    "s3.region": "eu-west-1",
+    "cache.enabled": "true",
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        case({"s3.secret-key": "hush"}, id="secret key"),
+        case({"s3.access-key": "hush"}, id="access key"),
+        case({"fs.oss.accessKeySecret": "hush"}, id="in camels"),
+        case({"token": "hush"}, id="token"),
+        case({"jdbc.password": "hush"}, id="password"),
+        case({"dlf.access-key-id": "hush"}, id="key with an id"),
+        case({"fs.azure.sas": "hush"}, id="shared access signature"),
+        case({"uri": "jdbc:mysql://db/x?user=me&password=hush&ssl=true"}, id="in the query of a URI"),
+        case({"uri": "http://me:hush@db/x"}, id="in the authority of a URI"),
+    ],
+)
+def test_values_that_are_secret(options: dict[str, str]) -> None:
+    assert credentials_in({**HARMLESS, **options}) == ("hush",)
+
+
+def test_nothing_is_secret_about_the_rest() -> None:
+    assert credentials_in({**HARMLESS, "uri": "http://catalog:8080/v1", "token.provider": "x"}) == ()

@@ -17,15 +17,15 @@ import click
 from lithify.clock import SystemClock, find_zone
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import PickingRule, Strategy
+from lithify.sizes import parse_size
 from lithify.tables.format import Selection, TableAddress
-from lithify.tables.paimon.options.option_reader import parse_size
 from lithify.tables.registry import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _BUCKETS = re.compile(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", re.ASCII)
 _BINARY = re.compile(r"([kmgt])ib$", re.ASCII | re.IGNORECASE)
-"""Paimon's sizes are binary, whether they say so or not."""
+"""Units of table options are binary without saying so; on the command line they may."""
 _MOST_BUCKETS = 1 << 20
 """More than a table can sensibly have; a range beyond it is a slip, and would take memory without end."""
 
@@ -44,15 +44,17 @@ class TableArguments:
         return SystemClock(self.zone)
 
 
+format_option = click.option(
+    "--format",
+    "table_format",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="The format of the table.",
+)
+
 _TABLE_OPTIONS = (
-    click.option(
-        "--format",
-        "table_format",
-        type=click.Choice(FORMATS),
-        default=FORMATS[0],
-        show_default=True,
-        help="The format of the table.",
-    ),
+    format_option,
     click.option("--warehouse", required=True, help="Root directory of the catalog."),
     click.option(
         "--table", required=True, help="The table, as database.table or database.table$branch_name."
@@ -62,7 +64,7 @@ _TABLE_OPTIONS = (
         "catalog_options",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Catalog option, passed through to pypaimon (metastore, uri, credentials...). Repeatable.",
+        help="Option of the catalog (metastore, uri, credentials...). Repeatable.",
     ),
     click.option(
         "--option",

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from lithify.cli.arguments import json_option, pairs, size, strategy_option, table_arguments, table_options
-from lithify.cli.output import SOME_BLOCKED, amount, emit, err, number
+from lithify.cli.output import SOME_BLOCKED, emit
+from lithify.cli.progress_bar import ProgressBar
 from lithify.cli.render_report import report_view
 from lithify.job.driver import Request
 from lithify.job.driver import compact as run_compaction
-from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.rewriting.budget import Budget
-from lithify.tables.format import Plan, Sizing, Task
+from lithify.tables.format import Sizing
 
 
 @click.command()
@@ -72,56 +63,3 @@ def compact(context: click.Context, /, strategy: str, as_json: bool, **options: 
     emit(as_json, report.to_dict(), lambda: report_view(report))
     if report.blocked:
         context.exit(SOME_BLOCKED)
-
-
-class ProgressBar:
-    """Shows on stderr how many tasks are done; an `Observer` of the driver and a context manager."""
-
-    def __init__(self) -> None:
-        console = err()
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-            redirect_stdout=False,
-            redirect_stderr=False,  # the runner does that, to hide what Spark prints
-        )
-        self._what = "planning"
-        self._bar = self._progress.add_task(self._what, total=None)
-
-    def __enter__(self) -> ProgressBar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
-        """Starts the bar of a round."""
-        size = sum(unit.read_bytes for unit in plan.units)
-        what = f"merging {amount(size)} in {number(len(plan.units), 'bucket')}"
-        self._what = what
-        self._progress.update(self._bar, description=what, total=len(tasks), completed=0)
-
-    def progressed(self, done: int) -> None:
-        """Moves the bar."""
-        self._progress.update(self._bar, completed=done)
-
-    def committing(self) -> None:
-        """Says so; the bar stays where it is."""
-        self._progress.update(self._bar, description="committing")
-
-    def committed(self, report: Report) -> None:
-        """Leaves it to the report."""
-
-    def blocked(self, report: Report) -> None:
-        """Leaves it to the report."""
-
-    def continued(self) -> None:
-        """Says so; the bar goes on."""
-        self._progress.update(self._bar, description=self._what)

@@ -12,9 +12,9 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from lithify.cli.compact import ProgressBar
-from lithify.cli.inspection import inspect_table
+from lithify.cli.arguments import format_option
 from lithify.cli.output import err, number, out
+from lithify.cli.progress_bar import ProgressBar
 from lithify.cli.render_inspection import levels_picture
 from lithify.cli.render_report import report_view
 from lithify.clock import SystemClock
@@ -23,45 +23,45 @@ from lithify.job.driver import Request, compact
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.sample import Mess, make_table, read_table
+from lithify.tables.registry import open_table, sample_maker
 
 _TABLE = "shop.orders"
 _CLOCK = SystemClock()
 
 
 @click.command()
+@format_option
 @click.option("--folder", help="Where to make the table. Default: a new temporary directory.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
 @click.option("--only-make", is_flag=True, help="Leave the table as messy as it is made.")
 @click.pass_obj
-def demo(verbose: bool, /, folder: str | None, master: str, *, only_make: bool) -> None:
-    """Make a messy Paimon table, compact it on Spark, and show what changed."""
+def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *, only_make: bool) -> None:
+    """Make a messy table, compact it on Spark, and show what changed."""
+    samples = sample_maker(table_format)
     warehouse = _warehouse(folder)
     console = out()
-    address = TableAddress(warehouse, _TABLE)
-    mess = Mess()
-    commits = number(mess.changes + 1, "commit")
+    address = TableAddress(warehouse, _TABLE, format=table_format)
+    commits = number(samples.commits, "commit")
     console.print(Text(f"Making {_TABLE} in {warehouse}: {commits} that insert, change and delete."))
-    with _bar("writing", mess.changes + 1) as progress:
-        make_table(warehouse, _TABLE, mess, progress)
+    with _bar("writing", samples.commits) as progress:
+        samples.make_sample(address, progress)
     _show(console, address, "Before: every commit left a file in each bucket")
     if only_make:
         return
-    before, slow = read_table(warehouse, _TABLE)
+    before = samples.read_sample(address)
     with SparkRunner(SparkSettings(master=master, verbose=verbose)) as runner, ProgressBar() as bar:
         report = compact(Request(address, Strategy.FULL), runner, _CLOCK, bar)
     _show(console, address, "After")
-    after, fast = read_table(warehouse, _TABLE)
+    after = samples.read_sample(address)
     console.print(Text("\nReport", "bold"))
     console.print(report_view(report))
-    if not before.equals(after):
+    if not before.rows.equals(after.rows):
         raise CorruptTable(warehouse, "the rows differ after the compaction: this is a bug, please report it")
     console.print(
         Text.assemble(
             "\nThe same scan is ",
-            (f"{slow / fast:.0f} times faster", "bold green"),
-            f", and its {number(after.num_rows, 'row')} are ",
+            (f"{before.seconds / after.seconds:.0f} times faster", "bold green"),
+            f", and its {number(after.rows.num_rows, 'row')} are ",
             ("identical", "bold green"),
             f".\nLook around: lithify inspect --warehouse {warehouse} --table {_TABLE}",
         )
@@ -79,11 +79,13 @@ def _warehouse(folder: str | None) -> str:
 
 
 def _show(console: Console, address: TableAddress, title: str) -> None:
-    inspection = inspect_table(open_table(address), Selection(), _CLOCK)
+    inspection = open_table(address).inspect(Selection(), _CLOCK)
     parts: list[RenderableType] = [Text(f"\n{title}", "bold")]
-    for bucket in inspection.buckets:
-        parts.append(Text(f"{bucket.bucket}  {number(bucket.sorted_runs, 'sorted run')}"))
-        parts.append(levels_picture(bucket.levels))
+    for group in inspection.groups:
+        tree = group.merge_tree
+        holds = number(group.files, "file") if tree is None else number(tree.sorted_runs, "sorted run")
+        parts.append(Text(f"{group.group}  {holds}"))
+        parts += [] if tree is None else [levels_picture(tree.levels)]
     console.print(Group(*parts))
 
 

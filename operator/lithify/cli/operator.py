@@ -15,13 +15,11 @@ import click
 from kubernetes.aio.client.configuration import Configuration
 
 from lithify import __version__
-from lithify.cli.serving import (
+from lithify.cli.cluster_arguments import cluster_options, isolation_option, own_namespace
+from lithify.cli.operator_process import (
     SPARE_PLACES,
-    cluster_options,
     identity,
-    isolation_option,
     observer_pool,
-    own_namespace,
     process_settings,
     run_until_signalled,
 )

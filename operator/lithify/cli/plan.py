@@ -10,8 +10,7 @@ from lithify.cli.arguments import json_option, strategy_option, table_arguments,
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.primary_key.planning import plan_run
+from lithify.tables.registry import open_table
 
 
 @click.command()
@@ -24,8 +23,8 @@ def plan(context: click.Context, /, strategy: str, as_json: bool, **options: Any
     arguments = table_arguments(options)
     table = open_table(arguments.address)
     table.check_supported()
-    view = table.view(arguments.selection)
-    planned = None if view is None else plan_run(table, view, Strategy(strategy), arguments.clock)
-    emit(as_json, plan_dict(table, planned), lambda: plan_view(table, planned))
+    view = table.look(arguments.selection)
+    planned = None if view is None else table.plan(view, Strategy(strategy), arguments.clock, held={})
+    emit(as_json, plan_dict(table.name, planned), lambda: plan_view(table.name, planned))
     if planned is not None and planned.blocks:
         context.exit(SOME_BLOCKED)

@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from lithify.cli.serving import LEASE_LOST, cluster_options, identity, isolation_option, own_namespace
+from lithify.cli.cluster_arguments import cluster_options, isolation_option, own_namespace
+from lithify.cli.operator_process import LEASE_LOST, identity
 from lithify.clock import SystemClock
 from lithify.controller.api import Api
 from lithify.controller.cluster.client import connect, load_configuration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,67 +11,71 @@ from rich.table import Table
 from rich.text import Text
 
 from lithify.cli.output import amount, blocked_lines, number
-from lithify.planning.merge_tree.plan import Unit
-from lithify.tables.paimon.primary_key.planning import RunPlan
-from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.format import Plan, WorkUnit
+
+_NUMBERS = ("rewrite", "bytes", "upgrade")
+"""Columns that are aligned on the right."""
 
 
-def plan_view(table: PaimonTable, plan: RunPlan | None) -> RenderableType:
+def plan_view(table: str, plan: Plan | None) -> RenderableType:
     """The units of a plan, each with its reason, how many buckets rest, and which cannot be compacted."""
     if plan is None:
-        return Text(f"{table.name} has no snapshot yet: nothing to do")
+        return Text(f"{table} has no snapshot yet: nothing to do")
     headline = Text.assemble(
-        (table.name, "bold"),
-        f"  snapshot {plan.view.snapshot_id}: {number(len(plan.units), 'bucket')} to compact, "
+        (table, "bold"),
+        f"  snapshot {plan.snapshot_id}: {number(len(plan.units), 'bucket')} to compact, "
         f"{amount(sum(unit.read_bytes for unit in plan.units))} to read",
     )
-    grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("bucket", "trigger", "to level", "rewrite", "bytes", "upgrade", "reason"):
-        grid.add_column(column, justify="right" if column in ("rewrite", "bytes", "upgrade") else "left")
-    for unit in plan.units:
-        grid.add_row(*_cells(unit))
-    rests = [Text(f"{number(count, 'bucket')}: {reason}", "dim") for reason, count in _rests(plan).items()]
-    blocked = blocked_lines(plan.blocked, len(plan.blocked))
-    return Group(headline, *([grid] if plan.units else []), *rests, *blocked)
+    rests = [Text(f"{number(count, 'bucket')}: {reason}", "dim") for reason, count in plan.resting.items()]
+    blocked = blocked_lines([block.told for block in plan.blocks], len(plan.blocks))
+    return Group(headline, *([_units(plan.units)] if plan.units else []), *rests, *blocked)
 
 
-def plan_dict(table: PaimonTable, plan: RunPlan | None) -> dict[str, Any]:
+def plan_dict(table: str, plan: Plan | None) -> dict[str, Any]:
     """The plan as plain data."""
     if plan is None:
-        return {"table": table.name, "snapshot": None, "units": [], "resting": {}, "blocked": []}
+        return {"table": table, "snapshot": None, "units": [], "resting": {}, "blocked": []}
     return {
-        "table": table.name,
-        "snapshot": plan.view.snapshot_id,
+        "table": table,
+        "snapshot": plan.snapshot_id,
         "units": [_unit_dict(unit) for unit in plan.units],
-        "resting": _rests(plan),
-        "blocked": [asdict(bucket) for bucket in plan.blocked],
+        "resting": dict(plan.resting),
+        "blocked": [asdict(block.told) for block in plan.blocks],
     }
 
 
-def _cells(unit: Unit) -> list[RenderableType]:
-    rewritten = sum(len(rewrite.files) for rewrite in unit.work.rewrites)
-    return [
-        Text(str(unit.bucket)),
-        unit.verdict.trigger.value,
-        str(unit.output_level),
-        number(rewritten, "file"),
-        amount(unit.read_bytes),
-        number(len(unit.work.upgrades), "file"),
-        Text(unit.verdict.detail),
-    ]
+def _units(units: Sequence[WorkUnit]) -> Table:
+    """A row a unit; the level only where files have levels."""
+    grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    rows = [_cells(unit) for unit in units]
+    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    for column in columns:
+        grid.add_column(column, justify="right" if column in _NUMBERS else "left")
+    for row in rows:
+        grid.add_row(*(row[column] for column in columns))
+    return grid
 
 
-def _unit_dict(unit: Unit) -> dict[str, Any]:
+def _cells(unit: WorkUnit) -> dict[str, RenderableType | None]:
     return {
-        "bucket": str(unit.bucket),
-        **{key: value for key, value in asdict(unit.verdict).items() if key != "fired"},
+        "bucket": Text(unit.group.path),
+        "trigger": Text(unit.trigger),
+        "to level": None if unit.output_level is None else str(unit.output_level),
+        "rewrite": number(unit.rewritten_files, "file"),
+        "bytes": amount(unit.read_bytes),
+        "upgrade": number(unit.upgraded_files, "file"),
+        "reason": Text(unit.reason),
+    }
+
+
+def _unit_dict(unit: WorkUnit) -> dict[str, Any]:
+    return {
+        "bucket": unit.group.path,
+        "trigger": unit.trigger,
+        "detail": unit.reason,
         "output_level": unit.output_level,
         "drops_deletes": unit.drop_deletes,
         "bytes": unit.read_bytes,
-        "rewrites": [[file.name for file in rewrite.files] for rewrite in unit.work.rewrites],
-        "upgrades": [file.name for file in unit.work.upgrades],
+        "rewrites": [list(names) for names in unit.rewrites],
+        "upgrades": list(unit.upgrades),
     }
-
-
-def _rests(plan: RunPlan) -> dict[str, int]:
-    return dict(Counter(rest.reason for rest in plan.rests))

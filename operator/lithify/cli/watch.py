@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from lithify import __version__
-from lithify.cli.serving import (
+from lithify.cli.operator_process import (
     SPARE_PLACES,
     identity,
     observer_pool,

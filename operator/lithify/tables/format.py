@@ -18,6 +18,7 @@ from lithify.errors import InvalidOption, LithifyError, MissingFile, Unsupported
 from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.settings import RUN
+from lithify.tables.inspection import TableInspection
 from lithify.tables.io.reach import UNBOUNDED, Reach
 from lithify.tables.model import RUN_ID, BlockedBucket, GroupId, SnapshotId
 from lithify.tables.observation import RunFound
@@ -215,6 +216,36 @@ class WorkUnit(Protocol):
         """How many files change in metadata only."""
         ...
 
+    @property
+    def trigger(self) -> str:
+        """The trigger that fired, for example `SortedRuns`."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """The numbers behind it, as a sentence for people."""
+        ...
+
+    @property
+    def output_level(self) -> int | None:
+        """Where output goes; None where files have no levels."""
+        ...
+
+    @property
+    def drop_deletes(self) -> bool:
+        """Whether rows that retract their key vanish."""
+        ...
+
+    @property
+    def rewrites(self) -> Sequence[Sequence[str]]:
+        """Names of the files that are rewritten, those that are merged with each other together."""
+        ...
+
+    @property
+    def upgrades(self) -> Sequence[str]:
+        """Names of the files that change in metadata only."""
+        ...
+
 
 class Plan(Protocol):
     """What a run does, and where it does nothing."""
@@ -391,6 +422,15 @@ class OpenTable(Protocol):
 
     def groups_of(self, run: str) -> Collection[GroupId]:
         """The groups that a run has compacted."""
+        ...
+
+    def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
+        """What the newest snapshot holds of the selected groups; also of a table that is not supported.
+
+        Raises:
+            InvalidOption, NotFound: the selection makes no sense.
+            CorruptTable: metadata is missing or unreadable.
+        """
         ...
 
     def look(self, selection: Selection) -> Any | None:

@@ -1,6 +1,6 @@
 """Which adapter serves which table format. Adapters are imported when one is first needed.
 
-Called by `job` and by the operator's workers, which know no format otherwise.
+Called by `job`, the operator's workers and the command line, which know no format otherwise.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from lithify.clock import Clock
 from lithify.errors import InvalidOption, NotFound
 from lithify.tables.format import OpenTable, TableAddress
+from lithify.tables.sample import SampleMaker
 from lithify.tables.watching import TableWatch
 
 
@@ -25,14 +26,22 @@ class _Adapter:
     Attributes:
         runs: has `open_table`.
         looks: has `open_watch`; needs nothing that writes data files.
+        samples: has `sample_maker`; None where there are no sample tables.
     """
 
     runs: str
     looks: str
+    samples: str | None = None
 
 
 _ADAPTERS = MappingProxyType(
-    {"paimon": _Adapter("lithify.tables.paimon.adapter", "lithify.tables.paimon.observing.looking")}
+    {
+        "paimon": _Adapter(
+            runs="lithify.tables.paimon.adapter",
+            looks="lithify.tables.paimon.observing.looking",
+            samples="lithify.tables.paimon.sample",
+        )
+    }
 )
 
 FORMATS = tuple(_ADAPTERS)
@@ -75,6 +84,20 @@ def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int)
     """
     opens: Callable[[Path, int, Clock, int], TableWatch] = _module(_adapter(name).looks).open_watch
     return opens(cache, limit, clock, most_open)
+
+
+def sample_maker(name: str) -> SampleMaker:
+    """What makes sample tables of a format.
+
+    Raises:
+        InvalidOption: there is no such format, or it has no sample table.
+    """
+    module = _adapter(name).samples
+    if module is None:
+        known = ", ".join(name for name, adapter in _ADAPTERS.items() if adapter.samples is not None)
+        raise InvalidOption("format", f"there is no sample table of format {name}, only of {known}")
+    makes: Callable[[], SampleMaker] = _module(module).sample_maker
+    return makes()
 
 
 def _adapter(name: str) -> _Adapter:

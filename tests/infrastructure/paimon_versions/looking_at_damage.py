@@ -21,7 +21,6 @@ from time import monotonic
 
 from infrastructure.oracle.client import Table
 from infrastructure.paimon_versions.archive import VERSIONS, unpack
-from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.limits import limit_process
@@ -31,6 +30,7 @@ from lithify.errors import Failure, LithifyError
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.primary_key.inspecting import inspect_table
 from lithify.tables.paimon.primary_key.planning import plan_run
 from support.damage import damaged_avro, damaged_bytes, damaged_hint, damaged_json, damaged_options
 

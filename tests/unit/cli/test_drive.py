@@ -1,4 +1,4 @@
-"""`lithify drive` in this process, on tables that pypaimon made, without Spark."""
+"""`lithify drive` in this process: where its order comes from, and where progress and outcome go."""
 
 from __future__ import annotations
 
@@ -7,41 +7,35 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lithify.cli.drive import STOPPED, DriverAttempt, Log, request_of, spark_settings
-from lithify.clock import SystemClock
-from lithify.contract.executors import ExecutorSizing
+from lithify.cli.drive import driver_environment
 from lithify.contract.order import Instructions, read_instructions, write_instructions
 from lithify.contract.outcome import Outcome, read_outcome, read_progress
 from lithify.controller.launching.ordering import instructions_of
-from lithify.errors import Failure, StorageError, UnsupportedTable
-from lithify.job.attempt.progress import DriveObserver, StopSignal
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner
-from lithify.job.steps import Commits
+from lithify.job.attempt.environment import DriverEnvironment
+from lithify.job.attempt.exchange import FolderExchange, NoExchange, PodExchange
+from lithify.job.attempt.pod import PodAddress
 from lithify.resources.catalog import CatalogSpec, SecretReference
-from lithify.resources.compaction import PlanSummary, Reason, RunStrategy
-from lithify.tables.format import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.resources.compaction import Reason
+from lithify.tables.format import TableAddress
 from support.launching.orders import order
-from support.races import Meanwhile
 from unit.cli.conftest import Lithify
-from unit.job.orders import copy_of, run
 
 PASSWORD = "correct-horse-battery-staple"
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "key"})
-
-
-@pytest.fixture
-def table(orders: TableAddress, tmp_path: Path) -> TableAddress:
-    return copy_of(orders, tmp_path / "warehouse")
+IN_POD = {
+    "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+    "KUBERNETES_SERVICE_PORT": "6443",
+    "LITHIFY_POD_NAMESPACE": "shop",
+    "LITHIFY_POD_NAME": "the-driver",
+    "LITHIFY_POD_IP": "fd00::7",
+}
+POD = PodAddress("10.0.0.1", 6443, "shop", "the-driver")
 
 
 @pytest.fixture(autouse=True)
@@ -56,225 +50,27 @@ def told(warehouse: str, **changes: Any) -> Instructions:
     return instructions_of(order(warehouse, **changes), master="local[1]", conf={}, credentials={})
 
 
-def attempt(instructions: Instructions, stop: StopSignal | None = None) -> DriverAttempt:
-    log = Log(instructions, verbose=False)
-    return DriverAttempt(instructions, log, stop or StopSignal(), lambda _: None)
+class TestEnvironment:
+    def test_of_a_process(self) -> None:
+        variables = {"LITHIFY_OUTCOME": "/o", "LITHIFY_PROGRESS": "/p", "LITHIFY_MEMBERS": "/m"}
+        found = driver_environment(variables)
+        assert found == DriverEnvironment(Path("/o"), progress=Path("/p"), members=Path("/m"))
+        assert found.exchange == FolderExchange(Path("/m"))
 
-
-def inline(request: Request, observer: DriveObserver, runner: InlineRunner | None = None) -> Report:
-    return compact(request, runner or InlineRunner(), SystemClock(), observer)
-
-
-def execute(
-    instructions: Instructions, runs: Callable[[Request, DriveObserver], Report] = inline
-) -> tuple[Outcome | None, int]:
-    made = attempt(instructions)
-    return made.execute(Path(), {}, runs), made.exit_code
-
-
-def test_number_of_executors_follows_from_the_plan() -> None:
-    sizing = ExecutorSizing(fewest=1, most=8, cores=2, target_seconds=60, bytes_per_second=1.0)
-    instructions = replace(told("/w"), conf={"spark.executor.instances": "8"}, sizing=sizing, patience=90)
-    pod = {"LITHIFY_POD_IP": "fd00::7"}
-    with spark_settings(instructions, pod, verbose=False) as settings:
-        assert settings.conf["spark.driver.host"] == "[fd00::7]"
-        assert settings.sized(300, 100) == {"spark.executor.instances": "3"}
-        assert settings.sized(300, 3) == {"spark.executor.instances": "2"}
-        assert (settings.patience, settings.verbose) == (90, True)
-    whole = PlanSummary(buckets=4, tasks=100, files=9, bytes=600, upgraded_files=0)
-    with spark_settings(instructions, pod, False, lambda: whole) as settings:
-        assert settings.sized(300, 3) == {"spark.executor.instances": "5"}
-    with spark_settings(told("/w"), {}, verbose=False) as settings:
-        assert (settings.sized(300, 100), settings.patience, settings.verbose) == ({}, None, False)
-
-
-def test_tasks_are_smaller_after_one_ran_out_of_memory(orders: TableAddress) -> None:
-    request = request_of(told(orders.warehouse, memory_factor=2.0), {})
-    assert (request.sizing.share, request.sizing.budget.total) == (0.5, 768 << 20)
-
-
-class TestOutcome:
-    def test_compacted(self, table: TableAddress) -> None:
-        outcome, code = execute(told(table.warehouse, table_uuid=open_table(table).uuid))
-        assert outcome is not None
-        assert (outcome.reason, outcome.committed_snapshot_id, code) == (Reason.COMPACTED, "4", 0)
-        assert outcome.plan is not None
-        assert outcome.result is not None
-        assert outcome.plan.files == outcome.result.input_files == 12
-
-    def test_nothing_to_do(self, orders: TableAddress) -> None:
-        outcome, code = execute(told(orders.warehouse, strategy=RunStrategy.MINOR))
-        assert outcome is not None
-        assert (outcome.reason, code) == (Reason.NOTHING_TO_DO, 0)
+    def test_of_a_pod(self) -> None:
+        found = driver_environment({**IN_POD, "LITHIFY_SECRETS": "/secrets"})
+        log = Path("/dev/termination-log")
+        assert found == DriverEnvironment(log, Path("/secrets"), pod=POD, pod_ip="fd00::7")
+        assert found.exchange == PodExchange(POD)
 
     @pytest.mark.parametrize(
-        ("changes", "reason", "code"),
-        [
-            pytest.param({"identifier": "shop.nothing"}, Reason.TABLE_NOT_FOUND, 2, id="no such table"),
-            pytest.param({"table_uuid": "another"}, Reason.TABLE_NOT_FOUND, 2, id="another table"),
-            pytest.param({"time_zone": "Mars/Olympus"}, Reason.INVALID_SPEC, 2, id="no such time zone"),
-            pytest.param({"buckets": (77,)}, Reason.INVALID_SPEC, 2, id="no such bucket"),
-            pytest.param({"overrides": {"bucket": "9"}}, Reason.INVALID_SPEC, 2, id="not to be overridden"),
-        ],
+        "missing", ["KUBERNETES_SERVICE_HOST", "LITHIFY_POD_NAMESPACE", "LITHIFY_POD_NAME"]
     )
-    @pytest.mark.parametrize("plan_only", [True, False])
-    def test_request_that_cannot_be_served(
-        self, orders: TableAddress, changes: dict[str, Any], reason: Reason, code: int, plan_only: bool
-    ) -> None:
-        outcome, ended = execute(told(orders.warehouse, plan_only=plan_only, **changes))
-        assert outcome is not None
-        assert (outcome.reason, outcome.failure, ended) == (reason, Failure.USER, code)
-
-    def test_planned_as_it_would_be_done(self, table: TableAddress) -> None:
-        planned, code = execute(told(table.warehouse, plan_only=True, buckets=(1,)))
-        done, _ = execute(told(table.warehouse, buckets=(1,)))
-        assert planned is not None
-        assert done is not None
-        assert (planned.reason, planned.base_snapshot_id, code) == (Reason.PLANNED, "3", 0)
-        assert planned.plan == done.plan
-
-    def test_error_that_nobody_expected_is_reported_without_secrets(
-        self, capsys: pytest.CaptureFixture[str], orders: TableAddress
-    ) -> None:
-        def fails(request: Request, observer: DriveObserver) -> Report:
-            raise ValueError(f"bad options {request.table.catalog_options}")
-
-        instructions = replace(told(orders.warehouse), credentials={"s3.secret-key": PASSWORD})
-        outcome, code = execute(instructions, fails)
-
-        assert outcome is not None
-        assert (outcome.reason, outcome.failure, code) == (Reason.DRIVER_FAILED, Failure.BUG, 1)
-        assert "ValueError" in outcome.message
-        assert "s3.secret-key" in outcome.message
-        assert PASSWORD not in outcome.message + capsys.readouterr().err
-
-
-class TestCommitted:
-    """What was committed is never reported as failed."""
-
-    def test_before_an_error_of_a_later_round(self, table: TableAddress) -> None:
-        def fails(request: Request, observer: DriveObserver) -> Report:
-            others = Meanwhile(before=lambda: run(table, buckets=frozenset({0})))
-            report = inline(replace(request, max_rounds=1), observer, others)
-            assert report.skipped
-            raise StorageError("/warehouse", "the disk is full")
-
-        outcome, code = execute(told(table.warehouse), fails)
-
-        assert outcome is not None
-        assert (outcome.reason, outcome.failure, code) == (Reason.COMPACTED, None, 0)
-        assert outcome.committed_snapshot_id == "5"
-        assert outcome.result is not None
-        assert outcome.result.buckets == 2
-        assert "the disk is full" in outcome.message
-
-    def test_by_an_earlier_attempt(self, table: TableAddress) -> None:
-        execute(told(table.warehouse))
-        outcome, code = execute(told(table.warehouse, attempt=2))
-        assert outcome is not None
-        assert (outcome.reason, outcome.attempt, code) == (Reason.COMPACTED, 2, 0)
-        assert (outcome.base_snapshot_id, outcome.committed_snapshot_id) == ("3", "4")
-        assert outcome.result is not None
-        assert (outcome.result.input_files, outcome.result.output_files) == (12, 4)
-        assert outcome.result.recovered
-
-    def test_while_it_is_asked_to_stop(self, table: TableAddress) -> None:
-        stop = StopSignal()
-        made = attempt(told(table.warehouse), stop)
-
-        class Committing(DriveObserver):
-            def committing(self) -> None:
-                super().committing()
-                stop.handle()
-
-        def stopped(request: Request, observer: DriveObserver) -> Report:
-            made._observer = Committing(lambda _: None, stop)
-            return inline(request, made._observer)
-
-        outcome = made.execute(Path(), {}, stopped)
-        assert outcome is not None
-        assert (outcome.reason, outcome.committed_snapshot_id, made.exit_code) == (Reason.COMPACTED, "4", 0)
-        assert outcome.message == ""
-
-    def test_before_it_is_asked_to_stop(self, table: TableAddress) -> None:
-        stop = StopSignal()
-        made = attempt(told(table.warehouse), stop)
-
-        def stopped(request: Request, observer: DriveObserver) -> Report:
-            inline(replace(request, selection=Selection(buckets=frozenset({0}))), observer)
-            stop.unshield()
-            stop.handle()
-            raise AssertionError("it went on")
-
-        outcome = made.execute(Path(), {}, stopped)
-        assert outcome is not None
-        assert (outcome.reason, outcome.committed_snapshot_id, made.exit_code) == (Reason.COMPACTED, "4", 0)
-        assert outcome.message
-
-
-class TestSteps:
-    """What another attempt may do is not the end."""
-
-    def steps(
-        self, table: TableAddress, then: Callable[[], object], stop: StopSignal | None = None
-    ) -> tuple[Outcome | None, int]:
-        made = attempt(told(table.warehouse), stop)
-
-        class Between(DriveObserver):
-            def continued(self) -> None:
-                then()
-                super().continued()
-
-        def in_steps(request: Request, observer: DriveObserver) -> Report:
-            made._observer = Between(lambda _: None, stop or StopSignal())
-            return inline(replace(request, commits=Commits(most_bytes=1)), made._observer)
-
-        return made.execute(Path(), {}, in_steps), made.exit_code
-
-    def test_error_that_may_pass_is_told_as_such(self, table: TableAddress) -> None:
-        def fails() -> None:
-            raise StorageError("/warehouse", "the disk is full")
-
-        outcome, code = self.steps(table, fails)
-
-        assert outcome is not None
-        assert (outcome.reason, outcome.failure) == (Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE)
-        assert code == StorageError.exit_code
-        again, _ = execute(told(table.warehouse, attempt=2))
-        assert again is not None
-        assert again.result is not None
-        assert (again.reason, again.result.buckets) == (Reason.COMPACTED, 3)
-
-    def test_error_that_stays_leaves_what_is_done(self, table: TableAddress) -> None:
-        def fails() -> None:
-            raise UnsupportedTable("shop.orders", ("something new",))
-
-        outcome, code = self.steps(table, fails)
-
-        assert outcome is not None
-        assert (outcome.reason, outcome.committed_snapshot_id, code) == (Reason.COMPACTED, "4", 0)
-        assert "something new" in outcome.message
-
-    def test_asked_to_stop_it_leaves_the_rest_to_the_next_attempt(self, table: TableAddress) -> None:
-        stop = StopSignal()
-        outcome, code = self.steps(table, stop.handle, stop)
-        assert (outcome, code) == (None, STOPPED)
-        assert open_table(table).snapshots.numbers()[-1] == 4
-
-
-def test_stopped_before_it_has_committed_it_leaves_neither_outcome_nor_files(table: TableAddress) -> None:
-    stop = StopSignal()
-    files = sorted(Path(table.warehouse).rglob("bucket-*/*"))
-    made = attempt(told(table.warehouse), stop)
-
-    outcome = made.execute(
-        Path(), {}, lambda request, observer: inline(request, observer, Meanwhile(after=stop.handle))
-    )
-
-    assert (outcome, made.exit_code) == (None, STOPPED)
-    assert sorted(Path(table.warehouse).rglob("bucket-*/*")) == files
-    (journal,) = Path(table.warehouse).rglob("lithify/attempts/*")
-    assert json.loads(journal.read_text())["condemned"] is not None
+    def test_of_a_process_in_a_pod_of_somebody_else(self, missing: str) -> None:
+        variables = {name: value for name, value in IN_POD.items() if name != missing}
+        found = driver_environment(variables)
+        assert found.pod is None
+        assert isinstance(found.exchange, NoExchange)
 
 
 class TestCommand:

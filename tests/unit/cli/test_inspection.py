@@ -1,120 +1,68 @@
-"""What an inspection counts, its JSON, and its picture."""
+"""The JSON of an inspection, and its picture."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lithify.cli.inspection import BucketInspection, Inspection, LevelSummary, inspect_bucket
-from lithify.cli.render_inspection import bucket_view, inspection_view, levels_picture
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions
+from lithify.cli.render_inspection import group_view, inspection_dict, inspection_view, levels_picture
 from lithify.tables.format import TableAddress
-from lithify.tables.model import DataFile
+from lithify.tables.inspection import (
+    GroupInspection,
+    LevelSummary,
+    MergeTreeShape,
+    TableInspection,
+    TriggerState,
+)
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 from unit.job.orders import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
-from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 
-POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
-ALL_TRIGGERS = replace(
-    POLICY,
-    early_full=EarlyFull(interval_millis=1, total_size=1, incremental_size=1),
-    force_level0=True,
+TRIGGERS = (
+    TriggerState("TotalSize", fired=False, detail="the bucket has 91619 bytes"),
+    TriggerState("SizeAmplification", fired=False, detail="the limit is 200 %"),
+    TriggerState("SortedRuns", fired=True, detail="4 sorted runs, the trigger is 3"),
 )
-EARLY = ["OptimizationInterval", "TotalSize", "IncrementalSize"]
-ALWAYS = ["SizeAmplification", "SizeRatio", "SortedRuns"]
-FILES = (
-    *stack((0, 100), (0, 120), deletes=2),
-    file("m-0", (0, 9), level=3, size=SMALL_FILE - 1, deletes=1),
-    file("m-1", (10, 19), level=3, size=SMALL_FILE),
-    file("top", (0, 99), level=5, size=90_000),
+LEVELS = (
+    LevelSummary(level=0, runs=2, files=2, bytes=220, rows=20),
+    LevelSummary(level=3, runs=1, files=2, bytes=1399, rows=20),
+    LevelSummary(level=5, runs=1, files=1, bytes=90_000, rows=10),
 )
+GROUP = GroupInspection(
+    group="dt=1/bucket-3",
+    files=5,
+    bytes=91_619,
+    rows=50,
+    small_files=3,
+    delete_ratio=0.1,
+    triggers=TRIGGERS,
+    due="SortedRuns",
+    merge_tree=MergeTreeShape(LEVELS, sorted_runs=4),
+)
+QUIET = replace(GROUP, files=2, due=None)
+WITHOUT_LEVELS = replace(GROUP, merge_tree=None)
 MARKED = "[red]dt=1[/red]:bug:/bucket-0"
 
 
-def inspected(files: Sequence[DataFile] = FILES, policy: MergeTreeOptions = POLICY) -> BucketInspection:
-    return inspect_bucket(bucket_of(files), policy, MIDNIGHT)
-
-
-class TestBucket:
-    def test_levels_are_summed_up(self) -> None:
-        assert inspected().levels == (
-            LevelSummary(level=0, runs=2, files=2, bytes=220, rows=20),
-            LevelSummary(level=3, runs=1, files=2, bytes=2 * SMALL_FILE - 1, rows=20),
-            LevelSummary(level=5, runs=1, files=1, bytes=90_000, rows=10),
-        )
-
-    def test_counts(self) -> None:
-        bucket = inspected()
-        assert bucket.bucket == "dt=1/bucket-3"
-        assert (bucket.sorted_runs, bucket.files, bucket.rows) == (4, 5, 50)
-        assert bucket.bytes == 220 + 2 * SMALL_FILE - 1 + 90_000
-
-    def test_small_files_are_those_below_the_limit(self) -> None:
-        assert inspected().small_files == 3
-
-    @pytest.mark.parametrize(
-        ("deletes", "ratio"),
-        [
-            pytest.param([0, 0], 0.0, id="none"),
-            pytest.param([5, 0], 0.25, id="some"),
-            pytest.param([10, 10], 1.0, id="nothing but deletes"),
-            pytest.param([5, None], None, id="a file without a count"),
-            pytest.param([], 0.0, id="no files"),
-        ],
-    )
-    def test_share_of_deletes(self, deletes: list[int | None], ratio: float | None) -> None:
-        files = [file(f"f{number}", deletes=count) for number, count in enumerate(deletes)]
-        assert inspected(files).delete_ratio == ratio
-
-    def test_every_trigger_that_is_switched_on_has_its_say(self) -> None:
-        def triggers(policy: MergeTreeOptions) -> list[str]:
-            return [verdict.trigger.value for verdict in inspected(policy=policy).triggers]
-
-        assert triggers(POLICY) == ALWAYS
-        assert triggers(ALL_TRIGGERS) == [*EARLY, *ALWAYS, "ForcedLevel0"]
-
-    @pytest.mark.parametrize(
-        ("files", "due"),
-        [
-            pytest.param(FILES, "SortedRuns", id="more runs than the trigger"),
-            pytest.param(stack((0, 1), (5, 900)), None, id="none fires"),
-            pytest.param(stack((0, 900), (0, 900), (5, 900)), "SizeRatio", id="similar sizes"),
-            pytest.param(
-                stack((0, 900), (0, 1000), (5, 900)), "SizeAmplification", id="newer runs weigh more"
-            ),
-            pytest.param((), None, id="no files"),
-        ],
-    )
-    def test_due_names_the_trigger_of_a_minor_compaction(
-        self, files: Sequence[DataFile], due: str | None
-    ) -> None:
-        bucket = inspected(files)
-        assert bucket.due == due
-        fired = [verdict.trigger.value for verdict in bucket.triggers if verdict.fired]
-        assert fired[:1] == ([due] if due else [])
-
-
-def inspection(*buckets: BucketInspection, **changes: Any) -> Inspection:
+def inspection(*groups: GroupInspection, **changes: Any) -> TableInspection:
     fields: dict[str, Any] = {
         "table": "db.t",
         "snapshot": 7,
         "primary_key": ("id",),
         "partition_keys": ("dt",),
         "unsupported": (),
-        "buckets": buckets,
+        "groups": groups,
     }
-    return Inspection(**{**fields, **changes})
+    return TableInspection(**{**fields, **changes})
 
 
 class TestJson:
     def test_of_a_table(self) -> None:
-        plain = json.loads(json.dumps(inspection(inspected()).to_dict()))
+        plain = json.loads(json.dumps(inspection_dict(inspection(GROUP))))
         assert {key: value for key, value in plain.items() if key != "buckets"} == {
             "table": "db.t",
             "snapshot": 7,
@@ -126,7 +74,7 @@ class TestJson:
         assert len(plain["buckets"]) == 1
 
     def test_of_a_bucket(self) -> None:
-        (plain,) = json.loads(json.dumps(inspection(inspected()).to_dict()))["buckets"]
+        (plain,) = json.loads(json.dumps(inspection_dict(inspection(GROUP))))["buckets"]
         assert list(plain) == [
             "bucket",
             "levels",
@@ -140,32 +88,39 @@ class TestJson:
             "due",
         ]
         assert plain["levels"][0] == {"level": 0, "runs": 2, "files": 2, "bytes": 220, "rows": 20}
-        assert [trigger["trigger"] for trigger in plain["triggers"]] == ALWAYS
+        assert [trigger["trigger"] for trigger in plain["triggers"]] == [each.trigger for each in TRIGGERS]
         assert [set(trigger) for trigger in plain["triggers"]] == [{"trigger", "fired", "detail"}] * 3
+
+    def test_of_a_bucket_without_levels_has_the_common_figures_alone(self) -> None:
+        plain = inspection_dict(inspection(WITHOUT_LEVELS))["buckets"][0]
+        left = inspection_dict(inspection(GROUP))["buckets"][0].keys() - plain.keys()
+        assert left == {"levels", "sorted_runs"}
 
 
 class TestPicture:
     def test_has_a_buckets_numbers(self) -> None:
-        title = text_of(bucket_view(inspected())).strip().splitlines()[0]
+        title = text_of(group_view(GROUP)).strip().splitlines()[0]
         facts = ["dt=1/bucket-3", "4 sorted runs", "5 files", "89.5 KiB", "3 small files", "deletes 10.0%"]
         assert [fact for fact in facts if fact not in title] == []
 
     def test_does_not_guess_deletes(self) -> None:
-        assert "deletes unknown" in text_of(bucket_view(inspected(stack((0, 100), deletes=None))))
+        assert "deletes unknown" in text_of(group_view(replace(GROUP, delete_ratio=None)))
 
     def test_has_a_line_for_each_level(self) -> None:
-        lines = [line for line in lines_of(bucket_view(inspected())) if line[0] == "level"]
+        lines = [line for line in lines_of(group_view(GROUP)) if line[0] == "level"]
         assert [line[1:3] for line in lines] == [["0", "▇▇"], ["3", "▇▇"], ["5", "▇"]]
         assert lines[0][3:] == ["2", "files,", "220", "B,", "20", "rows"]
 
     def test_has_a_line_for_each_trigger(self) -> None:
-        bucket = inspected(policy=ALL_TRIGGERS)
-        says = {line[0]: line[1] for line in lines_of(bucket_view(bucket)) if line[1] in ("fires", "quiet")}
-        assert says == {
-            verdict.trigger.value: "fires" if verdict.fired else "quiet" for verdict in bucket.triggers
-        }
-        details = text_of(bucket_view(bucket))
-        assert [verdict.detail for verdict in bucket.triggers if verdict.detail not in details] == []
+        says = {line[0]: line[1] for line in lines_of(group_view(GROUP)) if line[1] in ("fires", "quiet")}
+        assert says == {each.trigger: "fires" if each.fired else "quiet" for each in TRIGGERS}
+        details = text_of(group_view(GROUP))
+        assert [each.detail for each in TRIGGERS if each.detail not in details] == []
+
+    def test_of_a_bucket_without_levels_has_no_picture_of_them(self) -> None:
+        seen = text_of(group_view(WITHOUT_LEVELS))
+        assert [word for word in ("level", "▇") if word in seen] == []
+        assert "dt=1/bucket-3  5 files, 89.5 KiB" in seen
 
     @pytest.mark.parametrize(
         ("files", "blocks"), [((1, 40), (1, 40)), ((80, 1), (40, 1)), ((4000, 39), (40, 1))]
@@ -178,8 +133,7 @@ class TestPicture:
         assert text_of(levels_picture([])).strip() == ""
 
     def test_starts_with_the_table(self) -> None:
-        quiet = inspected(stack((0, 1), (5, 900)))
-        headline = text_of(inspection_view(inspection(inspected(), quiet), 9)).splitlines()[0]
+        headline = text_of(inspection_view(inspection(GROUP, QUIET), 9)).splitlines()[0]
         facts = ["db.t", "snapshot 7", "2 buckets", "7 files", "1 bucket due"]
         assert [fact for fact in facts if fact not in headline] == []
 
@@ -197,15 +151,16 @@ class TestPicture:
     )
     def test_shows_the_busiest_buckets_first(self, limit: int, shown: list[str], more: str) -> None:
         runs = {"b": 2, "c": 5, "a": 2}
-        buckets = [replace(inspected(stack(*[(0, 9)] * n)), bucket=name) for name, n in runs.items()]
-        lines = lines_of(inspection_view(inspection(*buckets), limit))
+        groups = [
+            replace(GROUP, group=name, merge_tree=MergeTreeShape(LEVELS, sorted_runs=count))
+            for name, count in runs.items()
+        ]
+        lines = lines_of(inspection_view(inspection(*groups), limit))
         assert [line[0] for line in lines if line[0] in runs] == shown
         assert [line[2] for line in lines if line[0] == "…"] == ([more] if more else [])
 
     def test_names_are_not_markup(self) -> None:
-        seen = text_of(
-            inspection_view(inspection(replace(inspected(), bucket=MARKED), table="db.[b]t[/b]:bug:"), 9)
-        )
+        seen = text_of(inspection_view(inspection(replace(GROUP, group=MARKED), table="db.[b]t[/b]:bug:"), 9))
         assert "db.[b]t[/b]:bug:" in seen
         assert MARKED in seen
 

@@ -15,8 +15,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from lithify.cli.compact import ProgressBar
 from lithify.cli.output import amount, emit, err, number, out
+from lithify.cli.progress_bar import ProgressBar
 from lithify.job.spark import _jvm_output_hidden
 
 

@@ -58,10 +58,10 @@ class TestJson:
             assert sorted(rewrite) == sorted(path.name for path in folder.glob("data-*"))
             assert unit["bytes"] == sum((folder / name).stat().st_size for name in rewrite)
 
-    def test_of_upgrades(self, table: PaimonTable, plan: RunPlan) -> None:
+    def test_of_upgrades(self, plan: RunPlan) -> None:
         first = plan.units[0]
         upgrading = replace(first, work=UnitWork((), first.files[:2]))
-        plain = plan_dict(table, replace(plan, units=(upgrading,)))
+        plain = plan_dict(NAME, replace(plan, units=(upgrading,)))
         (unit,) = json.loads(json.dumps(plain))["units"]
         assert (unit["upgrades"], unit["rewrites"]) == ([file.name for file in first.files[:2]], [])
         assert unit["bytes"] == 0
@@ -103,9 +103,14 @@ class TestPicture:
         assert [unit["detail"] for unit in units if unit["detail"] not in seen] == []
         assert [unit["trigger"] for unit in units if unit["trigger"] not in seen] == []
 
-    def test_names_are_not_markup(self, table: PaimonTable, plan: RunPlan) -> None:
+    def test_has_no_levels_where_files_have_none(self, plan: RunPlan) -> None:
+        without = [replace(unit, output_level=None) for unit in plan.units]  # type: ignore[arg-type]
+        columns = text_of(plan_view(NAME, replace(plan, units=tuple(without)))).splitlines()[1].split()
+        assert columns == ["bucket", "trigger", "rewrite", "bytes", "upgrade", "reason"]
+
+    def test_names_are_not_markup(self, plan: RunPlan) -> None:
         marked = replace(plan, units=(replace(plan.units[0], bucket=MARKED),))
-        assert MARKED.path in text_of(plan_view(table, marked))
+        assert MARKED.path in text_of(plan_view(NAME, marked))
 
     def test_neither_are_tables(self, lithify: Lithify, tmp_path: Path) -> None:
         table = make_orders(tmp_path, 1, "[red].[bold]orders")

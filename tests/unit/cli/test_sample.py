@@ -9,9 +9,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from lithify.errors import InvalidOption
+from lithify.tables import registry
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.sample import Mess, make_table
+from lithify.tables.paimon.sample import Mess, PaimonSamples
+from lithify.tables.registry import sample_maker
+from support.cases import case
+from unit.cli.conftest import Lithify
 from unit.job.orders import BUCKETS, NAME, rows
 
 MESS = Mess(orders=120, orders_per_change=40)
@@ -29,8 +34,9 @@ def told() -> list[int]:
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory, told: list[int]) -> TableAddress:
     warehouse = str(tmp_path_factory.mktemp("sample"))
-    make_table(warehouse, NAME, MESS, told.append)
-    return TableAddress(warehouse, NAME)
+    address = TableAddress(warehouse, NAME)
+    PaimonSamples(MESS).make_sample(address, told.append)
+    return address
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +88,35 @@ def test_it_can_be_compacted(sample: TableAddress) -> None:
 def test_it_is_made_the_same_every_time(sample: TableAddress, tmp_path: Path) -> None:
     few = Mess(orders=10, changes=1, orders_per_change=5)
     for name in ("a", "b"):
-        make_table(str(tmp_path / name), NAME, few, lambda _: None)
+        PaimonSamples(few).make_sample(TableAddress(str(tmp_path / name), NAME), lambda _: None)
     first, second = (rows(TableAddress(str(tmp_path / name), NAME)) for name in ("a", "b"))
     assert first.equals(second)
+
+
+def test_a_scan_has_all_rows_and_says_how_long_it_took(sample: TableAddress) -> None:
+    scan = PaimonSamples(MESS).read_sample(sample)
+    assert scan.rows.equals(rows(sample))
+    assert scan.seconds > 0
+
+
+@pytest.mark.parametrize("name", [case("parchment", id="unknown"), case("bare", id="without samples")])
+def test_a_format_without_sample_is_refused_by_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapters = {"paimon": registry._ADAPTERS["paimon"], "bare": registry._Adapter("runs", "looks")}
+    monkeypatch.setattr(registry, "_ADAPTERS", adapters)
+    assert sample_maker("paimon").commits == Mess().changes + 1
+    with pytest.raises(InvalidOption) as refused:
+        sample_maker(name)
+    assert refused.value.option == "format"
+    assert name in str(refused.value)
+
+
+def test_the_demo_makes_the_sample_of_a_format(
+    lithify: Lithify, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lithify.tables.paimon.sample.sample_maker", lambda: PaimonSamples(MESS))
+    folder = tmp_path / "demo"
+    ended = lithify("demo", "--format", "paimon", "--folder", str(folder), "--only-make")
+    assert ended.code == 0, ended.err
+    assert f"{MESS.changes + 1} sorted runs" in ended.out
+    assert [name for name in BUCKETS if name not in ended.out] == []
+    assert lithify("demo", "--format", "parchment").code == 2

@@ -99,14 +99,14 @@ def test_the_same_files_are_not_tried_twice_and_others_are(
     del error, word
     table = open_table(made)
     view = damaged(table, damage)
-    blocked = plan_run(table, view, Strategy.FULL, SystemClock()).blocked
-    held = {each.bucket: each.fingerprint for each in blocked}
+    told = [block.told for block in plan_run(table, view, Strategy.FULL, SystemClock()).blocks]
+    held = {each.bucket: each.fingerprint for each in told}
 
     again = plan_run(table, view, Strategy.FULL, SystemClock(), held)
     assert ([bucket.path for bucket in again.held], again.blocks) == ([BAD], ())
 
     other = plan_run(table, view, Strategy.FULL, SystemClock(), {BAD: "another one"})
-    assert (other.held, other.blocked) == ((), blocked)
+    assert (other.held, [block.told for block in other.blocks]) == ((), told)
 
 
 def test_what_concerns_all_buckets_is_an_error_of_the_table(made: TableAddress) -> None:

@@ -28,7 +28,6 @@ from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from infrastructure.oracle.client import Table
 from infrastructure.paimon_versions.archive import VERSIONS, unpack
 from infrastructure.paimon_versions.reading_damage import real_files
-from lithify.cli.inspection import inspect_table
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
 from lithify.planning.merge_tree.policy import Strategy
@@ -46,6 +45,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
+from lithify.tables.paimon.primary_key.inspecting import inspect_table
 from lithify.tables.paimon.primary_key.planning import plan_run
 from support.damage import damaged_avro, damaged_hint, damaged_json
 from support.properties import examples

@@ -12,7 +12,6 @@ from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffP
 from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.statistics import StatsModes
-from lithify.tables.paimon.options.option_reader import parse_size
 from lithify.tables.paimon.options.table_options import (
     CommitOptions,
     LocationOptions,
@@ -413,19 +412,3 @@ def test_a_wrong_off_peak_ratio_is_named() -> None:
     with pytest.raises(InvalidOption) as caught:
         read_options({START: "1", END: "2", RATIO: "x"})
     assert caught.value.option == RATIO
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("7", 7),
-        ("7b", 7),
-        ("2 kb", 2048),
-        ("2KB", 2048),
-        ("3 mb", 3 * MIB),
-        ("1 g", 1 << 30),
-        ("1tb", 1 << 40),
-    ],
-)
-def test_sizes(text: str, size: int) -> None:
-    assert parse_size(text) == size

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
 from lithify.controller.observing.request import TableTarget
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import LithifyError
 from lithify.plain_text import cut
-from lithify.redaction import Redactor, is_telling, names_of
+from lithify.redaction import Redactor, credentials_in, names_of
 
 _MOST_ENTRIES = 1000
-_SHORTEST = 4
-"""What is shorter is no secret, and would be found in every other word."""
-
-_IN_VALUE = (
-    re.compile(r"(?:password|pwd|secret|token|sig|signature)=([^&;\s]+)", re.I),
-    re.compile(r"//[^/:@\s]*:([^/@\s]+)@"),
-)
-
-
-def secrets_in(options: Mapping[str, str]) -> tuple[str, ...]:
-    """What among catalog options nobody may see, the longest first."""
-    found = {value for name, value in options.items() if is_telling(name)}
-    for value in options.values():
-        for pattern in _IN_VALUE:
-            found.update(pattern.findall(value))
-    return tuple(sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True))
 
 
 def redactor_of(target: TableTarget) -> Redactor:
     """Takes a catalog's credentials out of texts. Make it only when there is a text: it takes a while."""
     ordinary = (target.warehouse, target.catalog_options.get("metastore", ""))
-    return Redactor(secrets_in(target.catalog_options), ordinary)
+    return Redactor(credentials_in(target.catalog_options), ordinary)
 
 
 def without_secrets(error: LithifyError, target: TableTarget) -> LithifyError:

@@ -1,1 +1,1 @@
-"""One attempt at a Compaction, as a driver makes it: what it reports, and when it stops."""
+"""A driver's attempts at Compactions: from instructions to outcomes, over Spark, until they are stopped."""

@@ -60,6 +60,26 @@ class Unit:
         return self.bucket
 
     @property
+    def trigger(self) -> str:
+        """The name of the trigger that fired."""
+        return self.verdict.trigger.value
+
+    @property
+    def reason(self) -> str:
+        """The numbers behind it, as a sentence for people."""
+        return self.verdict.detail
+
+    @property
+    def rewrites(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the files that are rewritten, those that are merged with each other together."""
+        return tuple(tuple(file.name for file in rewrite.files) for rewrite in self.work.rewrites)
+
+    @property
+    def upgrades(self) -> tuple[str, ...]:
+        """Names of the files that only change level."""
+        return tuple(file.name for file in self.work.upgrades)
+
+    @property
     def read_bytes(self) -> int:
         """Bytes of the files that are rewritten."""
         return sum(rewrite.size for rewrite in self.work.rewrites)

@@ -1,19 +1,23 @@
 """A messy table for the demo: orders that are written, changed and deleted in many small commits.
 
-Called by `lithify demo`. Written with pypaimon like any user's table, so nothing of Lithify's is in it.
+Called by `lithify demo` through `tables.registry`. Written with pypaimon like any user's table, so nothing of
+Lithify's is in it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
 from pypaimon.table.file_store_table import FileStoreTable
+
+from lithify.tables.format import TableAddress
+from lithify.tables.sample import SampleScan
 
 Orders = npt.NDArray[np.int64]
 
@@ -43,6 +47,31 @@ class Mess:
     changes: int = 14
     orders_per_change: int = 12_000
     delete_ratio: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonSamples:
+    """Makes messy tables in warehouses of the file system."""
+
+    mess: Mess = field(default_factory=Mess)
+
+    @property
+    def commits(self) -> int:
+        """How many commits a sample has."""
+        return self.mess.changes + 1
+
+    def make_sample(self, address: TableAddress, progress: Callable[[int], None]) -> None:
+        """Creates the table and fills it; see `make_table`."""
+        make_table(address.warehouse, address.name, self.mess, progress)
+
+    def read_sample(self, address: TableAddress) -> SampleScan:
+        """All rows in key order."""
+        return SampleScan(*read_table(address.warehouse, address.name))
+
+
+def sample_maker() -> PaimonSamples:
+    """Makes the tables of the demo; found by `tables.registry`."""
+    return PaimonSamples()
 
 
 def make_table(warehouse: str, name: str, mess: Mess, progress: Callable[[int], None]) -> None:

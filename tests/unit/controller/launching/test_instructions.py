@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from lithify.cli.drive import request_of
 from lithify.contract.order import read_instructions, write_instructions
 from lithify.controller.launching.ordering import instructions_of
 from lithify.errors import InvalidOption
+from lithify.job.attempt.request import request_of
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes

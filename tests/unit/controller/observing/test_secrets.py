@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.controller.observing.request import TableTarget
-from lithify.controller.observing.secrets import secrets_in, without_secrets
+from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, UnsupportedTable
 from lithify.redaction import REDACTED
@@ -17,30 +17,6 @@ HARMLESS = {
     "s3.region": "eu-west-1",
     "cache.enabled": "true",
 }
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        case({"s3.secret-key": "hush"}, id="secret key"),
-        case({"s3.access-key": "hush"}, id="access key"),
-        case({"fs.oss.accessKeySecret": "hush"}, id="in camels"),
-        case({"token": "hush"}, id="token"),
-        case({"jdbc.password": "hush"}, id="password"),
-        case({"dlf.access-key-id": "hush"}, id="key with an id"),
-        case({"fs.azure.sas": "hush"}, id="shared access signature"),
-        case({"uri": "jdbc:mysql://db/x?user=me&password=hush&ssl=true"}, id="in the query of a URI"),
-        case({"uri": "http://me:hush@db/x"}, id="in the authority of a URI"),
-    ],
-)
-def test_values_that_are_secret(options: dict[str, str]) -> None:
-    assert secrets_in({**HARMLESS, **options}) == ("hush",)
-
-
-def test_nothing_is_secret_about_the_rest() -> None:
-    assert secrets_in({**HARMLESS, "uri": "http://catalog:8080/v1", "token.provider": "x"}) == ()
-
-
 KEY = "open-sesame-77"
 
 

@@ -1,7 +1,7 @@
-"""What the files of each bucket come to, for all buckets of a frame at once.
+"""Counts and sums of the files of each bucket and of each level, for all buckets of a frame at once.
 
-Called by the observer and the planner, who make objects only of buckets that may have work (`resting`). Pure:
-nothing here knows of keys, options or time.
+Called by the observer and the planner, which make objects only of buckets that may have work (`resting`), and
+by inspections. Pure: nothing here knows of keys, options or time.
 """
 
 from __future__ import annotations
@@ -70,6 +70,33 @@ def _earliest(groups: ColumnGroups, files: pa.Table) -> pa.Array:
     known = ~is_null(files["earliest"])
     times = np.where(known, integers(files["earliest"]), _NEVER)
     return nullable(-groups.max(-times), groups.any(known))
+
+
+def level_statistics(files: pa.Table) -> pa.Table:
+    """Counts and sums of the files of each level of each bucket, one row a level that has files.
+
+    Returns:
+        A frame with the columns of `PLACE`, buckets in the order of their first files and levels in theirs,
+        and, as Int64, `level`, `runs` (sorted runs: the files of level 0, one in each level above), `files`,
+        `bytes` and `rows`.
+    """
+    ordered = taken(files, _by_level(files))
+    groups = ColumnGroups(ordered, [*PLACE, "level"])
+    firsts = taken(ordered.select([*PLACE, "level"]), groups.firsts)
+    level = integers(firsts["level"])
+    return with_columns(
+        firsts.select(PLACE),
+        level=level.astype(np.int64),
+        runs=np.where(level == 0, groups.sizes, 1),
+        files=groups.sizes,
+        bytes=groups.sum(integers(ordered["size"])),
+        rows=groups.sum(integers(ordered["rows"])),
+    )
+
+
+def _by_level(files: pa.Table) -> Numbers:
+    """The rows by bucket, in the order of their first files, and then by level."""
+    return np.lexsort((integers(files["level"]), ColumnGroups(files, PLACE).numbers))
 
 
 def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lithify.errors import InvalidOption
+from lithify.sizes import parse_size
 from lithify.tables.files.names import FORMATS
 from lithify.tables.files.options import (
     CODECS,
@@ -25,7 +26,6 @@ from lithify.tables.paimon.options.option_reader import (
     as_positive,
     as_positive_long,
     as_share,
-    parse_size,
 )
 from lithify.tables.paimon.options.variant_options import read_variant_options
 

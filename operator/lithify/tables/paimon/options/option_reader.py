@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from pypaimon.common.memory_size import MemorySize
 from pypaimon.common.time_utils import parse_duration
 
 from lithify.errors import InvalidOption
+from lithify.sizes import parse_size
 
 T = TypeVar("T")
 
@@ -23,16 +23,6 @@ _HIGHEST_LEVEL = 9_999
 """Of the levels that options name one by one."""
 _LONGEST_TEXT = 65_536
 """Characters of a value that is parsed; a list for every level is the longest."""
-
-
-def parse_size(text: str) -> int:
-    """Reads a size as Paimon writes it, for example `128 mb`.
-
-    Raises:
-        ValueError: it is not one, or does not fit into 64 bits.
-    """
-    size: int = MemorySize.parse(text).get_bytes()
-    return bounded(size, 0, _LARGEST_LONG)
 
 
 def parse_millis(text: str) -> int:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
 from lithify.rewriting.records import SequenceField
+from lithify.sizes import parse_size
 from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.options.file_options import TARGET_SIZE, read_file_options
@@ -23,7 +24,6 @@ from lithify.tables.paimon.options.option_reader import (
     as_ratio,
     bounded,
     parse_millis,
-    parse_size,
 )
 from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_record_expiry
 

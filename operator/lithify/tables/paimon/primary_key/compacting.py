@@ -12,12 +12,14 @@ from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import CommittedRun, Recovered, Selection, Sizing
+from lithify.tables.inspection import TableInspection
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.observation import RunFound
 from lithify.tables.paimon.commit.found_runs import buckets_of, find_run
 from lithify.tables.paimon.commit.orphans import reconcile
 from lithify.tables.paimon.metadata.snapshots import is_last_step
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.primary_key.inspecting import inspect_table
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run, tasks_of
 from lithify.tables.paimon.primary_key.step import CompactionStep, begin_step
@@ -70,6 +72,10 @@ class CompactedTable:
     def groups_of(self, run: str) -> frozenset[BucketId]:
         """The buckets that a run has compacted."""
         return buckets_of(self.table, run)
+
+    def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
+        """What the newest snapshot holds of the selected buckets; see `inspecting.inspect_table`."""
+        return inspect_table(self.table, selection, clock)
 
     def look(self, selection: Selection) -> View | None:
         """Pins the newest snapshot; see `PaimonTable.view`."""

@@ -1,6 +1,6 @@
 """The plan of a run: every selected bucket of one pinned snapshot, its units, and the tasks they make.
 
-Called by `compacting` and by `lithify plan`. `planning.merge_tree` decides; this module feeds it from the
+Called by `compacting`. `planning.merge_tree` decides; this module feeds it from the
 table and turns units into the tasks that executors get. It reads footers of a few files and writes nothing.
 """
 
@@ -23,7 +23,7 @@ from lithify.tables.files.model import InputFile
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Block, Sizing
-from lithify.tables.model import BlockedBucket, Bucket, BucketId, DataFile, OrderKey, SnapshotId
+from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
@@ -69,11 +69,6 @@ class RunPlan:
     def resting(self) -> Mapping[str, int]:
         """In how many buckets there is nothing to do, by reason."""
         return Counter(rest.reason for rest in self.rests)
-
-    @property
-    def blocked(self) -> tuple[BlockedBucket, ...]:
-        """The buckets that cannot be compacted, as they are reported."""
-        return tuple(block.told for block in self.blocks)
 
 
 def plan_run(

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from lithify.contract.outcome import Progress, Stage, read_progress
-from lithify.job.attempt.progress import DriveObserver, PodAddress, Stopped, StopSignal, Throttled, to_file
+from lithify.job.attempt.pod import PodAddress
+from lithify.job.attempt.progress import DriveObserver, Throttled, to_file
+from lithify.job.attempt.stopping import Stopped, StopSignal
 from lithify.job.report import Report
 from lithify.resources.names import ANNOTATION_PROGRESS
 from lithify.tables.paimon.primary_key.planning import RunPlan

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from lithify.cli.drive import STOPPED
-from lithify.cli.drive_shared import FolderExchange, SharedAttempts
 from lithify.clock import SystemClock
 from lithify.contract.order import Instructions, read_instructions, write_instructions
 from lithify.contract.outcome import (
@@ -23,7 +21,10 @@ from lithify.contract.outcome import (
 )
 from lithify.controller.launching.ordering import instructions_of, shared_instructions
 from lithify.errors import Failure, NoExecutors
-from lithify.job.attempt.progress import DriveObserver, StopSignal
+from lithify.job.attempt.exchange import FolderExchange
+from lithify.job.attempt.progress import DriveObserver
+from lithify.job.attempt.shared import SharedAttempts
+from lithify.job.attempt.stopping import STOPPED, StopSignal
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
@@ -126,7 +127,7 @@ def test_a_run_that_is_unwanted_is_not_begun(told: Instructions) -> None:
 def test_a_run_that_becomes_unwanted_ends_early_and_the_next_one_goes_on(
     told: Instructions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lithify.cli.drive_shared._ASK_SECONDS", 0.0)
+    monkeypatch.setattr("lithify.job.attempt.shared._ASK_SECONDS", 0.0)
     exchange = Told()
 
     def runs(request: Request, observer: DriveObserver) -> Report:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.cli import serving
-from lithify.cli.serving import observer_pool
+from lithify.cli import operator_process
+from lithify.cli.operator_process import observer_pool
 from lithify.errors import InvalidOption
 
 MIB = 1 << 20
@@ -16,8 +16,8 @@ MIB = 1 << 20
 
 def contain(monkeypatch: pytest.MonkeyPatch, mebibytes: int) -> None:
     """Has this process be in a container of that size."""
-    monkeypatch.setattr(serving, "container_bytes", lambda: mebibytes * MIB)
-    monkeypatch.setattr(serving, "machine_bytes", lambda: 16 << 30)
+    monkeypatch.setattr(operator_process, "container_bytes", lambda: mebibytes * MIB)
+    monkeypatch.setattr(operator_process, "machine_bytes", lambda: 16 << 30)
 
 
 def test_fewer_looks_than_asked_for_are_told_at_start(

@@ -1,4 +1,7 @@
-"""What `lithify operator`, `watch` and `release` share: parts of an operator, and its end by a signal."""
+"""The process of an operator: its identity, its workers and drivers, and its end by a signal.
+
+Used by `lithify operator`, `watch` and `release`.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
 
 from lithify.controller.launching.process import ProcessSettings
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
@@ -26,51 +25,12 @@ SPARE_PLACES = 4
 """Looks at tables of one catalog that wait beside those that may be under way, so that no worker is idle."""
 LEASE_LOST = 4
 """Exit code of an operator that may not lead any more: whoever runs it starts it again."""
-Command = TypeVar("Command", bound=Callable[..., Any])
 _log = logging.getLogger(__name__)
-_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-
-
-def cluster_options(command: Command) -> Command:
-    """The options by which commands find their cluster, and the operator in it."""
-    options = (
-        click.option(
-            "--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account."
-        ),
-        click.option("--context", help="Context in the kubeconfig file. Default: its current one."),
-        click.option(
-            "--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all."
-        ),
-        click.option(
-            "--home", help="Namespace of the operator and its Leases. Default: the pod's, or `default`."
-        ),
-        click.option(
-            "--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def isolation_option(command: Command) -> Command:
-    """The option by which runs have NetworkPolicies, which are also to be deleted in the end."""
-    option = click.option(
-        "--isolate-runs", is_flag=True, help="A NetworkPolicy for each run: its own pods reach Spark's ports."
-    )
-    return option(command)
 
 
 def identity() -> str:
     """Tells this process from other operators."""
     return f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
-
-
-def own_namespace() -> str:
-    """The namespace of the pod that this process runs in; `default` outside of pods."""
-    if os.environ.get("KUBERNETES_SERVICE_HOST") and _NAMESPACE_FILE.exists():
-        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
-    return "default"
 
 
 def observer_pool(state: Path, looks: int, addresses: AddressPolicy | None = None) -> ObserverPool:

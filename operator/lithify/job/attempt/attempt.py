@@ -1,0 +1,133 @@
+"""One attempt at a Compaction, from its instructions to its outcome.
+
+Called by `execution`, and by `shared` for each run of a shared driver. What was committed is reported,
+whatever fails afterwards, unless another attempt may do the rest. An attempt that is asked to stop before its
+last commit has no outcome, and the operator looks at the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from lithify.contract.order import Instructions
+from lithify.contract.outcome import Outcome
+from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_plan
+from lithify.errors import Failure, LithifyError, UserError, in_fields
+from lithify.job.attempt.log import AttemptLog
+from lithify.job.attempt.outcome import outcome_of_found, outcome_of_report, with_blocked
+from lithify.job.attempt.progress import DriveObserver, Tell
+from lithify.job.attempt.request import clock_of, credentials_of, request_of
+from lithify.job.attempt.stopping import STOPPED, StopSignal
+from lithify.job.driver import Request, open_requested
+from lithify.job.dry_run import plan_only
+from lithify.job.report import Report
+
+_PASSING = frozenset({Failure.INFRASTRUCTURE, Failure.SCHEDULING, Failure.OUT_OF_MEMORY})
+"""What may be different in the next attempt."""
+
+Compact = Callable[[Request, DriveObserver], Report]
+"""Runs a request to its end."""
+
+
+class DriverAttempt:
+    """One attempt, from its instructions to its outcome.
+
+    Attributes:
+        exit_code: what a process ends with that made this attempt alone.
+        error: what ended the attempt early, None if nothing did.
+    """
+
+    def __init__(
+        self,
+        instructions: Instructions,
+        log: AttemptLog,
+        stop: StopSignal,
+        tell: Tell,
+        observer: DriveObserver | None = None,
+    ) -> None:
+        self._instructions = instructions
+        self._log = log
+        self._stop = stop
+        needs_executors = instructions.patience is not None
+        self._observer = observer or DriveObserver(tell, stop, needs_executors=needs_executors)
+        self.exit_code = 0
+        self.error: BaseException | None = None
+
+    def execute(self, secrets: Path, runs: Compact) -> Outcome | None:
+        """Runs the attempt and says how it ended; None if it was stopped before it had committed.
+
+        Args:
+            secrets: the folder of the mounted Secret.
+            runs: what runs a request.
+        """
+        told = self._instructions
+        self._log.write("started", planOnly=told.plan_only, strategy=told.strategy.value)
+        try:
+            credentials = credentials_of(told, secrets)
+            self._log.hide(credentials)
+            request = request_of(told, credentials)
+            if told.plan_only:
+                return self._plan(request)
+            report = runs(request, self._observer)
+            self._stop.shield()
+            return self._ended(request, report)
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the operator is told
+            return self._after(error)
+
+    def _ended(self, request: Request, report: Report) -> Outcome:
+        """Outcome of an attempt that reached its end."""
+        attempt = self._instructions.attempt
+        if report.status == "AlreadyCommitted":
+            # Whatever fails here, the run has succeeded; the operator can look for itself.
+            with suppress(LithifyError):
+                found = open_requested(request).find_run(report.run)
+                if found is not None:
+                    return with_blocked(outcome_of_found(report.run, attempt, found), report)
+        return outcome_of_report(report, attempt, self._observer.plan)
+
+    def _after(self, error: BaseException) -> Outcome | None:
+        """Outcome of an attempt that failed or was stopped."""
+        self._stop.shield()
+        self.error = error
+        told, report = self._instructions, self._observer.committed_so_far
+        if isinstance(error, LithifyError):
+            error = in_fields(error)
+        if not self._stop.requested:
+            self._log.failure(error)
+        sentence = self._log.clean(" ".join(str(error).split()))
+        if report is not None and not (report.to_come and self._goes_on_after(error)):
+            why = "it was stopped" if self._stop.requested else sentence
+            message = f"some buckets were compacted, then the run was given up: {why}"
+            outcome = outcome_of_report(report, told.attempt, self._observer.plan, message)
+            return with_blocked(outcome, self._observer.blocked_so_far)
+        if self._stop.requested or isinstance(error, KeyboardInterrupt):
+            self._log.write("stopped")
+            self.exit_code = STOPPED
+            return None
+        self.exit_code = error.exit_code if isinstance(error, LithifyError) else 1
+        outcome = outcome_of_error(told.run, told.attempt, error, self._observer.plan)
+        outcome = with_blocked(outcome, self._observer.blocked_so_far)
+        return replace(outcome, message=self._log.clean(outcome.message))
+
+    def _goes_on_after(self, error: BaseException) -> bool:
+        """Whether another attempt does what this one has left; it begins where this one ended."""
+        return self._stop.requested or failure_of(error) in _PASSING
+
+    def _plan(self, request: Request) -> Outcome:
+        """Plans as the run would, without Spark. Operators of older releases ask drivers for it."""
+        told = self._instructions
+        found = plan_only(
+            open_requested(request),
+            request.selection,
+            request.strategy,
+            clock_of(told),
+            request.sizing,
+            request.held,
+        )
+        if found.problem:
+            self._log.write("failed", problem=found.problem)
+            self.exit_code = 1 if any(each.is_corrupt for each in found.blocked) else UserError.exit_code
+        return outcome_of_plan(told.run, told.attempt, found)

@@ -1,0 +1,59 @@
+"""Where a driver finds credentials, and where it leaves what the operator looks for.
+
+Made by `lithify drive` from variables of the environment; used by `execution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lithify.contract.outcome import Progress
+from lithify.job.attempt.exchange import Exchange, FolderExchange, NoExchange, PodExchange
+from lithify.job.attempt.pod import PodAddress
+from lithify.job.attempt.progress import Tell, Throttled, to_file
+
+
+@dataclass(frozen=True, slots=True)
+class DriverEnvironment:
+    """What is around a driver.
+
+    Attributes:
+        outcome: the file for the outcome.
+        secrets: the folder of the mounted Secret.
+        progress: the file for progress; None for the pod's annotation.
+        members: the folder for outcomes of single runs; None for the pod's annotations.
+        pod: the pod that the process is in; None if it is in none.
+        pod_ip: the address by which executors reach the driver, where that has to be said.
+    """
+
+    outcome: Path
+    secrets: Path = Path()
+    progress: Path | None = None
+    members: Path | None = None
+    pod: PodAddress | None = None
+    pod_ip: str | None = None
+
+    @contextmanager
+    def telling(self) -> Iterator[Tell]:
+        """Tells progress: by a file, by the pod's annotation, or not at all."""
+        if self.progress is not None:
+            yield to_file(self.progress)
+        elif self.pod is not None:
+            with Throttled(self.pod.annotate) as tell:
+                yield tell
+        else:
+            yield _silent
+
+    @property
+    def exchange(self) -> Exchange:
+        """Where the operator looks for outcomes of single runs."""
+        if self.members is not None:
+            return FolderExchange(self.members)
+        return NoExchange() if self.pod is None else PodExchange(self.pod)
+
+
+def _silent(progress: Progress) -> None:
+    del progress

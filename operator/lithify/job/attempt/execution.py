@@ -1,0 +1,111 @@
+"""What a driver does with its instructions: makes the attempts, over Spark, and leaves their outcomes.
+
+Called by `lithify drive`, which reads instructions and environment. Nothing here talks to the operator, so an
+attempt outlives it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from lithify.contract.order import Instructions
+from lithify.contract.outcome import Outcome, write_outcome, write_shared_outcome
+from lithify.job.attempt.attempt import Compact, DriverAttempt
+from lithify.job.attempt.environment import DriverEnvironment
+from lithify.job.attempt.log import AttemptLog
+from lithify.job.attempt.outcome import replace_file, save_outcome
+from lithify.job.attempt.progress import DriveObserver
+from lithify.job.attempt.request import clock_of
+from lithify.job.attempt.shared import SharedAttempts
+from lithify.job.attempt.spark_settings import spark_settings
+from lithify.job.attempt.stopping import StopSignal
+from lithify.job.driver import Request, compact
+from lithify.job.report import Report
+from lithify.job.spark import SparkRunner
+
+Result = TypeVar("Result")
+
+
+def run_driver(told: Instructions, environment: DriverEnvironment, stop: StopSignal, *, verbose: bool) -> int:
+    """Runs one attempt, or those of all members, and leaves the outcome; returns the exit code.
+
+    Raises:
+        Stopped: the driver is to end, and nothing is left to say.
+    """
+    run = _run_alone if told.members is None else _run_shared
+    return run(told, environment, stop, AttemptLog(told, verbose=verbose))
+
+
+def _run_alone(told: Instructions, environment: DriverEnvironment, stop: StopSignal, log: AttemptLog) -> int:
+    with environment.telling() as tell:
+        attempt = DriverAttempt(told, log, stop, tell)
+        outcome = attempt.execute(environment.secrets, _on_spark(told, environment, stop, log))
+    if outcome is not None:
+        log.write("ended", outcome=json.loads(write_outcome(outcome)))
+        save_outcome(outcome, environment.outcome)
+    return attempt.exit_code
+
+
+def _on_spark(
+    told: Instructions, environment: DriverEnvironment, stop: StopSignal, log: AttemptLog
+) -> Compact:
+    """Runs a request over a Spark session of its own."""
+
+    def run(request: Request, observer: DriveObserver) -> Report:
+        with spark_settings(told, environment.pod_ip, log.verbose, lambda: observer.plan) as found:
+            runner = SparkRunner(replace(found, executors=observer.executors))
+
+            def to_the_end() -> Report:
+                report = compact(request, runner, clock_of(told), observer)
+                stop.shield()
+                return report
+
+            return _within(runner, to_the_end, log)
+
+    return run
+
+
+def _run_shared(told: Instructions, environment: DriverEnvironment, stop: StopSignal, log: AttemptLog) -> int:
+    with environment.telling() as tell:
+        members = SharedAttempts(told, environment.exchange, stop, tell, verbose=log.verbose)
+        untold = _over_one_spark(members, told, environment, log)
+    replace_file(environment.outcome, write_shared_outcome(untold))
+    return members.exit_code
+
+
+def _over_one_spark(
+    members: SharedAttempts, told: Instructions, environment: DriverEnvironment, log: AttemptLog
+) -> Sequence[Outcome]:
+    """Runs the members over one Spark, which is started for the first of them that has something to do."""
+    watching: list[DriveObserver] = []
+
+    def executors(ready: int, wanted: int) -> None:
+        watching[-1].executors(ready, wanted)
+
+    with spark_settings(told, environment.pod_ip, log.verbose) as found:
+        runner = SparkRunner(replace(found, executors=executors))
+
+        def run(request: Request, observer: DriveObserver) -> Report:
+            watching.append(observer)
+            return compact(request, runner, clock_of(told), observer)
+
+        def all_members() -> Sequence[Outcome]:
+            return members.execute(environment.secrets, run, lambda: runner.is_lost)
+
+        return _within(runner, all_members, log)
+
+
+def _within(runner: SparkRunner, work: Callable[[], Result], log: AttemptLog) -> Result:
+    """The result of work over Spark. Once there is one, failing to stop Spark is only logged."""
+    results: list[Result] = []
+    try:
+        with runner:
+            results.append(work())
+    except Exception as error:
+        if not results:
+            raise
+        log.failure(error)
+    return results[0]

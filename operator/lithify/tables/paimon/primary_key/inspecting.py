@@ -1,0 +1,118 @@
+"""What there is to know of a table without reading data: levels, runs, small files, deletes, triggers.
+
+Called by `compacting` for `lithify inspect` and the demo. Counts and sums are those of `bucket_statistics`,
+which observations use as well; files become objects only to ask the triggers. Writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from lithify.clock import Clock
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.universal import explain
+from lithify.tables.format import Selection
+from lithify.tables.inspection import (
+    GroupInspection,
+    LevelSummary,
+    MergeTreeShape,
+    TableInspection,
+    TriggerState,
+)
+from lithify.tables.model import BlockedBucket, Bucket
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, level_statistics
+from lithify.tables.paimon.primary_key.blocking import Blocks
+from lithify.tables.paimon.table import PaimonTable
+
+Place = tuple[bytes, int]
+
+
+def inspect_table(table: PaimonTable, selection: Selection, clock: Clock) -> TableInspection:
+    """Looks at the selected buckets in the newest snapshot; a table that is not supported is shown, too.
+
+    Raises:
+        InvalidOption, NotFound: the selection makes no sense.
+        CorruptTable: a snapshot or manifest is missing or unreadable.
+    """
+    view = table.view(selection)
+    found, blocked = ([], ()) if view is None else _inspect_buckets(table, view, clock.now())
+    return TableInspection(
+        table=table.name,
+        snapshot=view.snapshot_id if view else None,
+        primary_key=table.schema.primary_key,
+        partition_keys=table.schema.partition_keys,
+        unsupported=table.refusals,
+        groups=tuple(found),
+        blocked=blocked,
+    )
+
+
+def _inspect_buckets(
+    table: PaimonTable, view: View, now: datetime
+) -> tuple[list[GroupInspection], tuple[BlockedBucket, ...]]:
+    policy, blocks, found = table.options.policy, Blocks(table, view), []
+    inspect = inspector(view.files, policy, now)
+    for bucket in view.bucket_ids:
+        with blocks.isolate(bucket):
+            found.append(inspect(view.bucket(bucket)))
+    return found, tuple(block.told for block in blocks.sorted_out()[0])
+
+
+def inspector(
+    files: pa.Table, policy: MergeTreeOptions, now: datetime
+) -> Callable[[Bucket], GroupInspection]:
+    """What inspects one bucket after the other, all of whose files are in a frame of live files.
+
+    The function raises CorruptTable where the files of a level overlap.
+    """
+    figures = _by_place(bucket_statistics(files, policy.small_file_size))
+    levels = _by_place(level_statistics(files))
+
+    def inspect(bucket: Bucket) -> GroupInspection:
+        place = (bucket.id.partition, bucket.id.bucket)
+        (of_bucket,) = figures[place]
+        return _inspection(bucket, of_bucket, levels[place], policy, now)
+
+    return inspect
+
+
+def _by_place(figures: pa.Table) -> Mapping[Place, Sequence[Mapping[str, Any]]]:
+    """The rows about each bucket."""
+    found: dict[Place, list[Mapping[str, Any]]] = {}
+    for row in figures.to_pylist():
+        partition, number = (row.pop(name) for name in PLACE)
+        found.setdefault((partition, number), []).append(row)
+    return found
+
+
+def _inspection(
+    bucket: Bucket,
+    figures: Mapping[str, Any],
+    levels: Sequence[Mapping[str, Any]],
+    policy: MergeTreeOptions,
+    now: datetime,
+) -> GroupInspection:
+    verdicts = explain(build_levels(bucket.files, policy.num_levels), policy, now)
+    planned = plan_bucket(bucket, policy, Strategy.MINOR, now)
+    deletes = figures["delete_rows"]
+    return GroupInspection(
+        group=bucket.id.path,
+        files=figures["files"],
+        bytes=figures["bytes"],
+        rows=figures["rows"],
+        small_files=figures["small_files"],
+        delete_ratio=None if deletes is None else deletes / max(1, figures["rows"]),
+        triggers=tuple(TriggerState(each.trigger.value, each.fired, each.detail) for each in verdicts),
+        due=planned.trigger if isinstance(planned, Unit) else None,
+        merge_tree=MergeTreeShape(
+            levels=tuple(LevelSummary(**each) for each in levels),
+            sorted_runs=figures["sorted_runs"],
+        ),
+    )
