@@ -22,7 +22,7 @@ from lithify.errors import CorruptTable, InvalidOption
 from lithify.job.driver import Request, compact
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.sample import Mess, make_table, read_table
 
@@ -50,7 +50,7 @@ def demo(verbose: bool, /, folder: str | None, master: str, *, only_make: bool) 
         return
     before, slow = read_table(warehouse, _TABLE)
     with SparkRunner(SparkSettings(master=master, verbose=verbose)) as runner, ProgressBar() as bar:
-        report = compact(Request(address, Strategy.FULL), runner, _CLOCK, bar)
+        report = compact(Request(address, Selection(strategy=Strategy.FULL)), runner, _CLOCK, bar)
     _show(console, address, "After")
     after, fast = read_table(warehouse, _TABLE)
     console.print(Text("\nReport", "bold"))

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from lithify.clock import SystemClock, find_zone
+from lithify.clock import SystemClock
 from lithify.contract.executors import executor_conf
 from lithify.contract.order import (
     OUTCOME_VARIABLE,
@@ -37,7 +37,7 @@ from lithify.contract.order import (
 )
 from lithify.contract.outcome import Outcome, Progress, write_outcome
 from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_plan
-from lithify.errors import Failure, InvalidOption, LithifyError, NotFound, UserError, in_fields
+from lithify.errors import Failure, LithifyError, NotFound, UserError, in_fields
 from lithify.job.attempt.outcome import outcome_of_found, outcome_of_report, save_outcome, with_blocked
 from lithify.job.attempt.progress import (
     DriveObserver,
@@ -48,19 +48,17 @@ from lithify.job.attempt.progress import (
     Throttled,
     to_file,
 )
-from lithify.job.driver import Request, compact, open_requested
+from lithify.job.driver import Request, compact
 from lithify.job.dry_run import plan_only
 from lithify.job.report import Report
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
 from lithify.plain_text import json_escaped
-from lithify.planning.merge_tree.policy import Strategy
 from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 from lithify.resources.compaction import PlanSummary
 from lithify.rewriting.budget import Budget
-from lithify.settings import TIME_ZONE
-from lithify.tables.format import Selection, Sizing, TableAddress
-from lithify.tables.io.reach import Reach
+from lithify.tables.format import Sizing
+from lithify.tables.registry import open_table
 
 STOPPED = 128 + signal.SIGTERM
 DEFAULT_OUTCOME = "/dev/termination-log"
@@ -138,10 +136,10 @@ class Log:
         self._fixed = {
             "run": instructions.run,
             "attempt": instructions.attempt,
-            "table": instructions.identifier,
+            "table": instructions.table.name,
         }
         self._clock = SystemClock(ZoneInfo("UTC"))
-        self._own = names_of(instructions.identifier)
+        self._own = names_of(instructions.table.name)
         self._redactor = NOTHING_KNOWN
         self.verbose = verbose
 
@@ -209,7 +207,7 @@ class DriverAttempt:
             runs: what runs a request; by default Spark.
         """
         told = self._instructions
-        self._log.write("started", planOnly=told.plan_only, strategy=told.strategy.value)
+        self._log.write("started", planOnly=told.plan_only, strategy=told.selection.strategy.value)
         try:
             credentials = credentials_of(told, secrets)
             self._log.hide(credentials)
@@ -228,7 +226,7 @@ class DriverAttempt:
         if report.status == "AlreadyCommitted":
             # Whatever fails here, the run has succeeded; the operator can look for itself.
             with suppress(LithifyError):
-                found = open_requested(request).find_run(report.run)
+                found = open_table(request.table).find_run(report.run)
                 if found is not None:
                     return with_blocked(outcome_of_found(report.run, attempt, found), report)
         return outcome_of_report(report, attempt, self._observer.plan)
@@ -265,12 +263,10 @@ class DriverAttempt:
         """Plans as the run would, without Spark. Operators of older releases ask drivers for it."""
         told = self._instructions
         found = plan_only(
-            open_requested(request),
+            open_table(request.table),
             request.selection,
-            request.strategy,
             clock_of(told),
             request.sizing,
-            request.held,
         )
         if found.problem:
             self._log.write("failed", problem=found.problem)
@@ -332,7 +328,7 @@ def spark_settings(
         yield SparkSettings(
             master=told.master,
             conf=conf,
-            zone=_zone(told),
+            zone=told.table.zone(),
             verbose=verbose,
             sized=sized,
             patience=told.patience,
@@ -356,34 +352,22 @@ def credentials_of(told: Instructions, folder: Path) -> dict[str, str]:
 
 
 def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
-    """What is to be compacted."""
-    _zone(told)
+    """What is to be compacted.
+
+    Raises:
+        InvalidOption: nobody knows the time zone.
+    """
+    told.table.zone()
+    options = {**told.table.catalog_options, **credentials}
     return Request(
-        table=TableAddress(
-            warehouse=told.warehouse,
-            name=told.identifier,
-            catalog_options={**told.catalog_options, **credentials},
-            overrides=told.overrides,
-            reach=Reach(told.own_prefixes, told.own_with_endpoint),
-            format=told.format,
-        ),
-        strategy=Strategy(told.strategy.value.lower()),
-        selection=Selection(told.partitions, frozenset(told.buckets)),
+        table=replace(told.table, catalog_options=options),
+        selection=told.selection,
         run=told.run,
         sizing=Sizing(told.task_size, Budget(told.task_memory), told.task_share),
         commits=Commits(told.commit_every),
-        table_uuid=told.table_uuid,
-        held=told.held,
     )
 
 
 def clock_of(told: Instructions) -> SystemClock:
     """The machine's clock in the table's zone."""
-    return SystemClock(_zone(told))
-
-
-def _zone(told: Instructions) -> ZoneInfo:
-    try:
-        return find_zone(told.time_zone)
-    except ValueError as error:
-        raise InvalidOption(TIME_ZONE, str(error)) from error
+    return SystemClock(told.table.zone())

@@ -15,7 +15,7 @@ from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.planning.merge_tree.triggers import TriggerVerdict
 from lithify.planning.merge_tree.universal import explain
-from lithify.tables.format import Selection
+from lithify.tables.address import Selection
 from lithify.tables.model import BlockedBucket, Bucket, DataFile
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks

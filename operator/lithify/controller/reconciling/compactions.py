@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lithify.controller.cluster.table_lock import Holder
-from lithify.controller.deciding.blocked import held_by
-from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
 from lithify.controller.launching.sizing import learned_speed
+from lithify.controller.reconciling.addressing import address_of, selection_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import LockView, TableLocking, holder_of
 from lithify.controller.reconciling.pacing import Backoff, Repeats
@@ -34,18 +33,17 @@ from lithify.errors import (
     NameTaken,
     UserError,
 )
-from lithify.resources.catalog import Catalog
+from lithify.resources.catalog import Catalog, catalog_options
 from lithify.resources.compaction import Compaction, Reason, RunStrategy
 from lithify.resources.names import (
-    ANNOTATION_REQUESTED,
     COMPACTION,
-    LABEL_TABLE,
     LAKE_TABLE,
     SERVICE_ACCOUNT,
     ObjectKey,
 )
 from lithify.resources.objects import ConditionStatus
 from lithify.resources.table import LakeTable
+from lithify.tables.io.reach import NOWHERE
 
 _log = logging.getLogger(__name__)
 _SHARED_SECONDS = 5.0
@@ -347,7 +345,7 @@ class Compactions:
         elif act is Act.FIND_RUN:
             memory.search.go_on(context, run, self.begin)
         elif act is Act.PLAN:
-            memory.planning.go_on(context, run, self.begin, heeds_blocks=_is_by_itself(run))
+            memory.planning.go_on(context, run, self.begin)
 
     def _wake_waiting(self, lock: str, former_uid: str) -> None:
         """Has those looked at who may wait for a lock that is free now."""
@@ -412,26 +410,21 @@ class Compactions:
             planned = seen.full_bytes
         else:
             planned = sum(finding.bytes for finding in seen.findings)
+        address = address_of(table, rules, catalog, catalog_options(catalog.spec, {}), NOWHERE)
         return DriverOrder(
             key=run.metadata.key,
             uid=run.metadata.uid,
             attempt=run.status.attempts,
             plan_only=is_plan_only(run),
             lake_table=table.metadata.name,
-            identifier=table.spec.identifier,
-            table_uuid=run.status.table_uuid,
-            catalog=catalog.spec,
-            overrides=table_overrides(rules, table),
-            time_zone=table.spec.time_zone,
-            strategy=run.spec.strategy,
-            partitions=run.spec.partitions,
-            buckets=run.spec.buckets,
+            table=replace(address, uuid=run.status.table_uuid),
+            secret_ref=catalog.spec.secret_ref,
+            selection=selection_of(run, table),
             spark=rules.spark,
             memory_factor=memory_factor(run),
             planned_bytes=planned,
             bytes_per_second=learned_speed(store.runs_of(table.metadata.key)),
             scheduling_seconds=rules.deadlines.scheduling_seconds,
-            held=held_by(table.status) if _is_by_itself(run) else {},
         )
 
     async def _tell(self, old: Compaction, new: Compaction) -> None:
@@ -483,8 +476,3 @@ class Compactions:
             memory.planning.forget()
         self._clearing.pop(key, None)
         self.unreleased.discard(key)
-
-
-def _is_by_itself(run: Compaction) -> bool:
-    """Whether the operator began the run unasked; what a person asks for takes blocked buckets, too."""
-    return LABEL_TABLE in run.metadata.labels and ANNOTATION_REQUESTED not in run.metadata.annotations

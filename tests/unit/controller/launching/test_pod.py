@@ -131,7 +131,7 @@ class TestPlain:
         found = variables(pod_of(partitions=({"dt": "$(HOME) $(x"},), time_zone="Europe/Berlin"))
         assert found["LITHIFY_ORDER"].count("$(") == found["LITHIFY_ORDER"].count("$$(") == 2
         told = read_instructions(found["LITHIFY_ORDER"].replace("$$(", "$("))
-        assert (told.run, told.partitions, told.time_zone) == (
+        assert (told.run, told.selection.partitions, told.table.time_zone) == (
             ORDER.uid,
             ({"dt": "$(HOME) $(x"},),
             "Europe/Berlin",

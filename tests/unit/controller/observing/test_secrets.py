@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.controller.observing.request import TableTarget
 from lithify.controller.observing.secrets import secrets_in, without_secrets
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, UnsupportedTable
 from lithify.redaction import REDACTED
+from lithify.tables.address import TableAddress
 from support.cases import case
 
 HARMLESS = {
@@ -44,8 +44,8 @@ def test_nothing_is_secret_about_the_rest() -> None:
 KEY = "open-sesame-77"
 
 
-def target(identifier: str = "db.t") -> TableTarget:
-    return TableTarget("s3://stones/w", identifier, {**HARMLESS, "token": KEY})
+def target(identifier: str = "db.t") -> TableAddress:
+    return TableAddress("s3://stones/w", identifier, {**HARMLESS, "token": KEY})
 
 
 @pytest.mark.parametrize(

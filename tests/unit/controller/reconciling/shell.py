@@ -17,7 +17,7 @@ from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.driver import DriverOrder, DriverState, SharedDrivers
-from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList, TableTarget
+from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.intake import Intake
@@ -49,6 +49,7 @@ from lithify.resources.names import (
     ObjectKey,
     ResourceKind,
 )
+from lithify.tables.address import TableAddress
 from lithify.tables.observation import PlanFound, RunFound
 from unit.controller.running.runs import FOUND
 from unit.controller.running.runs import POLICY as RULES
@@ -257,7 +258,7 @@ class Observer:
         raise AssertionError
 
     async def find_run(
-        self, target: TableTarget, run: str, timeout: float, since: datetime | None = None
+        self, target: TableAddress, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
         await _leave()
         if not self.world.catalog_answers:
@@ -271,7 +272,7 @@ class Observer:
         return PlanFound(snapshot=7, buckets=3, tasks=120, files=412, bytes=6_550_000_000)
 
     async def list_tables(
-        self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
+        self, target: TableAddress, timeout: float, wanted: TableFilter = ALL_TABLES
     ) -> TableList:
         raise AssertionError
 
