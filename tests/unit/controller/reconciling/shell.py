@@ -24,6 +24,7 @@ from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
 from lithify.controller.reconciling.queue import Queue
 from lithify.controller.reconciling.recorder import Recorder
+from lithify.controller.reconciling.searches import Begin
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
@@ -313,7 +314,7 @@ class Aside:
 class ShellOperator:
     """An operator process: the real shell, and everything that it forgets when it dies."""
 
-    def __init__(self, world: World, leases: Leases) -> None:
+    def __init__(self, world: World, leases: Leases, begin: Begin | None = None) -> None:
         self.world = world
         self.leases = leases
         self._elapsed, self._last = 0.0, world.now
@@ -341,7 +342,7 @@ class ShellOperator:
             clock=clock,
             conf_problem=lambda _: None,
         )
-        self.shell = Compactions(context, begin=self._begin)
+        self.shell = Compactions(context, begin=begin or self._begin)
         self.intake = Intake(self.store, self.queue)
         for name, pod in world.pods.items():
             if not pod.released:
