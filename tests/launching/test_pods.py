@@ -25,7 +25,7 @@ from lithify.errors import ClusterRefused
 from lithify.resources.catalog import SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.names import COMPACTION, POD, ObjectKey
-from lithify.resources.policy import DriverPod, SparkTemplate
+from lithify.resources.spark_template import DriverPod, SparkTemplate
 from support.launching.orders import order
 
 DEADLINE = 60.0

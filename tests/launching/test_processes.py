@@ -26,7 +26,7 @@ from lithify.controller.launching.process import ProcessLauncher, ProcessSetting
 from lithify.errors import ClusterRefused, Failure, NotFound
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
 from lithify.tables.format import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.paimon.catalog.opening import open_table

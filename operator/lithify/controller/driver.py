@@ -16,7 +16,7 @@ from lithify.contract.outcome import Outcome, Progress
 from lithify.resources.catalog import SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.names import ObjectKey
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
 from lithify.tables.address import Selection, TableAddress
 
 

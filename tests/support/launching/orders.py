@@ -10,7 +10,7 @@ from lithify.controller.driver import DriverOrder
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.resources.catalog import CatalogSpec, catalog_options
 from lithify.resources.names import ObjectKey
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.io.reach import NOWHERE
 

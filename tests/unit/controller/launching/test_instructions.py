@@ -12,8 +12,8 @@ from lithify.contract.order import read_instructions, write_instructions
 from lithify.controller.launching.ordering import instructions_of, shared_instructions
 from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
-from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
+from lithify.resources.spark_template import SparkTemplate
 from lithify.tables.io.reach import DRIVER, Reach
 from support.launching.orders import ORDER, order
 
@@ -120,4 +120,6 @@ def test_what_cannot_be_understood_is_not_repeated(text: str) -> None:
 def test_fields_of_a_later_release_are_passed_over() -> None:
     told = instructions_of(ORDER, master="m", conf={})
     later = {**json.loads(write_instructions(told)), "mood": "good"}
+    for nested in (later["table"], later["table"]["reach"], later["selection"]):
+        nested["weather"] = "fine"
     assert read_instructions(json.dumps(later)) == told

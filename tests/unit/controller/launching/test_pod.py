@@ -23,7 +23,7 @@ from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.names import FINALIZER_DRIVER, LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Reference
-from lithify.resources.policy import (
+from lithify.resources.spark_template import (
     DriverPod,
     ExecutorPods,
     KueueTemplate,
