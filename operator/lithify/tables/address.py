@@ -31,7 +31,8 @@ class TableAddress:
         reach: where the rights of this process may be used.
         format: the format of the table, as `registry` knows it.
         time_zone: name of the time zone of the table's writers, None for this machine's.
-        uuid: the expected UUID; None accepts any.
+        uuid: the expected UUID, checked by `registry.open_table`; None accepts any. Looks ignore it: they
+            tell which one they found.
         catalog: which Catalog it is of, as `namespace/name`; empty outside of the operator.
     """
 
