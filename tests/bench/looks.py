@@ -20,10 +20,11 @@ from bench.process import peak_bytes
 from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
-from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
+from lithify.tables.address import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.observation import Observation
+from lithify.tables.watching import ObservationRequest
 
 _TESTS = Path(__file__).resolve().parents[1]
 
@@ -83,7 +84,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 def main(warehouse: str, name: str, folder: str) -> None:
     """Answers until its input ends."""
     answers = Answers(WorkerSettings(folder), SystemClock(UTC))
-    target = TableTarget(warehouse, name, {}, reach=UNBOUNDED)
+    target = TableAddress(warehouse, name, {}, reach=UNBOUNDED)
     seen: Observation | None = None
     for _ in sys.stdin:
         request = ObservationRequest(

@@ -11,7 +11,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from bench.page import ON_ONE_CORE, markdown
@@ -52,7 +51,7 @@ def compare(tables: int, rows: int | None, alone: int) -> str:
         print(f"{tables} tables, one driver", file=sys.stderr)
         shared = _shared(together, Path(folder) / "members")
         for one in (each[0], together[-1]):
-            found = Table(Path(one.catalog.warehouse), one.identifier)
+            found = Table(Path(one.table.warehouse), one.table.name)
             assert oracle.digest(found) == rows_before, f"the rows of {found} differ"
     return _figures(size, single, shared, tables)
 
@@ -66,7 +65,7 @@ def _copies(original: Table, warehouse: Path, count: int) -> list[DriverOrder]:
         target = f"{name}_{number}"
         shutil.copytree(source, warehouse / f"{database}.db" / target)
         uid = f"{warehouse.name}-{number}"
-        orders.append(replace(order(warehouse), uid=uid, identifier=f"{database}.{target}"))
+        orders.append(order(warehouse, uid=uid, name=f"{database}.{target}"))
     return orders
 
 

@@ -26,7 +26,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.paimon.primary_key.inspecting import inspect_table
-from lithify.tables.watching import Look
+from lithify.tables.watching import ObservationRequest
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
 
@@ -132,7 +132,7 @@ def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version
     table = unpack(version, tmp_path / "warehouse", "t")
     clock = SystemClock(UTC)
     address = TableAddress(str(table.warehouse), str(table.name))
-    look = Look(address, "uid", UTC, is_full=True)
+    look = ObservationRequest(address, "uid", is_full=True)
     watch = TableWatch(ObservationCaches(tmp_path / "kept", 1 << 20), clock)
 
     found = watch.observe(look)

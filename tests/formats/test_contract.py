@@ -18,7 +18,7 @@ from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Selection, Sizing, TableAddress
 from lithify.tables.registry import open_table, open_watch
-from lithify.tables.watching import Look
+from lithify.tables.watching import ObservationRequest
 from support.cases import case
 from support.crashes import assert_a_kill_is_harmless
 from support.races import Meanwhile
@@ -59,7 +59,7 @@ def test_a_run_meant_for_a_table_that_was_replaced_does_nothing(tables: PaimonTa
     table = tables.make(tmp_path)
     before = files_of(table)
     with pytest.raises(NotFound):
-        run_inline(table, table_uuid="another")
+        run_inline(table, uuid="another")
     assert files_of(table) == before
 
 
@@ -78,7 +78,7 @@ def test_a_plan_writes_nothing(tables: PaimonTables, tmp_path: Path) -> None:
     table = tables.make(tmp_path)
     before = files_of(table)
     opened = open_table(tables.address(table))
-    plan = opened.plan(opened.look(Selection()), Strategy.FULL, CLOCK, {})
+    plan = opened.plan(opened.look(Selection()), Selection(strategy=Strategy.FULL), CLOCK)
     assert len(plan.units) == len(opened.tasks_of(plan, Sizing())) == 2
     assert all(unit.read_bytes > 0 and unit.rewritten_files > 0 for unit in plan.units)
     assert files_of(table) == before
@@ -105,9 +105,9 @@ def test_an_inspection_writes_nothing_and_finds_what_a_look_finds(
 
     assert files_of(table) == before
     watch = open_watch(address.format, tmp_path / "kept", 1 << 20, CLOCK, 8)
-    seen = watch.observe(Look(address, "table", UTC))
+    seen = watch.observe(ObservationRequest(address, "table"))
     assert seen is not None
-    assert (found.snapshot, found.unsupported, len(found.groups)) == (seen.snapshot, (), seen.buckets)
+    assert (found.snapshot, found.unsupported) == (seen.snapshot, ())
     assert [
         sum(getattr(group, name) for group in found.groups) for name in ("files", "bytes", "small_files")
     ] == [
@@ -143,7 +143,7 @@ def test_a_compaction_changes_no_row_and_says_what_it_did(tables: PaimonTables, 
 def test_tasks_survive_the_way_to_an_executor(tables: PaimonTables, tmp_path: Path) -> None:
     table = tables.make(tmp_path)
     opened = open_table(tables.address(table))
-    plan = opened.plan(opened.look(Selection()), Strategy.FULL, CLOCK, {})
+    plan = opened.plan(opened.look(Selection()), Selection(strategy=Strategy.FULL), CLOCK)
     for of_unit in opened.tasks_of(plan, Sizing()).values():
         for task in of_unit:
             assert pickle.loads(pickle.dumps(task)).input_sizes == task.input_sizes
@@ -153,7 +153,7 @@ def test_a_conflict_of_one_group_leaves_the_others_their_work(tables: PaimonTabl
     table = tables.make(tmp_path)
     rows = tables.rows(table)
     runner = Meanwhile(after=lambda: tables.compact_first_group(table))
-    request = Request(tables.address(table), Strategy.FULL, max_rounds=1)
+    request = Request(tables.address(table), Selection(strategy=Strategy.FULL), max_rounds=1)
 
     report = compact(request, runner, ShiftedClock())
 
@@ -203,7 +203,7 @@ def test_a_run_that_is_started_again_commits_once(tables: PaimonTables, tmp_path
     assert committed is not None
     assert (committed.snapshot, committed.is_complete) == (found.snapshot, True)
     assert len(opened.groups_of("run-a")) == 2
-    request = Request(tables.address(table), Strategy.FULL, run="run-a")
+    request = Request(tables.address(table), Selection(strategy=Strategy.FULL), run="run-a")
     assert compact(request, InlineRunner(), ShiftedClock()).status == "AlreadyCommitted"
 
 
@@ -213,7 +213,7 @@ def test_looks_that_follow_a_table_find_what_a_full_look_finds(tables: PaimonTab
     following, fresh = (
         open_watch(address.format, tmp_path / name, 1 << 20, CLOCK, 8) for name in ("following", "fresh")
     )
-    look, seen = Look(address, "table", UTC), None
+    look, seen = ObservationRequest(address, "table"), None
     for change in (lambda: None, lambda: tables.append(table), lambda: run_inline(table)):
         change()
         known = (

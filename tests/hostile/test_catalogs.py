@@ -17,7 +17,6 @@ from hostile.catalogs import SECRET, Listener, answering, endless, listening, re
 from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.tables import small_table
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
-from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.errors import (
     CatalogUnavailable,
@@ -34,6 +33,7 @@ from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
 from lithify.tables.paimon.catalog import rest_client
 from lithify.tables.paimon.catalog.connecting import list_tables
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.watching import ObservationRequest
 from support.cases import case
 from support.rest_server import TOKEN, WAREHOUSE, RestServer
 from support.small_tables import SmallTable
@@ -82,7 +82,7 @@ async def local(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Obser
 async def refused(
     pool: ObserverPool, warehouse: str, options: Mapping[str, str], reach: Reach = NOWHERE
 ) -> LithifyError:
-    target = TableTarget(warehouse, "db.t", options, reach=reach)
+    target = TableAddress(warehouse, "db.t", options, reach=reach)
     with pytest.raises(LithifyError) as caught:
         await pool.observe(ObservationRequest(target, cache_key="db.t"), PATIENCE)
     assert SECRET not in str(caught.value)
@@ -150,7 +150,7 @@ class TestAddresses:
     async def test_allowed_ones_work(self, local: ObserverPool, table: SmallTable) -> None:
         with RestServer(table.warehouse) as server:
             reach = OwnIdentity((("*", str(table.warehouse)),)).reach("team")
-            target = TableTarget(WAREHOUSE, "db.t", server.options, reach=reach)
+            target = TableAddress(WAREHOUSE, "db.t", server.options, reach=reach)
             found = await local.observe(ObservationRequest(target, cache_key="db.t"), PATIENCE)
         assert found is not None
         assert found.files == 4
@@ -201,7 +201,7 @@ def test_names_that_lead_here_are_refused_whenever_they_do(listener: Listener) -
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_store_that_is_allowed_works(local: ObserverPool, s3: Bucket) -> None:
     small_table(s3)
-    target = TableTarget(f"{s3.url}/lake", "db.t", s3.options(), reach=NOWHERE)
+    target = TableAddress(f"{s3.url}/lake", "db.t", s3.options(), reach=NOWHERE)
     found = await local.observe(ObservationRequest(target, cache_key="s3"), PATIENCE)
     assert found is not None
     assert found.files == 8
@@ -246,7 +246,7 @@ class TestOwnRights:
 
     async def test_a_grant_serves(self, workers: ObserverPool, table: SmallTable) -> None:
         reach = OwnIdentity((("team", str(table.warehouse)),)).reach("team")
-        target = TableTarget(str(table.warehouse), "db.t", {}, reach=reach)
+        target = TableAddress(str(table.warehouse), "db.t", {}, reach=reach)
         assert await workers.observe(ObservationRequest(target, cache_key="db.t"), PATIENCE) is not None
         other = replace(target, reach=OwnIdentity((("team", str(table.warehouse)),)).reach("others"))
         with pytest.raises(OutOfReach):

@@ -18,6 +18,7 @@ from lithify.errors import CorruptTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from lithify.tables.format import TableAddress
 from support.runs import ShiftedClock
 
@@ -352,7 +353,7 @@ def test_a_forged_journal_on_s3_deletes_nothing_of_the_neighbour(s3: Bucket) -> 
         (tables.attempts / name).write_text(text_of(fields))
     before = tree(s3.folder / "lake" / "victim.db")
 
-    request = Request(TableAddress(url, "db.t", s3.options()), Strategy.FULL)
+    request = Request(TableAddress(url, "db.t", s3.options()), Selection(strategy=Strategy.FULL))
     reports = [compact(request, InlineRunner(), ShiftedClock(timedelta(hours=later))) for later in (0, 2)]
 
     assert tree(s3.folder / "lake" / "victim.db") == before

@@ -18,6 +18,7 @@ from lithify.errors import CorruptTable, InvalidOption, LithifyError, Unsupporte
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from lithify.tables.format import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entries import ManifestEntry
@@ -329,7 +330,7 @@ def test_what_a_catalog_server_says_of_snapshots_has_names_and_no_paths(
         before = tables.everything_else
 
         with pytest.raises(CorruptTable):
-            compact(Request(address, Strategy.FULL), InlineRunner(), ShiftedClock())
+            compact(Request(address, Selection(strategy=Strategy.FULL)), InlineRunner(), ShiftedClock())
 
     assert tables.everything_else == before
 

@@ -22,10 +22,10 @@ from lithify.controller.launching.kubernetes import KubernetesLauncher
 from lithify.controller.launching.pod import PodSettings
 from lithify.controller.launching.spark_conf import executor_prefix
 from lithify.errors import ClusterRefused
-from lithify.resources.catalog import CatalogSpec, SecretReference
+from lithify.resources.catalog import SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.names import COMPACTION, POD, ObjectKey
-from lithify.resources.policy import DriverPod, SparkTemplate
+from lithify.resources.spark_template import DriverPod, SparkTemplate
 from support.launching.orders import order
 
 DEADLINE = 60.0
@@ -365,8 +365,7 @@ async def test_pod_is_allowed_where_pods_are_restricted(
     restricted = "pod-security.kubernetes.io/enforce=restricted"
     kubectl("label", "namespace", ordered.key.namespace, restricted)
     secret = SecretReference(name="keys", options={"s3.secret-key": "key"})
-    catalog = CatalogSpec(warehouse="/warehouse", secret_ref=secret)
-    state = await launcher.start(replace(ordered, catalog=catalog))
+    state = await launcher.start(replace(ordered, secret_ref=secret))
     assert state.phase is DriverPhase.STARTING
 
 

@@ -26,7 +26,7 @@ from lithify.controller.launching.process import ProcessLauncher, ProcessSetting
 from lithify.errors import ClusterRefused, Failure, NotFound
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
 from lithify.tables.format import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.paimon.catalog.opening import open_table
@@ -131,7 +131,7 @@ class TestAttempt:
         launcher.on_change(told.append)
         watching = asyncio.create_task(launcher.watch())
 
-        started = await launcher.start(order(table.warehouse, table_uuid=open_table(table).uuid))
+        started = await launcher.start(order(table.warehouse, uuid=open_table(table).uuid))
         state = await until(launcher, ended)
 
         assert (started.phase, started.attempt, started.uid) == (DriverPhase.STARTING, 1, state.uid)
@@ -173,7 +173,7 @@ class TestAttempt:
 
     async def test_another_table_of_the_name_is_left_alone(self, make: Make, table: TableAddress) -> None:
         launcher = make()
-        await launcher.start(order(table.warehouse, table_uuid="another"))
+        await launcher.start(order(table.warehouse, uuid="another"))
         state = await until(launcher, ended)
         assert state.outcome is not None
         assert (state.outcome.reason, state.outcome.failure) == (Reason.TABLE_NOT_FOUND, Failure.USER)

@@ -61,7 +61,7 @@ async def orders(api: ClusterClient, namespace: str) -> list[DriverOrder]:
         }
         found = await api.create(COMPACTION, namespace, body)
         uid = found["metadata"]["uid"]
-        made.append(order(key=ObjectKey(namespace, name), uid=uid, identifier=f"shop.{name[:-2]}"))
+        made.append(order(key=ObjectKey(namespace, name), uid=uid, name=f"shop.{name[:-2]}"))
     return made
 
 

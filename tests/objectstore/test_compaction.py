@@ -17,6 +17,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from lithify.tables.paimon.catalog.opening import open_table
 from support.crashes import SETTLED
 from support.runs import LITHIFY, Outcome, ShiftedClock, start
@@ -160,7 +161,7 @@ def test_branches_and_external_paths(oracle: Oracle, s3: Bucket) -> None:
     )
     rows = oracle.read(table)
     where = replace(address(s3), name="db.t$branch_b")
-    request = Request(where, Strategy.FULL)
+    request = Request(where, Selection(strategy=Strategy.FULL))
 
     for each in (request, replace(request, table=replace(where, overrides=REWRITTEN))):
         assert compact(each, InlineRunner(), ShiftedClock()).status == "Compacted"

@@ -27,7 +27,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import Look
+from lithify.tables.watching import ObservationRequest
 
 MIB = 1 << 20
 
@@ -49,12 +49,12 @@ def test_a_look_at_an_unchanged_table_is_one_small_request(
     small_table(s3)
     watch = TableWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
     where = address(s3, proxy.endpoint)
-    first = watch.observe(Look(where, "key", UTC))
+    first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None
     seen = {"known_uuid": first.table_uuid, "known_snapshot": first.snapshot}
     proxy.counted()
 
-    again = watch.observe(Look(where, "key", UTC, **seen))  # type: ignore[arg-type]
+    again = watch.observe(ObservationRequest(where, "key", **seen))  # type: ignore[arg-type]
     asked = list(proxy.asked)
 
     assert again is None
@@ -69,12 +69,12 @@ def test_a_look_at_a_table_with_one_more_snapshot_reads_no_more_than_that(
     table = small_table(s3)
     watch = TableWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
     where = address(s3, proxy.endpoint)
-    first = watch.observe(Look(where, "key", UTC))
+    first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None
     table.append("a")
     proxy.counted()
 
-    look = Look(where, "key", UTC, known_uuid=first.table_uuid, known_snapshot=first.snapshot)
+    look = ObservationRequest(where, "key", known_uuid=first.table_uuid, known_snapshot=first.snapshot)
     found = watch.observe(look)
 
     assert found is not None

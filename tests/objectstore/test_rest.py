@@ -16,6 +16,7 @@ from lithify.clock import Clock
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from lithify.tables.format import TableAddress, TaskResult
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from support.rest_server import WAREHOUSE, RestServer
@@ -48,7 +49,9 @@ def test_the_server_commits_and_java_reads_the_same_rows(
     with RestServer(s3.folder / "lake", gives_tokens=gives_tokens, table_fields=where) as server:
         server.canned["token"] = 200, {"token": token, "expiresAtMillis": expires}
         address = TableAddress(WAREHOUSE, "db.t", {**server.options, **reach})
-        report = compact(Request(address, Strategy.FULL), PicklingRunner(), ShiftedClock())
+        report = compact(
+            Request(address, Selection(strategy=Strategy.FULL)), PicklingRunner(), ShiftedClock()
+        )
 
     assert report.status == "Compacted"
     assert len(server.received) == 1

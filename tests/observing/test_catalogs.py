@@ -18,7 +18,7 @@ from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import Look
+from lithify.tables.watching import ObservationRequest
 from support.rest_server import WAREHOUSE, Reply, RestServer
 from support.small_tables import SmallTable
 
@@ -53,12 +53,12 @@ def watch(tmp_path: Path) -> TableWatch:
     return TableWatch(ObservationCaches(tmp_path / "kept", 1 << 20), SystemClock(UTC))
 
 
-def look_at(server: CountingServer, seen: Observation | None = None, **options: str) -> Look:
-    look = Look(TableAddress(WAREHOUSE, "db.t", {**server.options, **options}), "uid", UTC)
+def look_at(server: CountingServer, seen: Observation | None = None, **options: str) -> ObservationRequest:
+    look = ObservationRequest(TableAddress(WAREHOUSE, "db.t", {**server.options, **options}), "uid")
     return look if seen is None else replace(look, known_uuid=seen.table_uuid, known_snapshot=seen.snapshot)
 
 
-def found_by(watch: TableWatch, look: Look) -> Observation:
+def found_by(watch: TableWatch, look: ObservationRequest) -> Observation:
     found = watch.observe(look)
     assert found is not None
     return found
@@ -132,7 +132,7 @@ def test_lists_of_a_database(table: SmallTable, watch: TableWatch, tmp_path: Pat
     connection.close()
     address = TableAddress(str(table.warehouse), "db.t", options)
     assert watch.list_tables(address) == ("db.t",)
-    found = found_by(watch, Look(address, "uid", UTC))
+    found = found_by(watch, ObservationRequest(address, "uid"))
     assert (found.snapshot, found.files) == (1, 4)
-    seen = Look(address, "uid", UTC, found.table_uuid, found.snapshot)
+    seen = ObservationRequest(address, "uid", found.table_uuid, found.snapshot)
     assert watch.observe(seen) is None

@@ -15,7 +15,7 @@ from lithify.tables.format import TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import Look
+from lithify.tables.watching import ObservationRequest
 from support.observations import levels_of
 from support.tables import PLAIN, append, expire, make_plain, upserts
 
@@ -30,7 +30,7 @@ class Watcher:
     def __init__(self, table: Table, folder: Path) -> None:
         self._watch = TableWatch(ObservationCaches(folder / "kept", 1 << 20), SystemClock(UTC))
         self._fresh = TableWatch(ObservationCaches(folder / "fresh", 1 << 20), SystemClock(UTC))
-        self._look = Look(TableAddress(str(table.warehouse), str(table.name)), "uid", UTC)
+        self._look = ObservationRequest(TableAddress(str(table.warehouse), str(table.name)), "uid")
         self.seen: Observation | None = None
 
     def look(self) -> Observation | None:

@@ -25,6 +25,7 @@ from lithify.errors import (
     TimedOut,
 )
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from support.observing.watching import (
     PATIENCE,
     is_alive,
@@ -159,7 +160,7 @@ async def test_a_worker_that_needs_too_much_memory_ends(table: SmallTable, tmp_p
 async def test_a_plan_at_a_limit_of_the_worker_is_told_from_a_worker_that_died(
     table: SmallTable, tmp_path: Path
 ) -> None:
-    request = PlanRequest(target_of(table), strategy=Strategy.FULL)
+    request = PlanRequest(target_of(table), Selection(strategy=Strategy.FULL))
     async with pool_in(tmp_path, memory_bytes=100 << 20) as pool:
         with pytest.raises(ProcessLimit):
             await pool.plan(request, PATIENCE)

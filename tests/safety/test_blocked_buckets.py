@@ -211,13 +211,13 @@ def test_a_bucket_that_was_bad_before_is_not_tried_again_until_its_files_change(
     first = run_inline(table)
     held = {each.bucket: each.fingerprint for each in first.blocked}
 
-    second = run_inline(table, held=held)
+    second = run_inline(table, selection=Selection(held=held))
     assert (second.status, second.tasks, second.blocked) == ("NothingToDo", 0, ())
     assert second.held == tuple(path_of(dt) for dt in BAD)
 
     oracle.write(table, rows_of("n-lost", 7))
     with pytest.raises(MissingFile):
-        run_inline(table, held=held)
+        run_inline(table, selection=Selection(held=held))
 
 
 def test_the_bucket_is_compacted_once_it_is_mended(oracle: Oracle, table: Table) -> None:

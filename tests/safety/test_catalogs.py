@@ -15,6 +15,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from lithify.tables.format import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.cases import case
@@ -39,7 +40,7 @@ def registered(table: Table, database: Path) -> dict[str, str]:
 
 def run(table: Table, options: Mapping[str, str]) -> Report:
     address = TableAddress(str(table.warehouse), str(table.name), options)
-    return compact(Request(address, Strategy.FULL), InlineRunner(), ShiftedClock())
+    return compact(Request(address, Selection(strategy=Strategy.FULL)), InlineRunner(), ShiftedClock())
 
 
 @pytest.mark.oracle

@@ -32,6 +32,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from lithify.tables.format import TableAddress, TaskResult
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
@@ -88,7 +89,11 @@ def run(
     **overrides: str,
 ) -> Report:
     address = TableAddress(WAREHOUSE, name, server.options, overrides=overrides)
-    return compact(Request(address, Strategy.FULL, run=run), PicklingRunner(), clock or ShiftedClock())
+    return compact(
+        Request(address, Selection(strategy=Strategy.FULL), run=run),
+        PicklingRunner(),
+        clock or ShiftedClock(),
+    )
 
 
 def kinds(oracle: Oracle, table: Table) -> list[str]:

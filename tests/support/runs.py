@@ -53,18 +53,22 @@ class ShiftedClock(SystemClock):
 
 
 def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
-    """A request for the oracle's table; `options` are overrides, `catalog` its catalog's options.
+    """A request for the oracle's table; `options` are overrides, `catalog` its catalog's options, `uuid` the
+    table's.
 
     Other changes are the request's fields.
     """
     address = TableAddress(
+        uuid=changes.pop("uuid", None),
         warehouse=str(table.warehouse),
         name=str(table.name),
         catalog_options=changes.pop("catalog", {}),
         overrides=changes.pop("options", {}),
         rule=changes.pop("rule", PickingRule.V1_4),
     )
-    return replace(Request(address, Strategy.FULL if full else Strategy.MINOR), **changes)
+    strategy = Strategy.FULL if full else Strategy.MINOR
+    selection = replace(changes.pop("selection", Selection()), strategy=strategy)
+    return Request(address, selection, **changes)
 
 
 def run_inline(

@@ -15,12 +15,13 @@ from lithify import settings
 from lithify.clock import SystemClock
 from lithify.controller.deciding.problems import problem_of
 from lithify.controller.observing.answering import Answers
-from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.errors import InvalidOption, LithifyError, NotAllowed, OutOfMemory, in_fields
 from lithify.resources.crd import DEFINITIONS, schema_of
 from lithify.settings import TASK_MEMORY, WAREHOUSE, Setting, catalog_option
+from lithify.tables.address import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
+from lithify.tables.watching import ObservationRequest
 
 PACKAGE = Path(lithify.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
@@ -136,7 +137,7 @@ def test_the_field_replaces_the_option_of_the_error_too() -> None:
 def test_what_an_observing_worker_says_names_fields(
     tmp_path: Path, warehouse: str, identifier: str, options: dict[str, str], field: str
 ) -> None:
-    target = TableTarget(warehouse, identifier, options, reach=UNBOUNDED)
+    target = TableAddress(warehouse, identifier, options, reach=UNBOUNDED)
     error = (
         Answers(WorkerSettings(str(tmp_path)), SystemClock()).reply(ObservationRequest(target, "key")).error
     )

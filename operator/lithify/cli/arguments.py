@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote
-from zoneinfo import ZoneInfo
 
 import click
 
-from lithify.clock import SystemClock, find_zone
+from lithify.clock import SystemClock
 from lithify.errors import InvalidOption
 from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.sizes import parse_size
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.registry import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,16 +31,15 @@ _MOST_BUCKETS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class TableArguments:
-    """Which table, which part of it, and in which time zone its writers live."""
+    """Which table, and which part of it."""
 
     address: TableAddress
     selection: Selection
-    zone: ZoneInfo | None
 
     @property
     def clock(self) -> SystemClock:
         """The machine's clock in the table's zone."""
-        return SystemClock(self.zone)
+        return SystemClock(self.address.zone())
 
 
 format_option = click.option(
@@ -111,26 +109,27 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def table_arguments(options: dict[str, Any]) -> TableArguments:
-    """Takes the values of `table_options` out of a command's options.
+    """Takes the values of `table_options` and of `strategy_option` out of a command's options.
 
     Raises:
         InvalidOption: one of them cannot be understood.
     """
-    return TableArguments(
-        address=TableAddress(
-            warehouse=options.pop("warehouse"),
-            name=options.pop("table"),
-            catalog_options=pairs("--catalog-option", options.pop("catalog_options")),
-            overrides=pairs("--option", options.pop("overrides")),
-            rule=PickingRule(options.pop("rule")),
-            format=options.pop("table_format"),
-        ),
-        selection=Selection(
-            partitions=tuple(_partition(text) for text in options.pop("partitions")),
-            buckets=_buckets(options.pop("buckets")),
-        ),
-        zone=_zone(options.pop("time_zone")),
+    address = TableAddress(
+        warehouse=options.pop("warehouse"),
+        name=options.pop("table"),
+        catalog_options=pairs("--catalog-option", options.pop("catalog_options")),
+        overrides=pairs("--option", options.pop("overrides")),
+        rule=PickingRule(options.pop("rule")),
+        format=options.pop("table_format"),
+        time_zone=options.pop("time_zone"),
     )
+    address.zone()  # refused before any work if nobody knows it
+    selection = Selection(
+        partitions=tuple(_partition(text) for text in options.pop("partitions")),
+        buckets=_buckets(options.pop("buckets")),
+        strategy=Strategy(options.pop("strategy", Strategy.MINOR)),
+    )
+    return TableArguments(address, selection)
 
 
 def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
@@ -177,10 +176,3 @@ def _buckets(text: str | None) -> frozenset[int]:
             raise InvalidOption("--bucket", f"'{text}' is not a list such as 0-3,7")
         found.update(numbers)
     return frozenset(found)
-
-
-def _zone(name: str | None) -> ZoneInfo | None:
-    try:
-        return None if name is None else find_zone(name)
-    except ValueError as error:
-        raise InvalidOption("--time-zone", str(error)) from error

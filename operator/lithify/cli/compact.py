@@ -14,7 +14,6 @@ from lithify.job.driver import Request
 from lithify.job.driver import compact as run_compaction
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.job.steps import Commits
-from lithify.planning.merge_tree.policy import Strategy
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 
@@ -37,13 +36,12 @@ from lithify.tables.format import Sizing
 )
 @json_option
 @click.pass_context
-def compact(context: click.Context, /, strategy: str, as_json: bool, **options: Any) -> None:
+def compact(context: click.Context, /, as_json: bool, **options: Any) -> None:
     """Compact a table: one run."""
     arguments = table_arguments(options)
     task_size, commit_every = options["task_size"], options["commit_every"]
     request = Request(
         table=arguments.address,
-        strategy=Strategy(strategy),
         selection=arguments.selection,
         sizing=Sizing(
             task_bytes=None if task_size is None else size("--task-size", task_size),
@@ -55,7 +53,7 @@ def compact(context: click.Context, /, strategy: str, as_json: bool, **options: 
     settings = SparkSettings(
         master=options["master"],
         conf=pairs("--spark-conf", options["spark_conf"]),
-        zone=arguments.zone,
+        zone=arguments.address.zone(),
         verbose=bool(context.obj),
     )
     with SparkRunner(settings) as runner, ProgressBar() as bar:

@@ -22,7 +22,7 @@ from lithify.errors import CorruptTable, InvalidOption
 from lithify.job.driver import Request, compact
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.registry import open_table, sample_maker
 
 _TABLE = "shop.orders"
@@ -50,7 +50,7 @@ def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *
         return
     before = samples.read_sample(address)
     with SparkRunner(SparkSettings(master=master, verbose=verbose)) as runner, ProgressBar() as bar:
-        report = compact(Request(address, Strategy.FULL), runner, _CLOCK, bar)
+        report = compact(Request(address, Selection(strategy=Strategy.FULL)), runner, _CLOCK, bar)
     _show(console, address, "After")
     after = samples.read_sample(address)
     console.print(Text("\nReport", "bold"))

@@ -9,7 +9,6 @@ import click
 from lithify.cli.arguments import json_option, strategy_option, table_arguments, table_options
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_plan import plan_dict, plan_view
-from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.registry import open_table
 
 
@@ -18,13 +17,13 @@ from lithify.tables.registry import open_table
 @strategy_option
 @json_option
 @click.pass_context
-def plan(context: click.Context, /, strategy: str, as_json: bool, **options: Any) -> None:
+def plan(context: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show the plan of a run and the reason for each unit. Nothing is written."""
     arguments = table_arguments(options)
     table = open_table(arguments.address)
     table.check_supported()
     view = table.look(arguments.selection)
-    planned = None if view is None else table.plan(view, Strategy(strategy), arguments.clock, held={})
+    planned = None if view is None else table.plan(view, arguments.selection, arguments.clock)
     emit(as_json, plan_dict(table.name, planned), lambda: plan_view(table.name, planned))
     if planned is not None and planned.blocks:
         context.exit(SOME_BLOCKED)

@@ -2,23 +2,27 @@
 
 Made by `controller.launching.ordering`, read by `lithify drive`. In a pod the JSON stands in the environment,
 where all who may read the pod can read it, so it names the files of a mounted Secret; a process gets it
-through a pipe, with the credentials. Both sides may be of different releases: unknown fields are dropped.
+through a pipe, with the credentials.
+
+Both sides are of one release, so the shape may change between releases: who creates a pod or a process puts
+the instructions and the image (or this Python) into it together, they are read once, at the start, and a
+driver that outlives its operator is never told anything else. Unknown fields are dropped nevertheless. Only a
+policy that names an image of its own can bring an older driver together with newer instructions.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field, ValidationError
 
 from lithify.contract.executors import ExecutorSizing
 from lithify.errors import InvalidOption
-from lithify.resources.compaction import RunStrategy
 from lithify.resources.modelling import part, plain, read
-from lithify.tables.io.reach import DRIVER
+from lithify.tables.address import Selection, TableAddress
 
 VARIABLE = "LITHIFY_ORDER"
 """The environment variable that holds instructions; without it they come through stdin."""
@@ -38,50 +42,33 @@ POD_ADDRESS_VARIABLE = "LITHIFY_POD_IP"
 
 @part()
 class MemberInstructions:
-    """What one run of a shared driver has of its own."""
+    """What one run of a shared driver has of its own. All have the first one's catalog options."""
 
     run: str
-    identifier: str
-    table_uuid: str | None = None
-    overrides: Mapping[str, str] = Field(default_factory=dict)
-    time_zone: str = "UTC"
-    strategy: RunStrategy = RunStrategy.MINOR
-    partitions: tuple[Mapping[str, str], ...] = ()
-    buckets: tuple[int, ...] = ()
-    held: Mapping[str, str] = Field(default_factory=dict)
+    table: TableAddress
+    selection: Selection = Field(default_factory=Selection)
 
 
 @part()
 class Instructions:
     """One attempt at one compaction.
 
-    `credentials` are catalog options, for a process only; `credential_files` says for a pod which file of the
-    mounted Secret holds which option, and `secret` how the Secret is called. Sizes are in bytes; unless
-    `task_size` is set, tasks are `task_share` of the size that is usual for the table. A run commits when it
-    has read `commit_every`, or earlier, by the time that takes. With a `sizing` the number of executors
-    follows from the plan; if none has come after `patience` seconds, the attempt ends. `held` are
-    fingerprints of buckets by path: those that still have these files are left out. `own_prefixes` and
-    `own_with_endpoint` say where the rights of the driver's own process may be used, see `Reach`.
-    With `members`, the driver compacts their tables one after the other; all else is true of each of them.
+    `table` has no credentials. `credentials` are catalog options, for a process only; `credential_files` says
+    for a pod which file of the mounted Secret holds which option, and `secret` how the Secret is called.
+    Sizes are in bytes; unless `task_size` is set, tasks are `task_share` of the size that is usual for the
+    table. A run commits when it has read `commit_every`, or earlier, by the time that takes. With a `sizing`
+    the number of executors follows from the plan; if none has come after `patience` seconds, the attempt
+    ends. With `members`, the driver compacts their tables one after the other; all else is true of each.
     """
 
     run: str
     attempt: int
     plan_only: bool = False
-    format: str = "paimon"
-    identifier: str
-    table_uuid: str | None = None
-    warehouse: str
-    catalog_options: Mapping[str, str] = Field(default_factory=dict)
+    table: TableAddress
+    selection: Selection = Field(default_factory=Selection)
     secret: str = ""
     credential_files: Mapping[str, str] = Field(default_factory=dict)
     credentials: Mapping[str, str] = Field(default_factory=dict, repr=False)
-    overrides: Mapping[str, str] = Field(default_factory=dict)
-    time_zone: str = "UTC"
-    strategy: RunStrategy = RunStrategy.MINOR
-    partitions: tuple[Mapping[str, str], ...] = ()
-    buckets: tuple[int, ...] = ()
-    held: Mapping[str, str] = Field(default_factory=dict)
     task_memory: int
     task_size: int | None = None
     task_share: float = 1.0
@@ -91,14 +78,12 @@ class Instructions:
     executor_template: Mapping[str, Any] | None = None
     sizing: ExecutorSizing | None = None
     patience: int | None = None
-    own_prefixes: tuple[str, ...] | None = DRIVER.prefixes
-    own_with_endpoint: bool = DRIVER.with_endpoint
     members: tuple[MemberInstructions, ...] | None = Field(default=None, max_length=50)
 
     def of_member(self, member: MemberInstructions) -> Instructions:
         """The instructions for one run of a shared driver, as if it had the driver for itself."""
-        own = {one.name: getattr(member, one.name) for one in fields(member)}
-        return replace(self, members=None, **own)
+        table = replace(member.table, catalog_options=self.table.catalog_options)
+        return replace(self, members=None, run=member.run, table=table, selection=member.selection)
 
 
 def write_instructions(instructions: Instructions) -> str:

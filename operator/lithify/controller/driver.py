@@ -13,10 +13,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from lithify.contract.outcome import Outcome, Progress
-from lithify.resources.catalog import CatalogSpec
-from lithify.resources.compaction import Reason, RunStrategy
+from lithify.resources.catalog import SecretReference
+from lithify.resources.compaction import Reason
 from lithify.resources.names import ObjectKey
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
+from lithify.tables.address import Selection, TableAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,9 @@ class DriverOrder:
         attempt: from 1.
         plan_only: plan, report the plan, and end.
         lake_table: name of the LakeTable.
-        identifier: `database.table`.
-        table_uuid: the table that is meant, None for whatever has the name.
-        catalog: how to reach it; credentials stay in the Secret that it names.
-        overrides: table options for this run.
-        time_zone: of the table's writers.
-        strategy: how much to take.
-        partitions: which partitions; empty for all.
-        buckets: which buckets; empty for all.
-        held: fingerprints of blocked buckets by path, which are left out while they have these files.
+        table: which table, without credentials; launchers know the driver's reach.
+        secret_ref: where the credentials are that its catalog takes; None for none.
+        selection: which part of it, and how much to take.
         spark: image, resources and settings.
         memory_factor: by how much memory is raised after an attempt ran out of it, 1.0 for not.
         planned_bytes: about how much the run reads, to size it; 0 if unknown.
@@ -50,20 +45,14 @@ class DriverOrder:
     attempt: int
     plan_only: bool
     lake_table: str
-    identifier: str
-    table_uuid: str | None
-    catalog: CatalogSpec
-    overrides: Mapping[str, str]
-    time_zone: str | None
-    strategy: RunStrategy
-    partitions: tuple[Mapping[str, str], ...]
-    buckets: tuple[int, ...]
+    table: TableAddress
+    secret_ref: SecretReference | None
+    selection: Selection
     spark: SparkTemplate
     memory_factor: float = 1.0
     planned_bytes: int = 0
     bytes_per_second: float | None = None
     scheduling_seconds: int = 600
-    held: Mapping[str, str] = field(default_factory=dict)
 
 
 class DriverPhase(StrEnum):

@@ -43,7 +43,7 @@ from lithify.controller.telemetry.health import HealthFacts, LoopLag
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.errors import ClusterUnavailable
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ObjectKey, ResourceKind
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
 from lithify.tables.io.reach import OwnIdentity, Reach
 
 _log = logging.getLogger(__name__)

@@ -23,16 +23,14 @@ from lithify.job.blocks import error_of
 from lithify.job.report import Report
 from lithify.job.runner import Progress, TaskRunner
 from lithify.job.steps import Commits, Pace
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import (
     Block,
     CommitStep,
     OpenTable,
     Plan,
-    Selection,
     Sizing,
     StepOutcome,
-    TableAddress,
     Task,
     TaskResult,
     check_run_id,
@@ -47,26 +45,19 @@ class Request:
 
     Attributes:
         table: which table, and how to get at it.
-        strategy: minor or full.
-        selection: which partitions and buckets.
+        selection: which part of it, and how much the run takes.
         run: its id, None for a new one; a run that is started again finds out whether it has committed.
         sizing: how work is cut.
         commits: how often it commits.
         max_rounds: how often conflicting buckets are planned.
-        table_uuid: the table that is meant, None for whatever has the name.
-        held: fingerprints of buckets that could not be compacted before, by path: not tried while they have
-            these files.
     """
 
     table: TableAddress
-    strategy: Strategy = Strategy.MINOR
     selection: Selection = field(default_factory=Selection)
     run: str | None = None
     sizing: Sizing = field(default_factory=Sizing)
     commits: Commits = field(default_factory=Commits)
     max_rounds: int = 3
-    table_uuid: str | None = None
-    held: Mapping[str, str] = field(default_factory=dict)
 
 
 class Observer(Protocol):
@@ -133,18 +124,7 @@ def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observ
     """
     if request.run is not None:
         check_run_id(request.run)
-    return _Run(request, open_requested(request), runner, clock, observer or Silent()).execute()
-
-
-def open_requested(request: Request) -> OpenTable:
-    """Opens the table of a request, and makes sure that it is the one that is meant.
-
-    Raises:
-        NotFound: there is none of that name, or another one.
-        UserError: it cannot be served.
-        StorageError: the file system refuses, or the catalog does not answer.
-    """
-    return open_table(request.table, request.table_uuid)
+    return _Run(request, open_table(request.table), runner, clock, observer or Silent()).execute()
 
 
 class _Run:
@@ -158,7 +138,9 @@ class _Run:
         self._runner = runner
         self._clock = clock
         self._observer = observer
-        self._report = Report(table.name, request.run or _new_run(), "NothingToDo", request.strategy.value)
+        self._report = Report(
+            table.name, request.run or _new_run(), "NothingToDo", request.selection.strategy.value
+        )
         self._seconds: dict[str, float] = {}
         self._pace = Pace(request.commits)
         self._done: frozenset[GroupId] = frozenset()
@@ -200,15 +182,14 @@ class _Run:
 
     def _look_again(self, groups: Collection[GroupId]) -> Any | None:
         """Looks anew at groups in conflict; the table's schema may be what changed."""
-        self._table = open_requested(self._request)
+        self._table = open_table(self._request.table)
         return self._table.look_again(groups)
 
     def _round(self, view: Any) -> Mapping[GroupId, str]:
         """Plans and compacts the groups of a view; returns those in conflict, with the reason."""
         self._note(rounds=self._report.rounds + 1)
-        request = self._request
         with self._stage("plan"):
-            plan = self._table.plan(view, request.strategy, self._clock, request.held)
+            plan = self._table.plan(view, self._request.selection, self._clock)
         rests = Counter(self._report.resting) + Counter(plan.resting)
         held = (*self._report.held, *(group.path for group in plan.held))
         self._note(resting=dict(rests), held=held)

@@ -6,16 +6,12 @@ Tasks are counted, not kept. It needs neither Spark nor anything that writes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from lithify.clock import Clock
 from lithify.job.blocks import error_of
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import OpenTable, Selection, Sizing
+from lithify.tables.address import Selection
+from lithify.tables.format import OpenTable, Sizing
 from lithify.tables.observation import PlanFound
 
-_NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 _MOST_TOLD = 1000
 """Blocked buckets that are named; all are counted."""
 
@@ -23,20 +19,16 @@ _MOST_TOLD = 1000
 def plan_only(
     table: OpenTable,
     selection: Selection,
-    strategy: Strategy,
     clock: Clock,
     sizing: Sizing,
-    held: Mapping[str, str] = _NOTHING_HELD,
 ) -> PlanFound:
     """What a run would do to the newest snapshot.
 
     Args:
         table: the table.
-        selection: which partitions and buckets.
-        strategy: minor or full.
+        selection: which part of it, and how much the run would take.
         clock: for triggers that depend on the time.
         sizing: how work would be cut.
-        held: fingerprints by bucket path: buckets that still have these files are left out.
 
     Raises:
         UserError: the table or the selection cannot be served.
@@ -47,7 +39,7 @@ def plan_only(
     view = table.look(selection)
     if view is None:
         return PlanFound(snapshot=None)
-    plan = table.plan(view, strategy, clock, held)
+    plan = table.plan(view, selection, clock)
     return PlanFound(
         snapshot=plan.snapshot_id,
         buckets=len(plan.units),

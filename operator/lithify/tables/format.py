@@ -15,49 +15,13 @@ from typing import Any, Protocol
 from lithify import errors
 from lithify.clock import Clock
 from lithify.errors import InvalidOption, LithifyError, MissingFile, UnsupportedTable
-from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.settings import RUN
+from lithify.tables.address import Selection as Selection
+from lithify.tables.address import TableAddress as TableAddress
 from lithify.tables.inspection import TableInspection
-from lithify.tables.io.reach import UNBOUNDED, Reach
 from lithify.tables.model import RUN_ID, BlockedBucket, GroupId, SnapshotId
 from lithify.tables.observation import RunFound
-
-
-@dataclass(frozen=True, slots=True)
-class TableAddress:
-    """Which table, and how to get at it.
-
-    Attributes:
-        warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
-        name: `database.table` or `database.table$branch_name`.
-        catalog_options: those that the adapter accepts (`metastore`, `uri`, credentials...).
-        overrides: table options for this run only.
-        rule: whose picking rule.
-        reach: where the rights of this process may be used.
-        format: the format of the table, as `registry` knows it.
-    """
-
-    warehouse: str
-    name: str
-    catalog_options: Mapping[str, str] = field(default_factory=dict)
-    overrides: Mapping[str, str] = field(default_factory=dict)
-    rule: PickingRule = PickingRule.V1_4
-    reach: Reach = UNBOUNDED
-    format: str = "paimon"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which partitions and buckets to look at; empty means all.
-
-    Attributes:
-        partitions: each a set of column values; a partition is meant if it has the values of one of them.
-        buckets: bucket numbers.
-    """
-
-    partitions: tuple[Mapping[str, str], ...] = ()
-    buckets: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,8 +411,8 @@ class OpenTable(Protocol):
         """The same for exactly these groups."""
         ...
 
-    def plan(self, view: Any, strategy: Strategy, clock: Clock, held: Mapping[str, str]) -> Plan:
-        """Plans the groups of a view; `held` has fingerprints, by path, of groups to leave out.
+    def plan(self, view: Any, selection: Selection, clock: Clock) -> Plan:
+        """Plans the groups of a view by the selection's strategy, without those that it holds.
 
         Raises:
             UnsupportedTable: something keeps all groups from being compacted.

@@ -14,7 +14,8 @@ from typing import Any
 
 from lithify.clock import Clock
 from lithify.errors import InvalidOption, NotFound
-from lithify.tables.format import OpenTable, TableAddress
+from lithify.tables.address import TableAddress
+from lithify.tables.format import OpenTable
 from lithify.tables.sample import SampleMaker
 from lithify.tables.watching import TableWatch
 
@@ -48,12 +49,8 @@ FORMATS = tuple(_ADAPTERS)
 """The formats that this release knows."""
 
 
-def open_table(address: TableAddress, uuid: str | None = None) -> OpenTable:
-    """Opens a table for a run.
-
-    Args:
-        address: which table.
-        uuid: the one that is expected; None accepts any of that name.
+def open_table(address: TableAddress) -> OpenTable:
+    """Opens a table for a run, and makes sure that it is the one that is expected.
 
     Raises:
         InvalidOption: there is no such format, or an option cannot be used.
@@ -63,7 +60,7 @@ def open_table(address: TableAddress, uuid: str | None = None) -> OpenTable:
     """
     opens: Callable[[TableAddress], OpenTable] = _module(_adapter(address.format).runs).open_table
     table = opens(address)
-    if uuid is not None and table.uuid != uuid:
+    if address.uuid is not None and table.uuid != address.uuid:
         hint = "another table has its name now, so it was dropped and created again since this was asked for"
         raise NotFound("table", table.name, hint)
     return table

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,17 +1,16 @@
 """The seam between the operator's workers and table formats: looks at tables, whatever their format.
 
-`registry` finds the adapter. Nothing here reads data, and nothing is written but what an adapter keeps of a
-table between two looks.
+`registry` finds the adapter. The controller makes requests and sends them to its workers as they are.
+Nothing here reads data, and nothing is written but what an adapter keeps of a table between two looks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import Protocol
 
-from lithify.tables.format import TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.observation import Observation, RunFound
 
 
@@ -20,38 +19,32 @@ class Filter:
     """Which partitions and buckets count as due.
 
     Attributes:
-        partitions: those with the values of one of these; empty for all.
-        idle_millis: for full compactions, partitions written to more recently do not count.
-        held: fingerprints of buckets by path: those that still have these files are blocked, and not due.
+        selection: which part of the table. Of no concern is its strategy: an observation tells of both.
+        idle_seconds: for full compactions, partitions written to more recently do not count.
     """
 
-    partitions: tuple[Mapping[str, str], ...] = ()
-    idle_millis: int | None = None
-    held: Mapping[str, str] = field(default_factory=dict)
-
-    def selects(self, spec: Mapping[str, str]) -> bool:
-        """Whether a partition has the values that are asked for."""
-        return not self.partitions or any(wanted.items() <= spec.items() for wanted in self.partitions)
+    selection: Selection = field(default_factory=Selection)
+    idle_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ObservationRequest:
     """A look at a table.
 
     Attributes:
-        address: which table.
-        key: names what is kept of it between two looks.
-        zone: time zone of the table's writers.
+        address: which table, and how to get at it.
+        cache_key: names what is kept of the table between two looks; in the operator its LakeTable's uid.
         known_uuid: the table that was seen last.
-        known_snapshot: its newest snapshot then, None if it had none.
+        known_snapshot: its newest snapshot then, None if it had none. Unchanged answers are given relative
+            to these.
         is_full: look as if for the first time.
-        reconsider: tell what there is also if nothing has changed.
+        reconsider: answer also if nothing has changed, because the time of a trigger has come or because
+            something else than before is asked for. Costs no more than an unchanged answer does.
         wanted: which partitions and buckets count as due.
     """
 
     address: TableAddress
-    key: str
-    zone: tzinfo
+    cache_key: str
     known_uuid: str | None = None
     known_snapshot: int | None = None
     is_full: bool = False
@@ -62,7 +55,7 @@ class Look:
 class TableWatch(Protocol):
     """Looks at tables, and keeps of them what makes the next look cheap."""
 
-    def observe(self, look: Look) -> Observation | None:
+    def observe(self, request: ObservationRequest) -> Observation | None:
         """Looks at a table; None if it still has the snapshot that is known.
 
         Raises:

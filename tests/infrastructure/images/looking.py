@@ -14,15 +14,16 @@ from typing import Any
 
 from lithify.clock import SystemClock
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
-from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, WorkerSettings
+from lithify.tables.address import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
+from lithify.tables.watching import ObservationRequest
 
 COMMANDS = ("operator", "release", "inspect", "plan")
 PATIENCE = 120.0
 
 
-async def ask(targets: dict[str, TableTarget]) -> dict[str, Any]:
+async def ask(targets: dict[str, TableAddress]) -> dict[str, Any]:
     """What workers answer, by the name of the target."""
     answers = {}
     async with ObserverPool(PoolSettings(WorkerSettings("/tmp/kept"))) as pool:
@@ -40,7 +41,7 @@ async def ask(targets: dict[str, TableTarget]) -> dict[str, Any]:
     return answers
 
 
-def used(targets: dict[str, TableTarget]) -> set[str]:
+def used(targets: dict[str, TableAddress]) -> set[str]:
     """The packages that this process imports for the commands and for the same questions."""
     for command in COMMANDS:
         import_module(f"lithify.cli.{command}")
@@ -61,7 +62,7 @@ def used(targets: dict[str, TableTarget]) -> set[str]:
 
 def main() -> None:
     targets = {
-        name: TableTarget(*target, reach=UNBOUNDED) for name, target in json.loads(sys.argv[1]).items()
+        name: TableAddress(*target, reach=UNBOUNDED) for name, target in json.loads(sys.argv[1]).items()
     }
     answers = asyncio.run(ask(targets))
     needed = used(targets)

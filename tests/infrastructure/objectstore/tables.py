@@ -13,7 +13,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.io.s3.settings import PATIENCE
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
@@ -54,5 +54,5 @@ def run(
 ) -> Report:
     """Compacts the table fully."""
     where = replace(address(s3, endpoint, **(options or {})), overrides=overrides or {})
-    given = {"strategy": Strategy.FULL, **request}
-    return compact(Request(where, **given), runner or InlineRunner(), ShiftedClock(shift))
+    given = Request(where, Selection(strategy=Strategy.FULL), **request)
+    return compact(given, runner or InlineRunner(), ShiftedClock(shift))

@@ -24,7 +24,6 @@ from infrastructure.paimon_versions.archive import VERSIONS, unpack
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.limits import limit_process
-from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import FindRun, ListTables, Question, WorkerSettings
 from lithify.errors import Failure, LithifyError
 from lithify.planning.merge_tree.policy import Strategy
@@ -32,6 +31,7 @@ from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.inspecting import inspect_table
 from lithify.tables.paimon.primary_key.planning import plan_run
+from lithify.tables.watching import ObservationRequest
 from support.damage import damaged_avro, damaged_bytes, damaged_hint, damaged_json, damaged_options
 
 _KEPT_BYTES = 64 << 20
@@ -101,7 +101,7 @@ def _damaged(rng: Random, folder: Path) -> dict[Path, bytes]:
 
 def _looked(answers: Answers, table: Table, number: int) -> tuple[str, str]:
     """What came of a look and of a plan, and what nobody expected of them."""
-    target = TableTarget(str(table.warehouse), str(table.name), {})
+    target = TableAddress(str(table.warehouse), str(table.name), {})
     outcome = "read"
     for question in (
         ObservationRequest(target, "a table", is_full=number % 2 == 0),

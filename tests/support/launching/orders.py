@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from lithify.controller.driver import DriverOrder
-from lithify.resources.catalog import CatalogSpec
-from lithify.resources.compaction import RunStrategy
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.resources.catalog import CatalogSpec, catalog_options
 from lithify.resources.names import ObjectKey
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.io.reach import NOWHERE
 
 KEY = ObjectKey("shop", "orders-1-x7k2p")
 ORDER = DriverOrder(
@@ -19,19 +21,25 @@ ORDER = DriverOrder(
     attempt=1,
     plan_only=False,
     lake_table="orders",
-    identifier="shop.orders",
-    table_uuid=None,
-    catalog=CatalogSpec(warehouse="/warehouse"),
-    overrides={},
-    time_zone=None,
-    strategy=RunStrategy.FULL,
-    partitions=(),
-    buckets=(),
+    table=TableAddress("/warehouse", "shop.orders", reach=NOWHERE, time_zone="UTC"),
+    secret_ref=None,
+    selection=Selection(strategy=Strategy.FULL),
     spark=SparkTemplate(image="lithify-spark:test"),
 )
 
 
 def order(warehouse: Path | str = "/warehouse", **changes: Any) -> DriverOrder:
-    """An order for the first attempt at a full compaction, but for what is said."""
+    """An order for the first attempt at a full compaction, but for what is said.
+
+    Changes are the order's fields, or those of its table or selection.
+    """
     catalog = changes.pop("catalog", CatalogSpec(warehouse=str(warehouse)))
-    return replace(ORDER, catalog=catalog, **changes)
+    address = {"warehouse": catalog.warehouse, "catalog_options": catalog_options(catalog, {})}
+    table = replace(ORDER.table, **{**address, **_taken(changes, TableAddress)})
+    selection = replace(ORDER.selection, **_taken(changes, Selection))
+    return replace(ORDER, table=table, secret_ref=catalog.secret_ref, selection=selection, **changes)
+
+
+def _taken(changes: dict[str, Any], kind: type[TableAddress | Selection]) -> dict[str, Any]:
+    """Takes the fields of a class out of some changes."""
+    return {one.name: changes.pop(one.name) for one in fields(kind) if one.name in changes}

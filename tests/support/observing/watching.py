@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
-from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.observing.wire import WorkerSettings
+from lithify.tables.address import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
+from lithify.tables.watching import ObservationRequest
 from support.rest_server import WAREHOUSE
 from support.small_tables import SmallTable
 
@@ -28,23 +29,23 @@ def pool_in(folder: Path, **changes: Any) -> ObserverPool:
     return ObserverPool(replace(settings, **changes))
 
 
-def target_of(table: SmallTable) -> TableTarget:
-    return TableTarget(str(table.warehouse), table.name, {}, reach=UNBOUNDED)
+def target_of(table: SmallTable) -> TableAddress:
+    return TableAddress(str(table.warehouse), table.name, {}, reach=UNBOUNDED)
 
 
-def request_for(target: TableTarget, **changes: Any) -> ObservationRequest:
-    return ObservationRequest(target, cache_key=target.identifier, **changes)
+def request_for(target: TableAddress, **changes: Any) -> ObservationRequest:
+    return ObservationRequest(target, cache_key=target.name, **changes)
 
 
 @contextmanager
-def silent_catalog() -> Iterator[TableTarget]:
+def silent_catalog() -> Iterator[TableAddress]:
     """A table of a REST catalog that takes connections and never says a word."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen(64)
         uri = f"http://127.0.0.1:{server.getsockname()[1]}"
         options = {"metastore": "rest", "uri": uri, "token.provider": "bear", "token": "open sesame"}
-        yield TableTarget(WAREHOUSE, "db.silent", options, reach=UNBOUNDED)
+        yield TableAddress(WAREHOUSE, "db.silent", options, reach=UNBOUNDED)
 
 
 async def until(condition: Callable[[], object]) -> None:

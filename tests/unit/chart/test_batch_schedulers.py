@@ -14,8 +14,9 @@ from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.controller.launching.spark_conf import conf_problem
 from lithify.resources.modelling import read
 from lithify.resources.names import API_VERSION, POLICY
-from lithify.resources.policy import CompactionPolicy, SparkTemplate
+from lithify.resources.policy import CompactionPolicy
 from lithify.resources.quantities import quantity_bytes
+from lithify.resources.spark_template import SparkTemplate
 from lithify.resources.validating import validated
 from support.launching.orders import order
 

@@ -27,7 +27,7 @@ from lithify.cli.operator import operator
 from lithify.cli.release import release
 from lithify.controller.launching.pod import DRIVER_ROLE, EXECUTOR_ROLE, LABEL_MANAGER, LABEL_ROLE, MANAGER
 from lithify.resources.crd import CHART_FOLDER, DEFINITIONS
-from lithify.resources.policy import SparkTemplate
+from lithify.resources.spark_template import SparkTemplate
 
 Render = Callable[[str], Rendered]
 ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")

@@ -33,7 +33,7 @@ def understood(*words: str) -> TableArguments:
 
 
 def test_everything_has_a_default_but_the_table() -> None:
-    assert understood() == TableArguments(TableAddress("/w", "db.t"), Selection(), None)
+    assert understood() == TableArguments(TableAddress("/w", "db.t"), Selection())
     assert understood().address.rule is PickingRule.V1_4
 
 
@@ -179,7 +179,7 @@ class TestTimeZone:
     @pytest.mark.parametrize("name", ["Europe/Berlin", "UTC", "America/Argentina/Ushuaia"])
     def test_is_the_clocks(self, name: str) -> None:
         arguments = understood("--time-zone", name)
-        assert arguments.zone == ZoneInfo(name)
+        assert arguments.address.zone() == ZoneInfo(name)
         assert arguments.clock.now().tzinfo == ZoneInfo(name)
 
     def test_is_the_machines_by_default(self) -> None:

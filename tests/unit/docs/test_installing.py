@@ -13,8 +13,8 @@ import yaml
 from infrastructure.chart.rendering import CHART, Refused, Rendered, run
 from lithify import __version__
 from lithify.controller.launching.sizing import driver_cpu_request, executor_cpu_request
-from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
+from lithify.resources.spark_template import SparkTemplate
 from support.pages import CURRENT, DOCS, ROOT, STARTED, Page, arguments
 
 _LOCAL = "charts/lithify"

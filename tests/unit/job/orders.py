@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,11 @@ def run(
     buckets: frozenset[int] = frozenset(),
     partitions: tuple[dict[str, str], ...] = (),
     observer: Observer | None = None,
+    held: Mapping[str, str] | None = None,
     **changes: Any,
 ) -> Report:
     """Compacts in this process."""
-    request = Request(address, strategy, Selection(partitions, buckets), **changes)
+    request = Request(address, Selection(partitions, buckets, strategy, held or {}), **changes)
     return compact(request, InlineRunner(), SystemClock(), observer)
 
 

@@ -26,7 +26,8 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
-from lithify.resources.compaction import PlanSummary, Reason, RunStrategy
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.resources.compaction import PlanSummary, Reason
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
@@ -90,7 +91,7 @@ def test_tasks_are_smaller_after_one_ran_out_of_memory(orders: TableAddress) -> 
 
 class TestOutcome:
     def test_compacted(self, table: TableAddress) -> None:
-        outcome, code = execute(told(table.warehouse, table_uuid=open_table(table).uuid))
+        outcome, code = execute(told(table.warehouse, uuid=open_table(table).uuid))
         assert outcome is not None
         assert (outcome.reason, outcome.committed_snapshot_id, code) == (Reason.COMPACTED, "4", 0)
         assert outcome.plan is not None
@@ -98,17 +99,17 @@ class TestOutcome:
         assert outcome.plan.files == outcome.result.input_files == 12
 
     def test_nothing_to_do(self, orders: TableAddress) -> None:
-        outcome, code = execute(told(orders.warehouse, strategy=RunStrategy.MINOR))
+        outcome, code = execute(told(orders.warehouse, strategy=Strategy.MINOR))
         assert outcome is not None
         assert (outcome.reason, code) == (Reason.NOTHING_TO_DO, 0)
 
     @pytest.mark.parametrize(
         ("changes", "reason", "code"),
         [
-            pytest.param({"identifier": "shop.nothing"}, Reason.TABLE_NOT_FOUND, 2, id="no such table"),
-            pytest.param({"table_uuid": "another"}, Reason.TABLE_NOT_FOUND, 2, id="another table"),
+            pytest.param({"name": "shop.nothing"}, Reason.TABLE_NOT_FOUND, 2, id="no such table"),
+            pytest.param({"uuid": "another"}, Reason.TABLE_NOT_FOUND, 2, id="another table"),
             pytest.param({"time_zone": "Mars/Olympus"}, Reason.INVALID_SPEC, 2, id="no such time zone"),
-            pytest.param({"buckets": (77,)}, Reason.INVALID_SPEC, 2, id="no such bucket"),
+            pytest.param({"buckets": frozenset({77})}, Reason.INVALID_SPEC, 2, id="no such bucket"),
             pytest.param({"overrides": {"bucket": "9"}}, Reason.INVALID_SPEC, 2, id="not to be overridden"),
         ],
     )
@@ -121,8 +122,8 @@ class TestOutcome:
         assert (outcome.reason, outcome.failure, ended) == (reason, Failure.USER, code)
 
     def test_planned_as_it_would_be_done(self, table: TableAddress) -> None:
-        planned, code = execute(told(table.warehouse, plan_only=True, buckets=(1,)))
-        done, _ = execute(told(table.warehouse, buckets=(1,)))
+        planned, code = execute(told(table.warehouse, plan_only=True, buckets=frozenset({1})))
+        done, _ = execute(told(table.warehouse, buckets=frozenset({1})))
         assert planned is not None
         assert done is not None
         assert (planned.reason, planned.base_snapshot_id, code) == (Reason.PLANNED, "3", 0)

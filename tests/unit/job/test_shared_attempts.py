@@ -65,7 +65,7 @@ def told(orders: TableAddress, tmp_path: Path) -> Instructions:
     for number in range(3):
         source = Path(orders.warehouse) / f"{database}.db" / name
         shutil.copytree(source, warehouse / f"{database}.db" / f"t{number}")
-        one = order(warehouse, uid=f"run-{number}", identifier=f"{database}.t{number}")
+        one = order(warehouse, uid=f"run-{number}", name=f"{database}.t{number}")
         made.append(one)
     lead = instructions_of(made[0], master="local[1]", conf={}, credentials={})
     return read_instructions(write_instructions(shared_instructions(lead, made)))
@@ -98,7 +98,7 @@ def test_all_are_compacted_each_with_its_own_outcome(told: Instructions) -> None
 
 
 def test_a_table_that_is_broken_fails_alone(told: Instructions) -> None:
-    for file in Path(told.warehouse).rglob("t1/**/data-*"):
+    for file in Path(told.table.warehouse).rglob("t1/**/data-*"):
         file.write_bytes(b"no data")
     exchange = Told()
     _, code = execute(told, exchange)

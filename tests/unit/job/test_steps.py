@@ -21,6 +21,7 @@ from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import FIRST_BYTES, Commits, Pace
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection
 from lithify.tables.format import Sizing, TableAddress, TaskResult
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.found_runs import find_run
@@ -260,7 +261,7 @@ class TestCrashes:
         assert len(run(orders, run="s").buckets) == 3
 
     def test_error_in_a_step_leaves_those_before(self, orders: TableAddress) -> None:
-        request = Request(orders, Strategy.FULL, run="r", commits=ONE_BY_ONE)
+        request = Request(orders, Selection(strategy=Strategy.FULL), run="r", commits=ONE_BY_ONE)
         with pytest.raises(StorageError):
             compact(request, Failing(3), SystemClock())
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from lithify.controller.launching.spark_conf import conf_problem
 from lithify.resources.modelling import plain, read
-from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import LARGEST, quantity_bytes
+from lithify.resources.spark_template import SparkTemplate
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak
+from lithify.tables.address import Selection
 from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
 from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.table_statistics import (
@@ -24,6 +25,7 @@ from support.cases import case
 from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files
 
+HOUR_SECONDS = HOUR_MILLIS // 1000
 POLICY = MergeTreeOptions(run_trigger=3, size_amplification_percent=10_000, small_file_size=SMALL_FILE)
 STEEP = ((0, 1), (0, 10), (0, 100), (5, 10_000))
 """Four runs, each far larger than all before it: only their number is too high."""
@@ -140,13 +142,23 @@ class TestFilter:
     )
 
     def test_only_selected_partitions_count(self) -> None:
-        found = work(self.BUCKETS, wanted=Filter(({"dt": "b"}, {"dt": "c"})))
+        found = work(self.BUCKETS, wanted=Filter(Selection(({"dt": "b"}, {"dt": "c"}))))
         assert [finding.buckets for finding in found.findings] == [2]
         assert found.partitions_due == ({"dt": "b"},)
         assert found.full_partitions == ({"dt": "b"}, {"dt": "c"})
 
+    def test_only_selected_buckets_count(self) -> None:
+        files = stack(*STEEP)
+        every = [
+            bucket("dt=b/bucket-0", files),
+            bucket("dt=b/bucket-1", files),
+            bucket("dt=c/bucket-1", files),
+        ]
+        (finding,) = work(every, wanted=Filter(Selection(({"dt": "b"},), frozenset({1})))).findings
+        assert (finding.buckets, finding.bucket) == (1, "dt=b/bucket-1")
+
     def test_a_filter_that_selects_nothing(self) -> None:
-        found = work(self.BUCKETS, wanted=Filter(({"dt": "z"},)))
+        found = work(self.BUCKETS, wanted=Filter(Selection(({"dt": "z"},))))
         assert found == DueWork((), (), (), 0, None)
 
     def test_lists_of_partitions_are_bounded_and_the_largest_come_first(self) -> None:
@@ -154,7 +166,7 @@ class TestFilter:
             bucket(f"dt={number:03}/bucket-0", stack(*STEEP[:3], (5, 10_000 + number)))
             for number in range(300)
         ]
-        found = work(buckets, wanted=Filter((dict[str, str](),)))
+        found = work(buckets, wanted=Filter(Selection((dict[str, str](),))))
         assert [len(found.partitions_due), len(found.full_partitions)] == [256, 256]
         assert found.partitions_due[:2] == ({"dt": "299"}, {"dt": "298"})
         assert found.findings[0].buckets == 300
@@ -167,7 +179,7 @@ class TestFilter:
         older = stack(*TOP, created=MIDNIGHT_MILLIS - HOUR_MILLIS)
         buckets = [bucket("dt=a/bucket-0", stack(*STEEP)), bucket("dt=a/bucket-1", older)]
 
-        found = work(buckets, wanted=Filter(idle_millis=HOUR_MILLIS), now=now)
+        found = work(buckets, wanted=Filter(idle_seconds=HOUR_SECONDS), now=now)
 
         assert [spec["dt"] for spec in found.full_partitions] == idle
         assert found.full_bytes == (10_111 if idle else 0)
@@ -179,7 +191,7 @@ class TestFilter:
         zone = timezone(timedelta(hours=5))
         files = stack(*STEEP, created=MIDNIGHT_MILLIS + 10 * HOUR_MILLIS)
         now = (MIDNIGHT + timedelta(hours=5, minutes=30)).astimezone(zone)
-        found = work([bucket("dt=a/bucket-0", files)], wanted=Filter(idle_millis=HOUR_MILLIS), now=now)
+        found = work([bucket("dt=a/bucket-0", files)], wanted=Filter(idle_seconds=HOUR_SECONDS), now=now)
         assert found.next_trigger == MIDNIGHT + timedelta(hours=6)
 
 
@@ -202,15 +214,15 @@ class TestBlocked:
     def test_held_buckets_have_no_work(self) -> None:
         interval = replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS))
         buckets = [bucket("dt=a/bucket-0", stack(*STEEP)), bucket("dt=b/bucket-0", stack(*CALM))]
-        every = Filter((dict[str, str](),), held={"dt=a/bucket-0": "1", "dt=b/bucket-0": "2"})
-        assert work(buckets, interval, every) == DueWork((), (), (), 0, None)
-        one = replace(every, held={"dt=a/bucket-0": "1"})
-        assert work(buckets, interval, one) == work(buckets[1:], interval, replace(every, held={}))
+        every = Selection((dict[str, str](),), held={"dt=a/bucket-0": "1", "dt=b/bucket-0": "2"})
+        assert work(buckets, interval, Filter(every)) == DueWork((), (), (), 0, None)
+        one, none = (Filter(replace(every, held=held)) for held in ({"dt=a/bucket-0": "1"}, {}))
+        assert work(buckets, interval, one) == work(buckets[1:], interval, none)
 
     def test_a_partition_is_not_idle_while_a_held_bucket_is_written_to(self) -> None:
         older = stack(*CALM, created=MIDNIGHT_MILLIS - HOUR_MILLIS)
         buckets = [bucket("dt=a/bucket-0", stack(*CALM)), bucket("dt=a/bucket-1", older)]
-        held = Filter(idle_millis=HOUR_MILLIS, held={"dt=a/bucket-0": "1"})
+        held = Filter(Selection(held={"dt=a/bucket-0": "1"}), HOUR_SECONDS)
         assert work(buckets, wanted=held).full_partitions == ()
 
 

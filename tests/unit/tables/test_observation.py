@@ -25,7 +25,7 @@ from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.observing import live_files as live
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import Filter, Look
+from lithify.tables.watching import Filter, ObservationRequest
 from support.asked import recorded
 from support.cases import case
 from support.observations import levels_of
@@ -64,10 +64,10 @@ class Watcher:
         self.watch = TableWatch(ObservationCaches(self.folder, 1 << 20), self.clock, self.most_open)
 
     def look(self, **changes: object) -> Observation | None:
-        fields: dict[str, object] = {"address": self.table.address, "key": "uid", "zone": UTC, **changes}
+        fields: dict[str, object] = {"address": self.table.address, "cache_key": "uid", **changes}
         if self.seen is not None:
             fields = {"known_uuid": self.seen.table_uuid, "known_snapshot": self.seen.snapshot, **fields}
-        found = self.watch.observe(Look(**fields))  # type: ignore[arg-type]  # names are the look's
+        found = self.watch.observe(ObservationRequest(**fields))  # type: ignore[arg-type]  # names are the look's
         self.seen = found or self.seen
         return found
 
@@ -180,9 +180,9 @@ class TestWhatIsFound:
     def test_partitions_by_a_filter(self, table: SmallTable, watcher: Watcher) -> None:
         for _ in range(4):
             table.append("b")
-        found = watcher.find(wanted=Filter(({"dt": "b"},), idle_millis=0))
+        found = watcher.find(wanted=Filter(Selection(({"dt": "b"},)), idle_seconds=0))
         assert (found.partitions_due, found.full_partitions) == (({"dt": "b"},), ({"dt": "b"},))
-        assert watcher.find(wanted=Filter(({"dt": "a"},)), reconsider=True).findings == ()
+        assert watcher.find(wanted=Filter(Selection(({"dt": "a"},))), reconsider=True).findings == ()
 
     def test_a_blocked_bucket_is_not_due_until_its_files_change(
         self, table: SmallTable, watcher: Watcher
@@ -190,12 +190,14 @@ class TestWhatIsFound:
         table.append("a")
         free = watcher.find()
         path, eager = "dt=a/bucket-0", overriding(table, **{"num-sorted-run.compaction-trigger": "2"})
-        held = Filter(held={path: fingerprint(table, path)})
+        held = Filter(Selection(held={path: fingerprint(table, path)}))
         due = watcher.find(address=eager, is_full=True)
 
         found = watcher.find(address=eager, wanted=held, is_full=True)
 
-        assert [(each.bucket, each.fingerprint) for each in found.blocked] == list(held.held.items())
+        assert [(each.bucket, each.fingerprint) for each in found.blocked] == list(
+            held.selection.held.items()
+        )
         assert found.findings != due.findings
         assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings) - 1
         assert found.full_bytes < free.full_bytes
@@ -209,7 +211,7 @@ class TestWhatIsFound:
 
     def test_a_filter_by_a_column_that_does_not_exist(self, watcher: Watcher) -> None:
         with pytest.raises(InvalidOption) as raised:
-            watcher.look(wanted=Filter(({"day": "b"},)))
+            watcher.look(wanted=Filter(Selection(({"day": "b"},))))
         assert raised.value.option == "--partition"
 
 
@@ -265,7 +267,9 @@ class TestBlocked:
             table.append()
         everything = watcher.find()
         path = "dt=b/bucket-1"
-        held = Filter(({"dt": "b"},), held={path: fingerprint(table, path), "dt=z/bucket-0": "0" * 16})
+        held = Filter(
+            Selection(({"dt": "b"},), held={path: fingerprint(table, path), "dt=z/bucket-0": "0" * 16})
+        )
 
         found = watcher.find(wanted=held, reconsider=True)
 
@@ -288,7 +292,7 @@ class TestBlocked:
             table.append()
         paths = ["dt=b/bucket-0", "dt=b/bucket-1"]
         held = {path: fingerprint(table, path) for path in paths}
-        found = watcher.find(wanted=Filter((dict[str, str](),), held=held))
+        found = watcher.find(wanted=Filter(Selection((dict[str, str](),), held=held)))
         assert (found.partitions_due, found.full_partitions) == (({"dt": "a"},), ({"dt": "a"},))
         assert [bucket.bucket for bucket in found.blocked] == paths
 
@@ -367,7 +371,7 @@ class TestCosts:
         watcher.most_open = 1
         watcher.start_again()
         watcher.find()
-        watcher.watch.observe(Look(table.address, "another", UTC))
+        watcher.watch.observe(ObservationRequest(table.address, "another"))
         assert watcher.look() is None
         table.append()
         assert watcher.find() == watcher.full()

@@ -16,7 +16,8 @@ from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.wording import count_of, names_text
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
-from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus, QueueAdmission
+from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
+from lithify.resources.spark_template import QueueAdmission
 from lithify.settings import LONGEST_LOOK, MOST_TABLES
 
 ALL_DISCOVERED = "AllDiscovered"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lithify.resources.policy import KueueTemplate, QueueAdmission
+from lithify.resources.spark_template import KueueTemplate, QueueAdmission
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 MANAGED = "kueue.x-k8s.io/managed"

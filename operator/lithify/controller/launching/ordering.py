@@ -9,7 +9,6 @@ from typing import Any
 from lithify.contract.executors import ExecutorSizing
 from lithify.contract.order import Instructions, MemberInstructions
 from lithify.controller.driver import DriverOrder
-from lithify.resources.catalog import catalog_options
 from lithify.resources.quantities import quantity_bytes
 from lithify.tables.io.reach import DRIVER, Reach
 
@@ -25,27 +24,18 @@ def instructions_of(
     reach: Reach = DRIVER,
 ) -> Instructions:
     """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
-    reference = order.catalog.secret_ref
+    reference = order.secret_ref
     mounts = reference if credentials is None else None
     commit_every = order.spark.commit_every
     return Instructions(
         run=order.uid,
         attempt=order.attempt,
         plan_only=order.plan_only,
-        format=order.catalog.format.value.lower(),
-        identifier=order.identifier,
-        table_uuid=order.table_uuid,
-        warehouse=order.catalog.warehouse,
-        catalog_options=catalog_options(order.catalog, {}),
+        table=replace(order.table, reach=reach),
+        selection=order.selection,
         secret=mounts.name if mounts else "",
         credential_files=dict(mounts.options) if mounts else {},
         credentials=credentials or {},
-        overrides=order.overrides,
-        time_zone=order.time_zone or "UTC",
-        strategy=order.strategy,
-        partitions=order.partitions,
-        buckets=order.buckets,
-        held=order.held,
         task_memory=task_memory(order),
         task_size=_task_size(order),
         task_share=1 / order.memory_factor,
@@ -55,28 +45,18 @@ def instructions_of(
         executor_template=executor_template,
         sizing=sizing,
         patience=None if sizing is None else order.scheduling_seconds,
-        own_prefixes=reach.prefixes,
-        own_with_endpoint=reach.with_endpoint,
     )
 
 
 def shared_instructions(lead: Instructions, orders: Sequence[DriverOrder]) -> Instructions:
     """The instructions for a driver that several runs share, from those for the first one alone."""
-    return replace(lead, members=tuple(map(_member_of, orders)))
+    return replace(lead, members=tuple(_member_of(order, lead.table.reach) for order in orders))
 
 
-def _member_of(order: DriverOrder) -> MemberInstructions:
-    return MemberInstructions(
-        run=order.uid,
-        identifier=order.identifier,
-        table_uuid=order.table_uuid,
-        overrides=order.overrides,
-        time_zone=order.time_zone or "UTC",
-        strategy=order.strategy,
-        partitions=order.partitions,
-        buckets=order.buckets,
-        held=order.held,
-    )
+def _member_of(order: DriverOrder, reach: Reach) -> MemberInstructions:
+    """A run of a shared driver; the catalog's options, which may be long, are the first one's."""
+    table = replace(order.table, reach=reach, catalog_options={})
+    return MemberInstructions(run=order.uid, table=table, selection=order.selection)
 
 
 def task_memory(order: DriverOrder) -> int:

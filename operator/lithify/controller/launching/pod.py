@@ -242,7 +242,7 @@ def _spec(order: DriverOrder) -> Plain:
     secrets = [{"name": secret.name} for secret in order.spark.image_pull_secrets]
     if secrets:
         spec["imagePullSecrets"] = secrets
-    reference = order.catalog.secret_ref
+    reference = order.secret_ref
     if reference is not None:
         keys = sorted(set(reference.options.values()))
         # Optional, or a pod without the key would wait for it in silence; the driver says what is missing.
@@ -276,7 +276,7 @@ def _container(
     }
     if order.spark.image_pull_policy is not None:
         container["imagePullPolicy"] = order.spark.image_pull_policy.value
-    if order.catalog.secret_ref is not None:
+    if order.secret_ref is not None:
         mount = {"name": _SECRETS_VOLUME, "mountPath": _SECRETS_FOLDER, "readOnly": True}
         container["volumeMounts"] = [mount]
     return container

@@ -258,7 +258,7 @@ class ProcessLauncher:
         problem = conf_problem(order.spark)
         if problem is not None:
             raise ClusterRefused(f"start of {order.key}", problem)
-        reference = order.catalog.secret_ref
+        reference = order.secret_ref
         try:
             credentials = {} if reference is None else await self._secrets(order.key.namespace, reference)
         except NotFound as error:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from lithify.contract.executors import BYTES_PER_SECOND, ExecutorSizing
 from lithify.resources.compaction import Compaction
-from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
+from lithify.resources.spark_template import SparkTemplate
 
 MIB = 1 << 20
 

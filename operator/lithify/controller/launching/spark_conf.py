@@ -21,8 +21,8 @@ from lithify.controller.launching.sizing import (
 )
 from lithify.controller.launching.spark_settings import reason_against
 from lithify.controller.launching.template import template_problem
-from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
+from lithify.resources.spark_template import SparkTemplate
 
 DRIVER_PORT = 7078
 """Where executors find the driver. Ports are fixed, so that a NetworkPolicy can name them."""

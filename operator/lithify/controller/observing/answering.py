@@ -9,18 +9,15 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from lithify.clock import Clock, find_zone
+from lithify.clock import Clock
 from lithify.controller.observing.listing import wanted_tables
-from lithify.controller.observing.request import NO_TABLES, ObservationRequest, PlanRequest, TableTarget
+from lithify.controller.observing.request import NO_TABLES, PlanRequest
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
-from lithify.errors import InvalidOption, LithifyError, in_fields
-from lithify.settings import TIME_ZONE
-from lithify.tables.format import TableAddress
+from lithify.errors import LithifyError, in_fields
 from lithify.tables.registry import FORMATS, open_watch
-from lithify.tables.watching import Filter, Look, TableWatch
+from lithify.tables.watching import ObservationRequest, TableWatch
 
 _NO_THREAD = "can't start new thread"
 """What Python says where the stack of a thread does not fit into memory."""
@@ -41,7 +38,7 @@ class Answers:
         try:
             return Reply(value=self._answer(question))
         except LithifyError as error:
-            return Reply(error=without_secrets(in_fields(error), question.target))
+            return Reply(error=without_secrets(in_fields(error), question.address))
         except MemoryError:
             raise
         except RuntimeError as error:
@@ -52,15 +49,15 @@ class Answers:
             return Reply(error=_bug(question, error))
 
     def _answer(self, question: Question) -> Any:
-        address = _address(question.target)
+        address = question.address
         watch = self._watch(address.format)
         if isinstance(question, ObservationRequest):
-            return watch.observe(_look(question, address))
+            return watch.observe(question)
         if isinstance(question, PlanRequest):
             # Looks, of which there are many more, need none of what a plan imports.
             from lithify.controller.observing.planning import plan
 
-            return plan(question, address, _zone(question.target.time_zone), self._clock)
+            return plan(question, self._clock)
         if isinstance(question, FindRun):
             return watch.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):
@@ -79,48 +76,12 @@ class Answers:
         return self._watches[name]
 
 
-def _zone(name: str | None) -> ZoneInfo:
-    try:
-        return find_zone(name)
-    except ValueError as error:
-        raise InvalidOption(TIME_ZONE, str(error)) from error
-
-
-def _address(target: TableTarget) -> TableAddress:
-    return TableAddress(
-        warehouse=target.warehouse,
-        name=target.identifier,
-        catalog_options=dict(target.catalog_options),
-        overrides=dict(target.overrides),
-        reach=target.reach,
-        format=target.format,
-    )
-
-
-def _look(request: ObservationRequest, address: TableAddress) -> Look:
-    idle = request.idle_seconds
-    return Look(
-        address=address,
-        key=request.cache_key,
-        zone=_zone(request.target.time_zone),
-        known_uuid=request.known_uuid,
-        known_snapshot=request.known_snapshot,
-        is_full=request.is_full,
-        reconsider=request.reconsider,
-        wanted=Filter(
-            tuple(dict(values) for values in request.partitions),
-            None if idle is None else idle * 1000,
-            dict(request.held),
-        ),
-    )
-
-
 def _bug(question: Question, error: Exception) -> LithifyError:
-    return without_secrets(LithifyError(_unexpected(question, error)), question.target)
+    return without_secrets(LithifyError(_unexpected(question, error)), question.address)
 
 
 def _unexpected(question: Question, error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    what = f"{question.target.identifier}: {type(question).__name__}"
+    what = f"{question.address.name}: {type(question).__name__}"
     return f"{what} failed unexpectedly ({type(error).__name__}{where}: {error}); please report this"

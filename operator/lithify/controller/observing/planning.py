@@ -13,17 +13,17 @@ from zoneinfo import ZoneInfo
 from lithify.clock import Clock
 from lithify.controller.observing.request import PlanRequest
 from lithify.job.dry_run import plan_only
-from lithify.tables.format import Selection, Sizing, TableAddress
+from lithify.tables.format import Sizing
 from lithify.tables.observation import PlanFound
 from lithify.tables.registry import open_table
 
 
 @dataclass(frozen=True, slots=True)
 class _ZoneClock:
-    """A clock that shows the time of a zone."""
+    """A clock that shows the time of a zone, None for the machine's."""
 
     clock: Clock
-    zone: ZoneInfo
+    zone: ZoneInfo | None
 
     def now(self) -> datetime:
         return self.clock.now().astimezone(self.zone)
@@ -32,7 +32,7 @@ class _ZoneClock:
         self.clock.sleep(seconds)
 
 
-def plan(request: PlanRequest, address: TableAddress, zone: ZoneInfo, clock: Clock) -> PlanFound:
+def plan(request: PlanRequest, clock: Clock) -> PlanFound:
     """What a run would do.
 
     Raises:
@@ -41,7 +41,6 @@ def plan(request: PlanRequest, address: TableAddress, zone: ZoneInfo, clock: Clo
         CorruptTable: metadata of the table is missing or broken.
         StorageError: the file system refuses, or the catalog does not answer.
     """
-    table = open_table(address, request.table_uuid)
-    selection = Selection(request.partitions, frozenset(request.buckets))
-    sizing, zoned = Sizing(request.task_bytes), _ZoneClock(clock, zone)
-    return plan_only(table, selection, request.strategy, zoned, sizing, request.held)
+    zoned = _ZoneClock(clock, request.address.zone())
+    table = open_table(request.address)
+    return plan_only(table, request.selection, zoned, Sizing(request.task_bytes))

@@ -18,14 +18,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from lithify.controller.observing.process import WorkerProcess
-from lithify.controller.observing.request import (
-    ALL_TABLES,
-    ObservationRequest,
-    PlanRequest,
-    TableFilter,
-    TableList,
-    TableTarget,
-)
+from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList
 from lithify.controller.observing.turns import Ending, Source, Turns
 from lithify.controller.observing.wire import (
     FindRun,
@@ -44,7 +37,9 @@ from lithify.errors import (
     StorageUnavailable,
     TimedOut,
 )
+from lithify.tables.address import TableAddress
 from lithify.tables.observation import Observation, PlanFound, RunFound
+from lithify.tables.watching import ObservationRequest
 
 _MOMENT = 0.01
 _CLOSING = 5.0
@@ -116,30 +111,30 @@ class ObserverPool:
             CatalogSilent: its catalog does not answer, so it was not asked.
             LithifyError: what is wrong with the table or its catalog.
         """
-        what = f"looking at {request.target.identifier}"
+        what = f"looking at {request.address.name}"
         found: Observation | None = await self._ask(request, request.cache_key, what, timeout)
         return found
 
     async def plan(self, request: PlanRequest, timeout: float) -> PlanFound:
         """What a run would do; raises like `observe`. Plans never take more than half of the places."""
-        what = f"planning a compaction of {request.target.identifier}"
+        what = f"planning a compaction of {request.address.name}"
         found: PlanFound = await self._ask(request, "", what, timeout)
         return found
 
     async def find_run(
-        self, target: TableTarget, run: str, timeout: float, since: datetime | None = None
+        self, address: TableAddress, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
         """What a run has committed; raises like `observe`, and `CommitUnknown` (see `TableObserver`)."""
-        what = f"looking for what run {run} committed to {target.identifier}"
-        found: RunFound | None = await self._ask(FindRun(target, run, since), "", what, timeout)
+        what = f"looking for what run {run} committed to {address.name}"
+        found: RunFound | None = await self._ask(FindRun(address, run, since), "", what, timeout)
         return found
 
     async def list_tables(
-        self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
+        self, address: TableAddress, timeout: float, wanted: TableFilter = ALL_TABLES
     ) -> TableList:
         """The wanted tables of the catalog; raises like `observe`."""
-        what = f"listing the tables of {target.warehouse}"
-        found: TableList = await self._ask(ListTables(target, wanted), "", what, timeout)
+        what = f"listing the tables of {address.warehouse}"
+        found: TableList = await self._ask(ListTables(address, wanted), "", what, timeout)
         return found
 
     async def close(self) -> None:
@@ -179,7 +174,7 @@ class ObserverPool:
                 raise LithifyError(problem) from error
             raise
         finally:
-            self._learn(source, question.target.identifier, failure)
+            self._learn(source, question.address.name, failure)
             self._give_back(place, key)
         if reply.error is not None:
             raise reply.error
@@ -294,13 +289,13 @@ class ObserverPool:
 
 
 def _source_of(question: Question) -> Source:
-    target = question.target
-    address = str(target.catalog_options.get("uri") or target.warehouse)
+    address = question.address
+    server = str(address.catalog_options.get("uri") or address.warehouse)
     endpoint = next(
-        (value for name, value in target.catalog_options.items() if name.endswith("endpoint")), ""
+        (value for name, value in address.catalog_options.items() if name.endswith("endpoint")), ""
     )
-    where = " ".join(part for part in (address, endpoint) if part)
-    return Source(target.catalog, where, isinstance(question, PlanRequest))
+    where = " ".join(part for part in (server, endpoint) if part)
+    return Source(address.catalog, where, isinstance(question, PlanRequest))
 
 
 def _ending_of(failure: BaseException | None) -> Ending:

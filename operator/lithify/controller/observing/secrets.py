@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from lithify.controller.observing.request import TableTarget
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import LithifyError
 from lithify.plain_text import cut
 from lithify.redaction import Redactor, credentials_in, names_of
+from lithify.tables.address import TableAddress
 
 _MOST_ENTRIES = 1000
 
 
-def redactor_of(target: TableTarget) -> Redactor:
+def redactor_of(address: TableAddress) -> Redactor:
     """Takes a catalog's credentials out of texts. Make it only when there is a text: it takes a while."""
-    ordinary = (target.warehouse, target.catalog_options.get("metastore", ""))
-    return Redactor(credentials_in(target.catalog_options), ordinary)
+    ordinary = (address.warehouse, address.catalog_options.get("metastore", ""))
+    return Redactor(credentials_in(address.catalog_options), ordinary)
 
 
-def without_secrets(error: LithifyError, target: TableTarget) -> LithifyError:
+def without_secrets(error: LithifyError, address: TableAddress) -> LithifyError:
     """The same error, with no credential of the table's catalog in its message or fields.
 
     Its texts are bounded, too: a library may quote a whole answer of a server. The frames that it comes from
     go: they would keep whatever was read there until the next answer.
     """
     error.__cause__ = error.__context__ = error.__traceback__ = None
-    redactor = redactor_of(target)
-    own = own_texts(target)
+    redactor = redactor_of(address)
+    own = own_texts(address)
     error.args = _clean(error.args, redactor, own)
     error.__dict__.update({name: _clean(value, redactor, own) for name, value in error.__dict__.items()})
     return error
 
 
-def own_texts(target: TableTarget) -> tuple[str, ...]:
+def own_texts(address: TableAddress) -> tuple[str, ...]:
     """What whoever has put the table under care has written: it is shown as it is, see `Redactor.redact`."""
-    return (*names_of(target.identifier), *target.overrides, *target.overrides.values())
+    return (*names_of(address.name), *address.overrides, *address.overrides.values())
 
 
 def _clean(value: Any, redactor: Redactor, own: tuple[str, ...]) -> Any:

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from lithify.controller.observing.request import (
-    ALL_TABLES,
-    ObservationRequest,
-    PlanRequest,
-    TableFilter,
-    TableTarget,
-)
+from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter
 from lithify.errors import LithifyError
+from lithify.tables.address import TableAddress
 from lithify.tables.io.addresses import AddressPolicy
+from lithify.tables.watching import ObservationRequest
 
 HEADER = 8
 """Bytes of the length in front of a message."""
@@ -61,7 +57,7 @@ class WorkerSettings:
 class FindRun:
     """Asks what a run has committed."""
 
-    target: TableTarget
+    address: TableAddress
     run: str
     since: datetime | None
 
@@ -70,7 +66,7 @@ class FindRun:
 class ListTables:
     """Asks for the wanted tables of a catalog."""
 
-    target: TableTarget
+    address: TableAddress
     wanted: TableFilter = ALL_TABLES
 
 

@@ -19,7 +19,8 @@ from lithify.controller.deciding.problems import TableProblem, TableReason, is_u
 from lithify.controller.deciding.pruning import ListedTables, Pruning, prune
 from lithify.controller.deciding.references import Discovered, catalog_status
 from lithify.controller.deciding.remembering import remember
-from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList, TableTarget
+from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList
+from lithify.controller.reconciling.addressing import catalog_address
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.pruning import carry_out
 from lithify.controller.reconciling.status import write_status
@@ -155,9 +156,9 @@ class Catalogs:
         try:
             options = await self.context.secrets.of_catalog(catalog)
             reach = self.context.reach(key.namespace)
-            target = TableTarget(spec.warehouse, "", options, catalog=str(key), reach=reach)
+            address = catalog_address(catalog, options, reach)
             found = await self.context.observer.list_tables(
-                target, self.context.limits.timeout_of(spec), self._wanted(spec)
+                address, self.context.limits.timeout_of(spec), self._wanted(spec)
             )
         except LithifyError as error:
             problem = problem_of(error)

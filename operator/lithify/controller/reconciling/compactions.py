@@ -1,101 +1,40 @@
 """Reconciles one Compaction: gathers facts, asks the state machine, writes status, acts.
 
 Called by `loop`. Nothing in here decides; what must survive a crash stands in status before anything is done.
-What is kept in memory is only ever something that can be found out again.
+`run_facts` gathers, `acts` carries out, `run_memory` keeps what this process has found out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from lithify.controller.cluster.table_lock import Holder
-from lithify.controller.deciding.blocked import held_by
-from lithify.controller.deciding.overrides import table_overrides
-from lithify.controller.driver import DriverOrder, DriverPhase, DriverState
-from lithify.controller.launching.sizing import learned_speed
+from lithify.controller.driver import DriverPhase
+from lithify.controller.reconciling.acts import Acting
 from lithify.controller.reconciling.context import Context
-from lithify.controller.reconciling.locking import LockView, TableLocking, holder_of
-from lithify.controller.reconciling.pacing import Backoff, Repeats
-from lithify.controller.reconciling.planning import Planning
-from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
-from lithify.controller.reconciling.sharing import SharedView, Sharing
+from lithify.controller.reconciling.locking import TableLocking
+from lithify.controller.reconciling.pacing import Backoff
+from lithify.controller.reconciling.run_facts import RunFactsGatherer
+from lithify.controller.reconciling.run_memory import RunMemories
+from lithify.controller.reconciling.searches import Begin
+from lithify.controller.reconciling.sharing import Sharing
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.events import events_between
-from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts, Unknown
+from lithify.controller.running.facts import UNKNOWN
 from lithify.controller.running.failures import count_of
-from lithify.controller.running.machine import is_plan_only, is_planned_here, memory_factor, step
-from lithify.errors import (
-    AccountMissing,
-    ClusterRefused,
-    ClusterUnavailable,
-    Failure,
-    NameTaken,
-    UserError,
-)
-from lithify.resources.catalog import Catalog
-from lithify.resources.compaction import Compaction, Reason, RunStrategy
-from lithify.resources.names import (
-    ANNOTATION_REQUESTED,
-    COMPACTION,
-    LABEL_TABLE,
-    LAKE_TABLE,
-    SERVICE_ACCOUNT,
-    ObjectKey,
-)
+from lithify.controller.running.machine import step
+from lithify.errors import Failure
+from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey
 from lithify.resources.objects import ConditionStatus
-from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
 _SHARED_SECONDS = 5.0
 """Between two looks at a shared driver that is about to end."""
 _ACCOUNT_SECONDS = 10.0
 """Between two looks for a service account that is missing: somebody has just read that it is."""
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What this process has found out about a run.
-
-    Attributes:
-        uid: which run it is, of its name.
-        repeats: how fast acts without effect are repeated.
-        absences: how fast a driver is looked for that the API server does not tell of.
-        search: the search for what it has committed.
-        planning: the plan, if it only plans.
-        lock: the name of its table's lock.
-        former: who had the lock, and is over.
-        refusal: why its driver was refused, and in which attempt.
-        delay: why its driver could not be started the last time, and in which attempt.
-        missing: the service account that its driver could not be started without.
-        lead: the Compaction that its driver was named after when it last shared one.
-    """
-
-    uid: str
-    repeats: Repeats
-    absences: Backoff
-    search: Search
-    planning: Planning = field(default_factory=Planning)
-    lock: str | None = None
-    former: Holder | None = None
-    refusal: tuple[int, str] | None = None
-    delay: tuple[int, str] | None = None
-    missing: AccountMissing | None = None
-    lead: ObjectKey | None = None
-
-    @classmethod
-    def of(cls, uid: str) -> _Memory:
-        """Nothing is known of a run yet."""
-        search = Search(Backoff(f"{uid}:search", LONGEST_WAIT))
-        return cls(uid, Repeats(Backoff(f"{uid}:acts")), Backoff(f"{uid}:driver"), search)
-
-    def forget_answers(self, acts: tuple[Act, ...]) -> None:
-        """Forgets what was found out for steps that are over; `acts` are those of the step now."""
-        if Act.FIND_RUN not in acts:
-            self.search.forget()  # a driver may be alive from here on, so an answer grows old
-        if Act.PLAN not in acts:
-            self.planning.forget()
 
 
 @dataclass(slots=True)
@@ -111,15 +50,20 @@ class Compactions:
 
     context: Context
     unreleased: set[ObjectKey] = field(default_factory=set)
-    begin: Begin = asyncio.create_task
-    _memories: dict[ObjectKey, _Memory] = field(default_factory=dict)
+    begin: InitVar[Begin] = asyncio.create_task
+    _memories: RunMemories = field(default_factory=RunMemories)
     _clearing: dict[ObjectKey, Backoff] = field(default_factory=dict)
     _sharing: Sharing = field(init=False)
     _locking: TableLocking = field(init=False)
+    _gatherer: RunFactsGatherer = field(init=False)
+    _acting: Acting = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, begin: Begin) -> None:
         self._sharing = Sharing(self.context)
         self._locking = TableLocking(self.context, self._sharing)
+        shared = self.context, self._sharing, self._locking
+        self._gatherer = RunFactsGatherer(*shared)
+        self._acting = Acting(*shared, self._memories, self.unreleased, begin)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
@@ -128,8 +72,8 @@ class Compactions:
             return await self._clear(key)
         if run.is_over and key not in self.unreleased:
             return None
-        memory = self._memory(key, run.metadata.uid)
-        facts = await self._facts(run, memory)
+        memory = self._memories.of(key, run.metadata.uid)
+        facts = await self._gatherer.gather(run, memory)
         if facts.driver is UNKNOWN:
             memory.search.forget()
             return memory.absences.failed()
@@ -144,7 +88,9 @@ class Compactions:
             self.context.store.compactions.put(written)
             await self._tell(run, written)
         self.context.metrics.compaction_changed(key, written)
-        await self._act_all(answer.acts, written, facts, memory, is_shared=run.status.shared_run is not None)
+        await self._acting.carry_out(
+            answer.acts, written, facts, memory, is_shared=run.status.shared_run is not None
+        )
         memory.forget_answers(answer.acts)
         wake = None if answer.wake is None else (answer.wake - now).total_seconds()
         wake = await self._tend(run, written, wake)
@@ -174,7 +120,7 @@ class Compactions:
 
     async def _clear(self, key: ObjectKey) -> float | None:
         """Ends what is left of a Compaction that was deleted: first its driver, then its lock."""
-        context, memory = self.context, self._memories.get(key)
+        context, memory = self.context, self._memories.known(key)
         context.metrics.compaction_changed(key, None)
         driver = await context.launcher.look(key)
         if driver is not None:
@@ -193,7 +139,7 @@ class Compactions:
             return self._clearing.setdefault(key, Backoff(memory.uid)).failed()
         if memory is not None and memory.lock is not None:
             await context.locks.drop(memory.lock, Holder(key, memory.uid))
-            self._wake_waiting(memory.lock, memory.uid)
+            self._acting.wake_waiting(memory.lock, memory.uid)
         context.slots.leave(key, COMPACTION)
         self._forget(key)
         return None
@@ -218,221 +164,6 @@ class Compactions:
         """
         await self._locking.sweep()
         await self._sharing.sweep()
-
-    async def _facts(self, run: Compaction, memory: _Memory) -> RunFacts:
-        context, store = self.context, self.context.store
-        if run.status.shared_run is not None:
-            memory.lead = ObjectKey(run.metadata.namespace, run.status.shared_run.lead)
-        table = store.table_of(run)
-        catalog = store.catalog_of(table) if table else None
-        is_planned = is_planned_here(run)
-        is_waiting = not run.is_over and (is_planned or not run.reason.has_driver)
-        problem = await self._problem(run, table, catalog) if is_waiting else None
-        if problem is None and memory.missing is not None:
-            problem = await self._account(memory, is_waiting=is_waiting)
-        if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
-            problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
-        seen = await self._lock(run, memory)
-        hold = context.slots.hold_of_run(run, self.context.now()) if is_waiting and not is_planned else ""
-        view = await self._view(run)
-        may_start = is_waiting and not hold and problem is None and seen.lock is Lock.OURS
-        has_wishes = run.spec.cancel or run.spec.suspend or run.metadata.deletion_timestamp is not None
-        sharing = self._sharing.join(run, context.now()) if may_start and not has_wishes else None
-        return RunFacts(
-            policy=store.rules_of(table),
-            identifier=table.spec.identifier if table else None,
-            table_uuid=table.status.table_uuid if table else None,
-            driver=view.driver if isinstance(view, SharedView) else view,
-            lock=seen.lock,
-            lock_holder=seen.holder,
-            admitted=not hold,
-            hold=hold,
-            problem=problem,
-            delay=memory.delay[1] if memory.delay and memory.delay[0] == run.status.attempts else "",
-            found=memory.search.found,
-            plan=memory.planning.outcome,
-            deleted=run.metadata.deletion_timestamp is not None,
-            sharing=sharing,
-            stranded=view.stranded if isinstance(view, SharedView) else "",
-        )
-
-    async def _view(self, run: Compaction) -> SharedView | Unknown:
-        """The driver that a run's status names: its own, or one that it shares."""
-        try:
-            if run.status.shared_run is not None:
-                return await self._sharing.view(run)
-            return SharedView(await self.context.launcher.look(run.metadata.key))
-        except ClusterUnavailable:
-            return UNKNOWN
-
-    async def _problem(
-        self, run: Compaction, table: LakeTable | None, catalog: Catalog | None
-    ) -> Problem | None:
-        """What is missing around a run that has no driver yet."""
-        namespace = run.metadata.namespace
-        if table is None:
-            missing = f"there is no LakeTable {run.spec.table_ref.name} in namespace {namespace}"
-            return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
-        if catalog is None:
-            missing = f"there is no Catalog {table.spec.catalog_ref.name} in namespace {namespace}"
-            return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
-        try:
-            await self.context.secrets.of_catalog(catalog)
-        except UserError as error:
-            return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
-        except ClusterRefused as error:
-            return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
-        return None
-
-    async def _account(self, memory: _Memory, *, is_waiting: bool) -> Problem | None:
-        """What to say of the service account that was missing; None if it is there now."""
-        missing = memory.missing
-        if missing is None:
-            return None
-        if is_waiting and await self._may_exist(ObjectKey(missing.namespace, missing.account)):
-            memory.missing = None
-            return None
-        return Problem(Reason.INVALID_SPEC, missing.problem, may_pass=True, ends_attempt=True)
-
-    async def _may_exist(self, account: ObjectKey) -> bool:
-        """Whether a service account exists, asked live; true if this operator may not know."""
-        try:
-            return await self.context.api.get(SERVICE_ACCOUNT, account) is not None
-        except ClusterRefused:
-            return True
-
-    async def _lock(self, run: Compaction, memory: _Memory) -> LockView:
-        if memory.lock is None:
-            memory.lock = self._locking.name_for(run)
-        if memory.lock is None:
-            return LockView(Lock.FREE if run.is_over else Lock.UNKNOWN)
-        seen = await self._locking.view(memory.lock, run)
-        memory.former = seen.former
-        return seen
-
-    async def _act_all(
-        self, acts: tuple[Act, ...], run: Compaction, facts: RunFacts, memory: _Memory, *, is_shared: bool
-    ) -> None:
-        """Does what there is to do. Nobody takes the table's lock for free meanwhile.
-
-        A driver that others share is not let go by one of them.
-        """
-        if is_shared:
-            acts = tuple(act for act in acts if act not in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER})
-        self._locking.acting.add(run.metadata.key)
-        try:
-            for act in acts:
-                await self._act(act, run, facts, memory)
-        finally:
-            self._locking.acting.discard(run.metadata.key)
-
-    async def _act(self, act: Act, run: Compaction, facts: RunFacts, memory: _Memory) -> None:
-        context, key = self.context, run.metadata.key
-        driver = facts.driver if isinstance(facts.driver, DriverState) else None
-        if act is Act.TAKE_LOCK and memory.lock:
-            await context.locks.take(memory.lock, holder_of(run), after=memory.former)
-        elif act is Act.DROP_LOCK and memory.lock:
-            await context.locks.drop(memory.lock, holder_of(run))
-            self._wake_waiting(memory.lock, run.metadata.uid)
-        elif act is Act.START_DRIVER and run.status.shared_run is not None:
-            await self._start_shared(run, memory)
-        elif act is Act.START_DRIVER:
-            await self._start(run, memory)
-        elif act is Act.STOP_DRIVER and driver and run.status.shared_run is not None:
-            await self._sharing.stop(run)
-        elif act is Act.STOP_DRIVER and driver:
-            await context.launcher.stop(key, driver.uid)
-        elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver:
-            await context.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
-        elif act is Act.FIND_RUN:
-            memory.search.go_on(context, run, self.begin)
-        elif act is Act.PLAN:
-            memory.planning.go_on(context, run, self.begin, heeds_blocks=_is_by_itself(run))
-
-    def _wake_waiting(self, lock: str, former_uid: str) -> None:
-        """Has those looked at who may wait for a lock that is free now."""
-        for run in self.context.store.compactions:
-            memory = self._memories.get(run.metadata.key)
-            if memory is not None and memory.lock == lock and run.metadata.uid != former_uid:
-                self.context.queue.add(COMPACTION, run.metadata.key)
-
-    async def _start(self, run: Compaction, memory: _Memory) -> None:
-        order = self._order(run)
-        if order is None:
-            return
-        self.unreleased.add(run.metadata.key)
-        metrics = self.context.metrics
-        try:
-            state = await self.context.launcher.start(order)
-        except AccountMissing as error:
-            memory.missing = error
-            metrics.launched("refused")
-        except ClusterRefused as error:
-            memory.refusal = (run.status.attempts, str(error))
-            metrics.launched("refused")
-        except (ClusterUnavailable, NameTaken) as error:
-            memory.delay = (run.status.attempts, str(error))
-            metrics.launched("unavailable")
-            raise
-        else:
-            metrics.launched("started" if state.attempt == order.attempt else "found")
-
-    async def _start_shared(self, run: Compaction, memory: _Memory) -> None:
-        """Starts the driver that is named after a run; the others that share it wait for that."""
-        shared, metrics = run.status.shared_run, self.context.metrics
-        self.unreleased.add(run.metadata.key)
-        if shared is None or shared.lead_uid != run.metadata.uid:
-            return
-        try:
-            is_started = await self._sharing.start(run, self._order)
-        except AccountMissing as error:
-            memory.missing = error
-            metrics.launched("refused")
-        except ClusterRefused:
-            metrics.launched("refused")  # each of them starts alone, and hears why that is refused
-        except ClusterUnavailable as error:
-            memory.delay = (run.status.attempts, str(error))
-            metrics.launched("unavailable")
-            raise
-        else:
-            if is_started:
-                metrics.launched("started")
-
-    def _order(self, run: Compaction) -> DriverOrder | None:
-        store = self.context.store
-        table = store.table_of(run)
-        catalog = store.catalog_of(table) if table else None
-        if table is None or catalog is None:
-            return None
-        rules = store.rules_of(table)
-        seen = self.context.scheduler.seen(table.metadata.key).observation
-        if seen is None:
-            planned = 0
-        elif run.spec.strategy is RunStrategy.FULL:
-            planned = seen.full_bytes
-        else:
-            planned = sum(finding.bytes for finding in seen.findings)
-        return DriverOrder(
-            key=run.metadata.key,
-            uid=run.metadata.uid,
-            attempt=run.status.attempts,
-            plan_only=is_plan_only(run),
-            lake_table=table.metadata.name,
-            identifier=table.spec.identifier,
-            table_uuid=run.status.table_uuid,
-            catalog=catalog.spec,
-            overrides=table_overrides(rules, table),
-            time_zone=table.spec.time_zone,
-            strategy=run.spec.strategy,
-            partitions=run.spec.partitions,
-            buckets=run.spec.buckets,
-            spark=rules.spark,
-            memory_factor=memory_factor(run),
-            planned_bytes=planned,
-            bytes_per_second=learned_speed(store.runs_of(table.metadata.key)),
-            scheduling_seconds=rules.deadlines.scheduling_seconds,
-            held=held_by(table.status) if _is_by_itself(run) else {},
-        )
 
     async def _tell(self, old: Compaction, new: Compaction) -> None:
         """Tells everybody whom a change of a run concerns."""
@@ -467,24 +198,8 @@ class Compactions:
             if new.reason.status is ConditionStatus.TRUE:
                 metrics.attempt_ended(None)
 
-    def _memory(self, key: ObjectKey, uid: str) -> _Memory:
-        """What is remembered of a run, and of no other one that had its name before."""
-        memory = self._memories.get(key)
-        if memory is None or memory.uid != uid:
-            if memory is not None:
-                memory.planning.forget()
-            memory = self._memories[key] = _Memory.of(uid)
-        return memory
-
     def _forget(self, key: ObjectKey) -> None:
         self._sharing.forget(key)
-        memory = self._memories.pop(key, None)
-        if memory is not None:
-            memory.planning.forget()
+        self._memories.forget(key)
         self._clearing.pop(key, None)
         self.unreleased.discard(key)
-
-
-def _is_by_itself(run: Compaction) -> bool:
-    """Whether the operator began the run unasked; what a person asks for takes blocked buckets, too."""
-    return LABEL_TABLE in run.metadata.labels and ANNOTATION_REQUESTED not in run.metadata.annotations

@@ -20,10 +20,11 @@ from itertools import count
 from time import monotonic
 from zlib import crc32
 
-from lithify.controller.observing.request import ObservationRequest, TableObserver
+from lithify.controller.observing.request import TableObserver
 from lithify.errors import CatalogSilent, Failure, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.observation import Observation
+from lithify.tables.watching import ObservationRequest
 
 _log = logging.getLogger(__name__)
 JITTER = 0.1
@@ -167,7 +168,7 @@ class ObservationScheduler:
         seen.awaited = seen.wanted or judges or seen.request != request
         seen.judged = since or seen.judged
         seen.underway, seen.wanted, seen.request = True, False, request
-        line = self._lines.setdefault(request.target.catalog, _Line())
+        line = self._lines.setdefault(request.address.catalog, _Line())
         heapq.heappush(line.waiting, (self.ticks(), next(self._numbers), key, asked, rhythm))
         self._changed.set()
         return math.inf
@@ -200,7 +201,7 @@ class ObservationScheduler:
         """When to look again at a table that could not be looked at."""
         if not isinstance(error, CatalogSilent):
             return rhythm.retry
-        line = self._lines.get(request.target.catalog)
+        line = self._lines.get(request.address.catalog)
         crowd = len(line.refused) / _FEW if line is not None else 1.0
         return min(max(1.0, error.again_seconds) * max(1.0, crowd), max(rhythm.retry, error.again_seconds))
 
@@ -230,7 +231,7 @@ class ObservationScheduler:
 
     def _ended(self, key: ObjectKey, request: ObservationRequest, task: asyncio.Task[None]) -> None:
         """A look is over, or was given up, perhaps before it had begun."""
-        self._lines[request.target.catalog].underway -= 1
+        self._lines[request.address.catalog].underway -= 1
         if self._tasks.get(key) is task:
             del self._tasks[key]
         self._changed.set()
@@ -247,7 +248,7 @@ class ObservationScheduler:
             _log.exception("looking at a table failed unexpectedly", extra={"table": str(key)})
             error = LithifyError(f"unexpected {type(failure).__name__} while looking at the table")
         self.measure(_ending(found, error), self.ticks() - started)
-        self._count(key, self._lines[request.target.catalog], error)
+        self._count(key, self._lines[request.address.catalog], error)
         seen = self._seen.get(key)
         if seen is None:
             return

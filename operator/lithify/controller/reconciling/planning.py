@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 from lithify.contract.outcome import Outcome
 from lithify.contract.reasons import outcome_of_error, outcome_of_plan
-from lithify.controller.deciding.blocked import held_by
 from lithify.controller.observing.request import PlanRequest
+from lithify.controller.reconciling.addressing import address_of, selection_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.searches import Begin
-from lithify.controller.reconciling.targets import target_of
 from lithify.errors import (
     ClusterError,
     Failure,
@@ -25,7 +24,6 @@ from lithify.errors import (
     ProcessLimit,
     TimedOut,
 )
-from lithify.planning.merge_tree.policy import Strategy
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import COMPACTION
@@ -55,23 +53,20 @@ class Planning:
         self.outcome, self._underway = None, None
         self._number += 1
 
-    def go_on(self, context: Context, run: Compaction, begin: Begin, *, heeds_blocks: bool) -> None:
-        """Asks for a plan unless that is under way or answered; the queue is told of the answer.
-
-        `heeds_blocks`: leave out the buckets that are known to be blocked.
-        """
+    def go_on(self, context: Context, run: Compaction, begin: Begin) -> None:
+        """Asks for a plan unless that is under way or answered; the queue is told of the answer."""
         is_asked = self._underway is not None and not self._underway.done()
         if not is_asked and self.outcome is None:
-            self._underway = begin(self._plan(context, run, heeds_blocks=heeds_blocks))
+            self._underway = begin(self._plan(context, run))
 
-    async def _plan(self, context: Context, run: Compaction, *, heeds_blocks: bool) -> None:
+    async def _plan(self, context: Context, run: Compaction) -> None:
         number, uid, attempt = self._number, run.metadata.uid, run.status.attempts
         table = context.store.table_of(run)
         catalog = context.store.catalog_of(table) if table else None
         if table is None or catalog is None:
             return  # the state machine is told so by other means
         try:
-            outcome = await _outcome(context, run, table, catalog, heeds_blocks=heeds_blocks)
+            outcome = await _outcome(context, run, table, catalog)
         except ClusterError as error:
             _log.warning("the run cannot be planned yet: %s", error)
             return
@@ -98,20 +93,14 @@ def outcome_of_failure(run: str, attempt: int, error: LithifyError) -> Outcome:
     return outcome
 
 
-async def _outcome(
-    context: Context, run: Compaction, table: LakeTable, catalog: Catalog, *, heeds_blocks: bool
-) -> Outcome:
+async def _outcome(context: Context, run: Compaction, table: LakeTable, catalog: Catalog) -> Outcome:
     rules = context.store.rules_of(table)
     options = await context.secrets.of_catalog(catalog)
-    reach = context.reach(run.metadata.namespace)
+    address = address_of(table, rules, catalog, options, context.reach(run.metadata.namespace))
     task_size = rules.spark.task_size
     request = PlanRequest(
-        target=target_of(table, rules, options, catalog.spec, reach),
-        table_uuid=run.status.table_uuid,
-        strategy=Strategy(run.spec.strategy.value.lower()),
-        partitions=run.spec.partitions,
-        buckets=run.spec.buckets,
-        held=held_by(table.status) if heeds_blocks else {},
+        address=replace(address, uuid=run.status.table_uuid),
+        selection=selection_of(run, table),
         task_bytes=None if task_size is None else int(quantity_bytes(task_size)),
     )
     found = await context.observer.plan(request, context.limits.timeout_of(catalog.spec))

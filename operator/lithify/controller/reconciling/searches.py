@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from lithify.controller.reconciling.addressing import address_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.queue import Item
-from lithify.controller.reconciling.targets import target_of
 from lithify.controller.running.facts import UNKNOWN, Unknown
 from lithify.errors import LithifyError, NotAllowed, NotFound
 from lithify.resources.catalog import Catalog
@@ -101,9 +101,9 @@ async def _find(
         )
     try:
         options = await context.secrets.of_catalog(catalog)
-        target = target_of(table, None, options, catalog.spec, context.reach(namespace))
+        address = address_of(table, None, catalog, options, context.reach(namespace))
         return await context.observer.find_run(
-            target, run.metadata.uid, _TIMEOUT, run.metadata.creation_timestamp
+            address, run.metadata.uid, _TIMEOUT, run.metadata.creation_timestamp
         )
     except NotAllowed:
         context.secrets.refused(catalog.metadata.key)

@@ -20,12 +20,12 @@ from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
+from lithify.controller.reconciling.addressing import address_of, request_of, rhythm_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.duplicates import older_duplicate
 from lithify.controller.reconciling.observation_scheduler import Seen
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.status import write_status
-from lithify.controller.reconciling.targets import request_of, rhythm_of, target_of
 from lithify.controller.running.retention import retention
 from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, UserError
@@ -142,11 +142,11 @@ class Tables:
             options = await context.secrets.of_catalog(catalog)
         except (UserError, ClusterRefused) as error:
             return problem_of(error), rhythm_of(table, policy, catalog.spec, context.limits).retry
-        target = target_of(table, policy, options, catalog.spec, context.reach(key.namespace))
+        address = address_of(table, policy, catalog, options, context.reach(key.namespace))
         rhythm = rhythm_of(table, policy, catalog.spec, context.limits, seen.observation)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= context.now() else None
-        return None, context.scheduler.ask(key, request_of(table, policy, target), rhythm, since=since)
+        return None, context.scheduler.ask(key, request_of(table, policy, address), rhythm, since=since)
 
     def _situation(
         self,
@@ -157,7 +157,7 @@ class Tables:
     ) -> Situation:
         seen: Seen = self.context.scheduler.seen(table.metadata.key)
         active = active_of(runs)
-        told = seen.answered.held if seen.answered is not None else {}
+        told = seen.answered.wanted.selection.held if seen.answered is not None else {}
         # A look that did not know of a bucket which cannot be compacted counts it as due.
         is_informed = told == held_by(table.status)
         return Situation(

@@ -1,6 +1,6 @@
 """What the state machine of a Compaction is told, and what it answers.
 
-Gathered and carried out by `reconciling.compactions`; the machine itself is in `machine`.
+Gathered by `reconciling.run_facts`, carried out by `reconciling.acts`; the machine itself is in `machine`.
 """
 
 from __future__ import annotations

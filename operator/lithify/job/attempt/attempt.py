@@ -21,9 +21,10 @@ from lithify.job.attempt.outcome import outcome_of_found, outcome_of_report, wit
 from lithify.job.attempt.progress import DriveObserver, Tell
 from lithify.job.attempt.request import clock_of, credentials_of, request_of
 from lithify.job.attempt.stopping import STOPPED, StopSignal
-from lithify.job.driver import Request, open_requested
+from lithify.job.driver import Request
 from lithify.job.dry_run import plan_only
 from lithify.job.report import Report
+from lithify.tables.registry import open_table
 
 _PASSING = frozenset({Failure.INFRASTRUCTURE, Failure.SCHEDULING, Failure.OUT_OF_MEMORY})
 """What may be different in the next attempt."""
@@ -64,7 +65,7 @@ class DriverAttempt:
             runs: what runs a request.
         """
         told = self._instructions
-        self._log.write("started", planOnly=told.plan_only, strategy=told.strategy.value)
+        self._log.write("started", planOnly=told.plan_only, strategy=told.selection.strategy.value)
         try:
             credentials = credentials_of(told, secrets)
             self._log.hide(credentials)
@@ -83,7 +84,7 @@ class DriverAttempt:
         if report.status == "AlreadyCommitted":
             # Whatever fails here, the run has succeeded; the operator can look for itself.
             with suppress(LithifyError):
-                found = open_requested(request).find_run(report.run)
+                found = open_table(request.table).find_run(report.run)
                 if found is not None:
                     return with_blocked(outcome_of_found(report.run, attempt, found), report)
         return outcome_of_report(report, attempt, self._observer.plan)
@@ -120,12 +121,10 @@ class DriverAttempt:
         """Plans as the run would, without Spark. Operators of older releases ask drivers for it."""
         told = self._instructions
         found = plan_only(
-            open_requested(request),
+            open_table(request.table),
             request.selection,
-            request.strategy,
             clock_of(told),
             request.sizing,
-            request.held,
         )
         if found.problem:
             self._log.write("failed", problem=found.problem)

@@ -22,10 +22,10 @@ class AttemptLog:
         self._fixed = {
             "run": instructions.run,
             "attempt": instructions.attempt,
-            "table": instructions.identifier,
+            "table": instructions.table.name,
         }
         self._clock = SystemClock(ZoneInfo("UTC"))
-        self._own = names_of(instructions.identifier)
+        self._own = names_of(instructions.table.name)
         self._redactor = NOTHING_KNOWN
         self.verbose = verbose
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
-from lithify.clock import SystemClock, find_zone
+from lithify.clock import SystemClock
 from lithify.contract.order import Instructions
-from lithify.errors import InvalidOption, NotFound
+from lithify.errors import NotFound
 from lithify.job.driver import Request
 from lithify.job.steps import Commits
-from lithify.planning.merge_tree.policy import Strategy
 from lithify.rewriting.budget import Budget
-from lithify.settings import TIME_ZONE
-from lithify.tables.format import Selection, Sizing, TableAddress
-from lithify.tables.io.reach import Reach
+from lithify.tables.format import Sizing
 
 
 def credentials_of(told: Instructions, folder: Path) -> dict[str, str]:
@@ -40,38 +37,16 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
     Raises:
         InvalidOption: the time zone does not exist.
     """
-    zone_of(told)
+    told.table.zone()
     return Request(
-        table=TableAddress(
-            warehouse=told.warehouse,
-            name=told.identifier,
-            catalog_options={**told.catalog_options, **credentials},
-            overrides=told.overrides,
-            reach=Reach(told.own_prefixes, told.own_with_endpoint),
-            format=told.format,
-        ),
-        strategy=Strategy(told.strategy.value.lower()),
-        selection=Selection(told.partitions, frozenset(told.buckets)),
+        table=replace(told.table, catalog_options={**told.table.catalog_options, **credentials}),
+        selection=told.selection,
         run=told.run,
         sizing=Sizing(told.task_size, Budget(told.task_memory), told.task_share),
         commits=Commits(told.commit_every),
-        table_uuid=told.table_uuid,
-        held=told.held,
     )
 
 
 def clock_of(told: Instructions) -> SystemClock:
     """The machine's clock in the table's zone."""
-    return SystemClock(zone_of(told))
-
-
-def zone_of(told: Instructions) -> ZoneInfo:
-    """The time zone of the table's writers.
-
-    Raises:
-        InvalidOption: there is none of that name.
-    """
-    try:
-        return find_zone(told.time_zone)
-    except ValueError as error:
-        raise InvalidOption(TIME_ZONE, str(error)) from error
+    return SystemClock(told.table.zone())

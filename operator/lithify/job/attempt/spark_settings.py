@@ -10,7 +10,6 @@ from pathlib import Path
 
 from lithify.contract.executors import executor_conf
 from lithify.contract.order import Instructions
-from lithify.job.attempt.request import zone_of
 from lithify.job.spark import SparkSettings
 from lithify.resources.compaction import PlanSummary
 
@@ -42,7 +41,7 @@ def spark_settings(
         yield SparkSettings(
             master=told.master,
             conf=conf,
-            zone=zone_of(told),
+            zone=told.table.zone(),
             verbose=verbose,
             sized=sized,
             patience=told.patience,

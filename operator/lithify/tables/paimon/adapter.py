@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lithify.tables.format import OpenTable, TableAddress
+from lithify.tables.address import TableAddress
+from lithify.tables.format import OpenTable
 from lithify.tables.paimon.catalog import opening
 from lithify.tables.paimon.primary_key.compacting import CompactedTable
 

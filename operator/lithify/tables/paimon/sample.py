@@ -16,7 +16,7 @@ import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.sample import SampleScan
 
 Orders = npt.NDArray[np.int64]

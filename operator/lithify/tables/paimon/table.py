@@ -15,8 +15,8 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.settings import PARTITIONS
+from lithify.tables.address import Selection
 from lithify.tables.files.names import format_of
-from lithify.tables.format import Selection
 from lithify.tables.io.storage import Storage
 from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.catalog.identity import home, table_uuid
@@ -131,6 +131,18 @@ class PaimonTable:
         if self.storage.s3 is not None and not self.snapshots.has_server:
             check_heeded(self.name, self.root, self.storage.s3)
 
+    def check_columns(self, selection: Selection) -> None:
+        """Makes sure that a selection names columns of the partition only.
+
+        Raises:
+            InvalidOption: it names another one.
+        """
+        for column in sorted({column for values in selection.partitions for column in values}):
+            if column not in self.schema.partition_keys:
+                known = ", ".join(self.schema.partition_keys) or "it is not partitioned"
+                problem = f"{column} is not a partition column of {self.name} ({known})"
+                raise InvalidOption(PARTITIONS, problem)
+
     def view(self, selection: Selection) -> View | None:
         """Pins the newest snapshot and lists the live files of the selected buckets; None if there is none.
 
@@ -139,7 +151,7 @@ class PaimonTable:
             NotFound: no file lies in a selected partition or bucket.
             CorruptTable: a snapshot or manifest is missing or unreadable.
         """
-        self._check_columns(selection)
+        self.check_columns(selection)
 
         def look(snapshot: Snapshot) -> View:
             view = self._view(snapshot, Matching(partial(self._is_selected, selection)))
@@ -334,15 +346,7 @@ class PaimonTable:
     def _is_selected(self, selection: Selection, partition: bytes, bucket: int) -> bool:
         if selection.buckets and bucket not in selection.buckets:
             return False
-        spec = self.locations.spec(partition).items()
-        return not selection.partitions or any(wanted.items() <= spec for wanted in selection.partitions)
-
-    def _check_columns(self, selection: Selection) -> None:
-        for wanted in selection.partitions:
-            for column in wanted.keys() - set(self.schema.partition_keys):
-                known = ", ".join(self.schema.partition_keys) or "it is not partitioned"
-                problem = f"{column} is not a partition column of {self.name} ({known})"
-                raise InvalidOption(PARTITIONS, problem)
+        return selection.selects(self.locations.spec(partition))
 
     def _check_found(self, selection: Selection, live: Collection[BucketId]) -> None:
         specs = [self.locations.spec(bucket.partition) for bucket in live]

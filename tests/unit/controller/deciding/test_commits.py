@@ -8,7 +8,7 @@ import pytest
 
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.limits import OperatorLimits
-from lithify.controller.reconciling.targets import rhythm_of
+from lithify.controller.reconciling.addressing import rhythm_of
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.modelling import read

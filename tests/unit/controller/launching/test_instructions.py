@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from lithify.contract.order import read_instructions, write_instructions
-from lithify.controller.launching.ordering import instructions_of
+from lithify.controller.launching.ordering import instructions_of, shared_instructions
 from lithify.errors import InvalidOption
 from lithify.job.attempt.request import request_of
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
-from lithify.resources.policy import SparkTemplate
 from lithify.resources.quantities import quantity_bytes
+from lithify.resources.spark_template import SparkTemplate
 from lithify.tables.io.reach import DRIVER, Reach
 from support.launching.orders import ORDER, order
 
@@ -28,14 +29,19 @@ CATALOG = CatalogSpec(
 
 def test_survive_the_way() -> None:
     told = instructions_of(
-        order(catalog=CATALOG, partitions=({"dt": "ä"},), buckets=(0, 3), overrides={"write-only": "false"}),
+        order(
+            catalog=CATALOG,
+            partitions=({"dt": "ä"},),
+            buckets=frozenset({0, 3}),
+            overrides={"write-only": "false"},
+        ),
         master="local[2]",
         conf={"spark.ui.enabled": "true"},
         executor_template={"spec": {"nodeSelector": {"disk": None}}},
     )
     assert read_instructions(write_instructions(told)) == told
-    assert (told.run, told.attempt, told.time_zone) == (ORDER.uid, 1, "UTC")
-    assert told.catalog_options == {
+    assert (told.run, told.attempt, told.table.time_zone) == (ORDER.uid, 1, "UTC")
+    assert told.table.catalog_options == {
         "metastore": "rest",
         "uri": "https://catalog",
         "token.provider": "bear",
@@ -52,10 +58,26 @@ def test_pods_are_told_where_credentials_are_and_processes_what_they_are() -> No
 
 def test_a_driver_is_told_where_it_may_use_its_own_rights() -> None:
     pod = instructions_of(order(), master="m", conf={})
-    assert Reach(pod.own_prefixes, pod.own_with_endpoint) == DRIVER
+    assert pod.table.reach == DRIVER
     process = instructions_of(order(), master="m", conf={}, reach=Reach(("/lake",), with_endpoint=False))
     told = read_instructions(write_instructions(process))
     assert request_of(told, {}).table.reach == Reach(("/lake",), with_endpoint=False)
+
+
+def test_members_have_tables_and_parts_of_their_own_and_the_catalog_of_the_first() -> None:
+    orders = [
+        order(catalog=CATALOG, uid="a", name="db.a", uuid="1", held={"bucket-0": "x"}),
+        order(catalog=CATALOG, uid="b", name="db.b", uuid="2", partitions=({"dt": "ä"},)),
+    ]
+    lead = instructions_of(orders[0], master="m", conf={}, reach=Reach(("/lake",), with_endpoint=False))
+    text = write_instructions(shared_instructions(lead, orders))
+    assert text.count("token.provider") == 1, "options may be long, and variables have room for little"
+    shared = read_instructions(text)
+    assert shared.members is not None
+    for one, ordered in zip(shared.members, orders, strict=True):
+        told = shared.of_member(one)
+        assert (told.run, told.selection, told.members) == (ordered.uid, ordered.selection, None)
+        assert told.table == replace(ordered.table, reach=lead.table.reach)
 
 
 def test_tasks_get_more_memory_and_less_to_read_after_they_ran_out_of_it() -> None:
@@ -98,4 +120,6 @@ def test_what_cannot_be_understood_is_not_repeated(text: str) -> None:
 def test_fields_of_a_later_release_are_passed_over() -> None:
     told = instructions_of(ORDER, master="m", conf={})
     later = {**json.loads(write_instructions(told)), "mood": "good"}
+    for nested in (later["table"], later["table"]["reach"], later["selection"]):
+        nested["weather"] = "fine"
     assert read_instructions(json.dumps(later)) == told

@@ -11,7 +11,7 @@ from lithify.controller.launching.network_policy import belongs_together, networ
 from lithify.controller.launching.pod import PodSettings, driver_pod, executor_template
 from lithify.controller.launching.sizing import sizing_of
 from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT, cluster_conf
-from lithify.resources.policy import DriverPod, SparkTemplate
+from lithify.resources.spark_template import DriverPod, SparkTemplate
 from support.launching.orders import order
 
 SETTINGS = PodSettings(image="lithify:1")

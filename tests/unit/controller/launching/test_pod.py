@@ -23,7 +23,7 @@ from lithify.errors import InvalidOption
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.names import FINALIZER_DRIVER, LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Reference
-from lithify.resources.policy import (
+from lithify.resources.spark_template import (
     DriverPod,
     ExecutorPods,
     KueueTemplate,
@@ -131,7 +131,7 @@ class TestPlain:
         found = variables(pod_of(partitions=({"dt": "$(HOME) $(x"},), time_zone="Europe/Berlin"))
         assert found["LITHIFY_ORDER"].count("$(") == found["LITHIFY_ORDER"].count("$$(") == 2
         told = read_instructions(found["LITHIFY_ORDER"].replace("$$(", "$("))
-        assert (told.run, told.partitions, told.time_zone) == (
+        assert (told.run, told.selection.partitions, told.table.time_zone) == (
             ORDER.uid,
             ({"dt": "$(HOME) $(x"},),
             "Europe/Berlin",

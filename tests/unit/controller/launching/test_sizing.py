@@ -13,7 +13,7 @@ from lithify.contract.executors import BYTES_PER_SECOND, ExecutorSizing, executo
 from lithify.controller.launching.sizing import MIB, driver_heap, learned_speed, sizing_of
 from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, ResultSummary
 from lithify.resources.objects import Metadata, Reference
-from lithify.resources.policy import ExecutorPods, SparkTemplate
+from lithify.resources.spark_template import ExecutorPods, SparkTemplate
 from support.cases import case
 
 GIB = 1 << 30

@@ -23,7 +23,8 @@ from lithify.controller.launching.spark_conf import (
 from lithify.controller.launching.spark_settings import reason_against
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import Reference
-from lithify.resources.policy import (
+from lithify.resources.quantities import quantity_bytes
+from lithify.resources.spark_template import (
     DriverPod,
     ExecutorPods,
     KueueTemplate,
@@ -31,7 +32,6 @@ from lithify.resources.policy import (
     QueueAdmission,
     SparkTemplate,
 )
-from lithify.resources.quantities import quantity_bytes
 from support.cases import case
 from support.launching.orders import KEY, order
 

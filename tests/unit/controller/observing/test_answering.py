@@ -15,16 +15,19 @@ import pytest
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.replies import read_reply, write_reply
-from lithify.controller.observing.request import ObservationRequest, PlanRequest, TableList, TableTarget
+from lithify.controller.observing.request import PlanRequest, TableList
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.observation import Observation, PlanFound
 from lithify.tables.paimon.observing.looking import TableWatch
+from lithify.tables.watching import Filter, ObservationRequest
 from support.cases import case
 from support.small_tables import SmallTable
 
+FULL = Selection(strategy=Strategy.FULL)
 SECRETS = {"s3.secret-key": "open sesame 77"}
 
 
@@ -36,8 +39,8 @@ def table(tmp_path: Path) -> SmallTable:
 
 
 @pytest.fixture
-def target(table: SmallTable) -> TableTarget:
-    return TableTarget(str(table.warehouse), table.name, SECRETS, reach=UNBOUNDED)
+def target(table: SmallTable) -> TableAddress:
+    return TableAddress(str(table.warehouse), table.name, SECRETS, reach=UNBOUNDED)
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def error_of(answers: Answers, question: Question) -> LithifyError:
 
 
 class TestAnswers:
-    def test_a_look_and_a_second_one(self, answers: Answers, target: TableTarget) -> None:
+    def test_a_look_and_a_second_one(self, answers: Answers, target: TableAddress) -> None:
         found = sent(answers.reply(ObservationRequest(target, "uid"))).value
         assert isinstance(found, Observation)
         again = ObservationRequest(target, "uid", found.table_uuid, found.snapshot)
@@ -66,38 +69,40 @@ class TestAnswers:
         assert answers.reply(replace(again, reconsider=True)).value == found
         assert answers.reply(replace(again, is_full=True)).value == found
 
-    def test_filters(self, answers: Answers, target: TableTarget) -> None:
-        selected = ObservationRequest(target, "uid", partitions=({"dt": "a"},), idle_seconds=3600)
+    def test_filters(self, answers: Answers, target: TableAddress) -> None:
+        selected = ObservationRequest(target, "uid", wanted=Filter(Selection(({"dt": "a"},)), 3600))
         found = answers.reply(selected).value
         assert found.full_partitions == ()
         assert found.next_trigger is not None
-        assert answers.reply(replace(selected, idle_seconds=0)).value.full_partitions == ({"dt": "a"},)
+        assert answers.reply(
+            replace(selected, wanted=replace(selected.wanted, idle_seconds=0))
+        ).value.full_partitions == ({"dt": "a"},)
 
-    def test_runs_and_lists(self, answers: Answers, target: TableTarget) -> None:
+    def test_runs_and_lists(self, answers: Answers, target: TableAddress) -> None:
         assert answers.reply(FindRun(target, "run-1", None)) == Reply(value=None)
         assert answers.reply(ListTables(target)) == Reply(value=TableList(("db.t",), wanted=1))
 
 
 class TestPlans:
     def test_is_what_a_driver_would_report(
-        self, answers: Answers, table: SmallTable, target: TableTarget
+        self, answers: Answers, table: SmallTable, target: TableAddress
     ) -> None:
         table.append()
-        found = sent(answers.reply(PlanRequest(target, strategy=Strategy.FULL))).value
+        found = sent(answers.reply(PlanRequest(target, FULL))).value
         assert isinstance(found, PlanFound)
         assert (found.snapshot, found.buckets, found.tasks, found.files) == (2, 4, 4, 8)
-        one = answers.reply(PlanRequest(target, strategy=Strategy.FULL, buckets=(0,))).value
+        one = answers.reply(PlanRequest(target, replace(FULL, buckets=frozenset({0})))).value
         assert (one.buckets, one.bytes < found.bytes) == (2, True)
-        part = answers.reply(PlanRequest(target, strategy=Strategy.FULL, partitions=({"dt": "a"},))).value
+        part = answers.reply(PlanRequest(target, replace(FULL, partitions=({"dt": "a"},)))).value
         assert part.buckets == 2
         assert answers.reply(PlanRequest(target)).value == PlanFound(snapshot=2)
 
-    def test_comes_over_the_wire_as_it_is(self, answers: Answers, target: TableTarget) -> None:
-        reply = answers.reply(PlanRequest(target, strategy=Strategy.FULL))
+    def test_comes_over_the_wire_as_it_is(self, answers: Answers, target: TableAddress) -> None:
+        reply = answers.reply(PlanRequest(target, FULL))
         assert read_reply(write_reply(reply)) == reply
 
-    def test_the_table_that_was_meant(self, answers: Answers, target: TableTarget) -> None:
-        error = error_of(answers, PlanRequest(target, table_uuid="another"))
+    def test_the_table_that_was_meant(self, answers: Answers, target: TableAddress) -> None:
+        error = error_of(answers, PlanRequest(replace(target, uuid="another")))
         assert isinstance(error, NotFound)
         assert error.what == "table"
 
@@ -115,13 +120,13 @@ class TestPlans:
 
 
 class TestErrors:
-    def test_ours_come_as_they_are(self, answers: Answers, target: TableTarget) -> None:
-        error = error_of(answers, ObservationRequest(replace(target, identifier="db.nowhere"), "uid"))
+    def test_ours_come_as_they_are(self, answers: Answers, target: TableAddress) -> None:
+        error = error_of(answers, ObservationRequest(replace(target, name="db.nowhere"), "uid"))
         assert isinstance(error, NotFound)
         assert error.what == "table"
 
     @pytest.mark.parametrize("zone", ["Middle/Earth", "", "../../etc/passwd", "\0"])
-    def test_a_time_zone_that_does_not_exist(self, zone: str, answers: Answers, target: TableTarget) -> None:
+    def test_a_time_zone_that_does_not_exist(self, zone: str, answers: Answers, target: TableAddress) -> None:
         error = error_of(answers, ObservationRequest(replace(target, time_zone=zone), "uid"))
         assert isinstance(error, InvalidOption)
 
@@ -130,14 +135,14 @@ class TestErrors:
         [case({"metastore": "hive"}, id="catalog"), case({"metastore": "jdbc", "uri": "x"}, id="uri")],
     )
     def test_settings_that_make_no_sense(
-        self, options: Mapping[str, str], answers: Answers, target: TableTarget
+        self, options: Mapping[str, str], answers: Answers, target: TableAddress
     ) -> None:
         error = error_of(answers, ListTables(replace(target, catalog_options={**SECRETS, **options})))
         assert error.failure is not Failure.BUG
         assert "sesame" not in str(error)
 
     def test_anything_else_is_a_bug_that_names_no_secret(
-        self, answers: Answers, target: TableTarget, monkeypatch: pytest.MonkeyPatch
+        self, answers: Answers, target: TableAddress, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: object) -> None:
             raise ZeroDivisionError("signed with open sesame 77")

@@ -14,10 +14,12 @@ import pytest
 
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.process import WorkerProcess
-from lithify.controller.observing.request import ObservationRequest, PlanRequest, TableTarget
+from lithify.controller.observing.request import PlanRequest
 from lithify.controller.observing.turns import FIRST_PAUSE
 from lithify.controller.observing.wire import HEADER, Reply, WorkerSettings
 from lithify.errors import CatalogSilent, Failure, LithifyError, NotFound, ProcessLost, TimedOut
+from lithify.tables.address import TableAddress
+from lithify.tables.watching import ObservationRequest
 
 pytestmark = pytest.mark.asyncio
 
@@ -45,7 +47,7 @@ class Paper:
 
     async def ask(self, message: bytes, what: str, seconds: float) -> Reply:
         question = pickle.loads(message[HEADER:])
-        self.asked.append(question.target.identifier)
+        self.asked.append(question.address.name)
         self.answer = asyncio.get_running_loop().create_future()
         if self.shop.is_fast:
             self.answer.set_result(Reply(value=self.number))
@@ -100,7 +102,7 @@ async def pool_of(**changes: Any) -> AsyncIterator[ObserverPool]:
 
 
 def ask(pool: ObserverPool, table: str, warehouse: str = "w") -> asyncio.Task[Any]:
-    request = ObservationRequest(TableTarget(warehouse, table, {}), cache_key=table)
+    request = ObservationRequest(TableAddress(warehouse, table, {}), cache_key=table)
     return asyncio.create_task(pool.observe(request, SECONDS))
 
 
@@ -320,7 +322,7 @@ class TestEnds:
 
     async def test_what_cannot_be_sent_is_a_bug_of_that_question_alone(self, shop: Shop) -> None:
         async with pool_of(workers=1) as pool:
-            target = TableTarget("w", "t", {"key": (lambda: None)})  # type: ignore[dict-item]  # cannot be sent
+            target = TableAddress("w", "t", {"key": (lambda: None)})  # type: ignore[dict-item]  # cannot be sent
             with pytest.raises(LithifyError) as raised:
                 await pool.observe(ObservationRequest(target, "a"), SECONDS)
             assert raised.value.failure is Failure.BUG
@@ -407,4 +409,4 @@ class TestPlans:
 
 
 def plan(pool: ObserverPool, table: str, warehouse: str = "w") -> asyncio.Task[Any]:
-    return asyncio.create_task(pool.plan(PlanRequest(TableTarget(warehouse, table, {})), SECONDS))
+    return asyncio.create_task(pool.plan(PlanRequest(TableAddress(warehouse, table, {})), SECONDS))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.controller.observing.request import TableTarget
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, UnsupportedTable
 from lithify.redaction import REDACTED
+from lithify.tables.address import TableAddress
 from support.cases import case
 
 HARMLESS = {
@@ -20,8 +20,8 @@ HARMLESS = {
 KEY = "open-sesame-77"
 
 
-def target(identifier: str = "db.t") -> TableTarget:
-    return TableTarget("s3://stones/w", identifier, {**HARMLESS, "token": KEY})
+def target(identifier: str = "db.t") -> TableAddress:
+    return TableAddress("s3://stones/w", identifier, {**HARMLESS, "token": KEY})
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,14 @@ from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
 from lithify.controller.driver import DriverOrder, DriverState, SharedDrivers
-from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList, TableTarget
+from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList
 from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
 from lithify.controller.reconciling.queue import Queue
 from lithify.controller.reconciling.recorder import Recorder
+from lithify.controller.reconciling.searches import Begin
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
@@ -49,6 +50,7 @@ from lithify.resources.names import (
     ObjectKey,
     ResourceKind,
 )
+from lithify.tables.address import TableAddress
 from lithify.tables.observation import PlanFound, RunFound
 from unit.controller.running.runs import FOUND
 from unit.controller.running.runs import POLICY as RULES
@@ -257,7 +259,7 @@ class Observer:
         raise AssertionError
 
     async def find_run(
-        self, target: TableTarget, run: str, timeout: float, since: datetime | None = None
+        self, target: TableAddress, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
         await _leave()
         if not self.world.catalog_answers:
@@ -271,7 +273,7 @@ class Observer:
         return PlanFound(snapshot=7, buckets=3, tasks=120, files=412, bytes=6_550_000_000)
 
     async def list_tables(
-        self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
+        self, target: TableAddress, timeout: float, wanted: TableFilter = ALL_TABLES
     ) -> TableList:
         raise AssertionError
 
@@ -312,7 +314,7 @@ class Aside:
 class ShellOperator:
     """An operator process: the real shell, and everything that it forgets when it dies."""
 
-    def __init__(self, world: World, leases: Leases) -> None:
+    def __init__(self, world: World, leases: Leases, begin: Begin | None = None) -> None:
         self.world = world
         self.leases = leases
         self._elapsed, self._last = 0.0, world.now
@@ -340,7 +342,7 @@ class ShellOperator:
             clock=clock,
             conf_problem=lambda _: None,
         )
-        self.shell = Compactions(context, begin=self._begin)
+        self.shell = Compactions(context, begin=begin or self._begin)
         self.intake = Intake(self.store, self.queue)
         for name, pod in world.pods.items():
             if not pod.released:

@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from lithify.controller.observing.request import ObservationRequest, TableTarget
 from lithify.controller.reconciling.observation_scheduler import JITTER, ObservationScheduler, Rhythm
 from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.observation import Observation
+from lithify.tables.watching import Filter, ObservationRequest
 from support.observations import observation
 
 KEY = ObjectKey("team", "orders")
 RHYTHM = Rhythm(every=60, whole=600, timeout=30, retry=240)
-REQUEST = ObservationRequest(TableTarget("/w", "sales.orders", {}), "uid")
+REQUEST = ObservationRequest(TableAddress("/w", "sales.orders", {}), "uid")
 
 
 @dataclass
@@ -118,9 +119,9 @@ async def test_a_look_at_the_whole_comes_back_after_its_interval() -> None:
 async def test_another_question_is_asked_at_once() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
-    other = replace(REQUEST, partitions=({"dt": "2026-01-01"},))
+    other = replace(REQUEST, wanted=Filter(Selection(({"dt": "2026-01-01"},))))
     await stage.look(other)
-    assert stage.answers.asked[-1].partitions == other.partitions
+    assert stage.answers.asked[-1].wanted == other.wanted
     assert stage.answers.asked[-1].known_uuid is None, "what is known was judged by other rules"
     stage.end()
 
@@ -162,7 +163,7 @@ async def test_who_asks_during_a_look_is_told_of_its_end(is_asked: bool) -> None
     stage.ticks.now += 2 * RHYTHM.every
     assert stage.scheduler.ask(KEY, REQUEST, RHYTHM) == math.inf
     if is_asked:
-        assert stage.scheduler.ask(KEY, replace(REQUEST, idle_seconds=5), RHYTHM) == math.inf
+        assert stage.scheduler.ask(KEY, replace(REQUEST, wanted=Filter(idle_seconds=5)), RHYTHM) == math.inf
     else:
         stage.scheduler.want(KEY)
     held.set()
@@ -233,8 +234,8 @@ async def test_what_comes_back_for_a_table_that_is_gone_is_dropped() -> None:
 
 
 def test_credentials_are_not_part_of_what_a_request_shows() -> None:
-    target = TableTarget("/w", "sales.orders", {"s3.secret-key": "hush-hush"})
-    assert "hush-hush" not in repr(replace(REQUEST, target=target))
+    target = TableAddress("/w", "sales.orders", {"s3.secret-key": "hush-hush"})
+    assert "hush-hush" not in repr(replace(REQUEST, address=target))
 
 
 @pytest.mark.asyncio
@@ -269,11 +270,11 @@ async def test_a_trigger_that_time_alone_has_fired_is_judged_once() -> None:
 
 
 def request_of(catalog: str, table: str) -> ObservationRequest:
-    return ObservationRequest(TableTarget("/w", table, {}, catalog=catalog), table)
+    return ObservationRequest(TableAddress("/w", table, {}, catalog=catalog), table)
 
 
 def key_of(request: ObservationRequest) -> ObjectKey:
-    return ObjectKey(request.target.catalog.partition("/")[0], request.cache_key)
+    return ObjectKey(request.address.catalog.partition("/")[0], request.cache_key)
 
 
 @pytest.mark.asyncio

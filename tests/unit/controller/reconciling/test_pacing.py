@@ -41,14 +41,13 @@ class Play:
             DEADLINES, **dict.fromkeys(("queued_seconds", "scheduling_seconds", "running_seconds"), DAY)
         )
         self.world = World(policy=replace(RULES, deadlines=patient))
-        self.operator = ShellOperator(self.world, Leases())
+        self.operator = ShellOperator(self.world, Leases(), asyncio.create_task)
         self.requests = 0
         self.queue = self.operator.shell.context.queue
         self.loop: asyncio.AbstractEventLoop | None = None
         self.queue.ticks = self.seconds
         monkeypatch.setattr(shell, "_leave", self._count)
         monkeypatch.setattr(shell, "RULES", self.world.policy)
-        monkeypatch.setattr(self.operator.shell, "begin", asyncio.create_task)
         self.world.create(NAME)
 
     def seconds(self) -> float:

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lithify.clock import Clock
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.observation import Observation, RunFound
 from lithify.tables.paimon.catalog import connecting
 from lithify.tables.paimon.catalog.opening import open_table
@@ -31,7 +31,7 @@ from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.paimon.observing.summary import summarise
 from lithify.tables.paimon.options.table_options import retention
 from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.watching import Look
+from lithify.tables.watching import ObservationRequest
 
 _FEW_SNAPSHOTS = 100
 """A table that keeps fewer may have expired the next snapshot before anybody asks for it."""
@@ -62,7 +62,7 @@ class TableWatch:
         self._most_open = most_open
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
 
-    def observe(self, look: Look) -> Observation | None:
+    def observe(self, request: ObservationRequest) -> Observation | None:
         """Looks at a table; None if it still has the snapshot that is known.
 
         Raises:
@@ -70,28 +70,28 @@ class TableWatch:
             LithifyError: see `open_table`, `live_files.read` and `live_files.update`.
         """
         try:
-            return self._observe(look)
+            return self._observe(request)
         except Damaged:
-            return self._observe(replace(look, is_full=True))
+            return self._observe(replace(request, is_full=True))
 
-    def _observe(self, look: Look) -> Observation | None:
-        opened = self._opened.pop(look.key, None)
-        if look.is_full or (opened is not None and opened.address != look.address):
+    def _observe(self, request: ObservationRequest) -> Observation | None:
+        zone, opened = request.address.zone(), self._opened.pop(request.cache_key, None)
+        if request.is_full or (opened is not None and opened.address != request.address):
             opened = None
-        stays = opened or _open(look.address)
-        now = self._clock.now().astimezone(look.zone)
+        stays = opened or _open(request.address)
+        now = self._clock.now().astimezone(zone)
         found: ObservationCache | None = None
-        if self._is_unchanged(look, stays):
-            if not look.reconsider:
-                self._keep_open(look.key, stays)
+        if self._is_unchanged(request, stays):
+            if not request.reconsider:
+                self._keep_open(request.cache_key, stays)
                 return None
-            found = self._as_cached(look, stays, now)
+            found = self._as_cached(request, stays, now)
         if found is None:
-            stays, found = self._newest(look, stays, now, is_fresh=opened is None)
+            stays, found = self._newest(request, stays, now, is_fresh=opened is None)
         with closing(found):
-            self._caches.keep(look.key, found)
-            self._keep_open(look.key, replace(stays, newest=found.state.newest))
-            return summarise(stays.table, found, look.wanted, now)
+            self._caches.keep(request.cache_key, found)
+            self._keep_open(request.cache_key, replace(stays, newest=found.state.newest))
+            return summarise(stays.table, found, request.wanted, now)
 
     def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
         """What a run has committed; see `found_runs.find_run`."""
@@ -111,10 +111,10 @@ class TableWatch:
             self._opened.popitem(last=False)
         self._caches.use(key, self._clock.now().timestamp())
 
-    def _is_unchanged(self, look: Look, opened: _Opened) -> bool:
-        if look.is_full or look.known_uuid != opened.uuid:
+    def _is_unchanged(self, request: ObservationRequest, opened: _Opened) -> bool:
+        if request.is_full or request.known_uuid != opened.uuid:
             return False
-        snapshots, known = opened.table.snapshots, look.known_snapshot
+        snapshots, known = opened.table.snapshots, request.known_snapshot
         is_marked = opened.newest is not None and opened.newest.id == known
         if snapshots.has_server:
             newest = snapshots.latest()
@@ -123,7 +123,7 @@ class TableWatch:
             return not is_marked or mark_of(newest) == opened.newest
         if snapshots.exists((known or 0) + 1):
             return False
-        if not self._may_have_skipped(look, opened):
+        if not self._may_have_skipped(request, opened):
             return True
         if known is None:
             return not snapshots.numbers()
@@ -131,17 +131,19 @@ class TableWatch:
             return is_still_there(opened.table, opened.newest)
         return snapshots.exists(known)
 
-    def _may_have_skipped(self, look: Look, opened: _Opened) -> bool:
+    def _may_have_skipped(self, request: ObservationRequest, opened: _Opened) -> bool:
         """Whether so many snapshots may have come and gone that the next one is not there any more."""
-        last = self._caches.used_at(look.key)
+        last = self._caches.used_at(request.cache_key)
         keeps = retention(opened.table.stored_options)
         if last is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
             return True
         return (self._clock.now().timestamp() - last) * 1000 > keeps.millis / 2
 
-    def _as_cached(self, look: Look, opened: _Opened, now: datetime) -> ObservationCache | None:
+    def _as_cached(
+        self, request: ObservationRequest, opened: _Opened, now: datetime
+    ) -> ObservationCache | None:
         """What is kept of the snapshot that is known, judged by the time and options of this look."""
-        cache = self._caches.load(look.key)
+        cache = self._caches.load(request.cache_key)
         if cache is None:
             return None
         with ExitStack() as unless_used:
@@ -151,7 +153,7 @@ class TableWatch:
             is_known = (state.uuid, state.schema_id, number) == (
                 opened.uuid,
                 opened.table.schema.id,
-                look.known_snapshot,
+                request.known_snapshot,
             )
             if not is_known:
                 return None
@@ -162,30 +164,36 @@ class TableWatch:
         return None
 
     def _newest(
-        self, look: Look, opened: _Opened, now: datetime, *, is_fresh: bool
+        self, request: ObservationRequest, opened: _Opened, now: datetime, *, is_fresh: bool
     ) -> tuple[_Opened, ObservationCache]:
         """What there is now; opens the table anew where what is open may be out of date."""
         if not is_fresh and opened.table.has_newer_schema():
-            opened, is_fresh = _open(look.address), True
-        cache = self._caches.load(look.key)
+            opened, is_fresh = _open(request.address), True
+        cache = self._caches.load(request.cache_key)
         if cache is None:
-            return self._everything(look, opened, now, None, is_fresh=is_fresh)
+            return self._everything(request, opened, now, None, is_fresh=is_fresh)
         with ExitStack() as unless_used:
             unless_used.callback(cache.close)
-            if not look.is_full and update(opened.table, opened.uuid, cache, _judge(opened.table, now)):
+            if not request.is_full and update(opened.table, opened.uuid, cache, _judge(opened.table, now)):
                 unless_used.pop_all()
                 return opened, cache
-            return self._everything(look, opened, now, cache.state, is_fresh=is_fresh)
+            return self._everything(request, opened, now, cache.state, is_fresh=is_fresh)
 
     def _everything(
-        self, look: Look, opened: _Opened, now: datetime, earlier: TableState | None, *, is_fresh: bool
+        self,
+        request: ObservationRequest,
+        opened: _Opened,
+        now: datetime,
+        earlier: TableState | None,
+        *,
+        is_fresh: bool,
     ) -> tuple[_Opened, ObservationCache]:
         """What a full look finds."""
         if not is_fresh:
-            opened = _open(look.address)
+            opened = _open(request.address)
         judge = _judge(opened.table, now)
         with suppress(Damaged):
-            return opened, self._filled(self._caches.begin(look.key), opened, earlier, judge)
+            return opened, self._filled(self._caches.begin(request.cache_key), opened, earlier, judge)
         return opened, self._filled(in_memory(), opened, earlier, judge)
 
     def _filled(

@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.errors import InvalidOption
-from lithify.settings import PARTITIONS
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import CommitCount, KeptSnapshots, MergeTreeObservation, Observation
 from lithify.tables.paimon.metadata.column_groups import (
@@ -46,11 +44,12 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         InvalidOption: the filter names a column that is none of the partition's.
         Damaged: what is kept cannot be read.
     """
-    _check_filter(table, wanted)
+    table.check_columns(wanted.selection)
     policy, state = table.options.policy, found.state
     figures = found.figures.sort_by("path")
-    held = _still_held(found, wanted.held)
-    work = work_in(figures, table.locations.spec, replace(wanted, held=held), policy, now)
+    held = _still_held(found, wanted.selection.held)
+    wanted = replace(wanted, selection=replace(wanted.selection, held=held))
+    work = work_in(figures, table.locations.spec, wanted, policy, now)
     index_problem = table.index_problem(state.index_types)
     write_only = is_write_only(table.stored_options)
     return Observation(
@@ -135,14 +134,6 @@ def _most(figures: pa.Table, name: str) -> tuple[int, str | None]:
         return 0, None
     row = int(np.argmax(numbers))
     return int(numbers[row]), figures["path"][row].as_py()
-
-
-def _check_filter(table: PaimonTable, wanted: Filter) -> None:
-    for column in sorted({column for values in wanted.partitions for column in values}):
-        if column not in table.schema.partition_keys:
-            known = ", ".join(table.schema.partition_keys) or "it is not partitioned"
-            problem = f"{column} is not a partition column of {table.name} ({known})"
-            raise InvalidOption(PARTITIONS, problem)
 
 
 def _kept_snapshots(state: TableState, *, writers_expire: bool) -> KeptSnapshots:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from lithify.clock import wall_millis
 from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.tables.address import Selection
 from lithify.tables.model import BlockedBucket
 from lithify.tables.observation import Finding
 from lithify.tables.paimon.metadata.column_groups import (
@@ -99,17 +100,17 @@ def work_in(
         policy: by which they were judged.
         now: an aware time in the table's time zone.
     """
-    selected = _selected(figures, spec_of, wanted)
-    selected = flagged(selected, ~is_one_of(selected["path"], wanted.held))
+    selected = _selected(figures, spec_of, wanted.selection)
+    selected = flagged(selected, ~is_one_of(selected["path"], wanted.selection.held))
     due = flagged(selected, ~is_null(selected["trigger"]))
     full = flagged(selected, ~is_null(selected["full_bytes"]))
     waits = _waits(full, figures, wanted, now)
     takes = flagged(full, ~is_among(full, waits, ["partition_path"]))
     next_trigger = min([*_idle_moments(waits, now), *_trigger_moments(selected, policy, now)], default=None)
-    is_filtered = bool(wanted.partitions) or wanted.idle_millis is not None
+    is_filtered = bool(wanted.selection.partitions) or wanted.idle_seconds is not None
     return DueWork(
         findings=_findings(due),
-        partitions_due=_largest(due, spec_of) if wanted.partitions else (),
+        partitions_due=_largest(due, spec_of) if wanted.selection.partitions else (),
         full_partitions=_largest(takes, spec_of) if is_filtered else (),
         full_bytes=int(integers(takes["full_bytes"]).sum()),
         next_trigger=next_trigger and next_trigger.astimezone(UTC),
@@ -130,22 +131,24 @@ def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[Blocked
     return tuple(bucket for _, bucket in sorted({**stand, **found}.items()))
 
 
-def _selected(figures: pa.Table, spec_of: Callable[[bytes], Spec], wanted: Filter) -> pa.Table:
-    if not wanted.partitions:
+def _selected(figures: pa.Table, spec_of: Callable[[bytes], Spec], selection: Selection) -> pa.Table:
+    if selection.buckets:
+        figures = flagged(figures, np.isin(integers(figures["bucket"]), list(selection.buckets)))
+    if not selection.partitions:
         return figures
     groups = ColumnGroups(figures, ["partition"])
     partitions = listed(taken(figures.select(["partition"]), groups.firsts)["partition"])
-    selected = np.array([wanted.selects(spec_of(partition)) for partition in partitions], dtype=bool)
+    selected = np.array([selection.selects(spec_of(partition)) for partition in partitions], dtype=bool)
     return flagged(figures, selected[groups.numbers])
 
 
 def _waits(full: pa.Table, figures: pa.Table, wanted: Filter, now: datetime) -> pa.Table:
     """How many milliseconds some partitions are not idle yet; those that are idle are left out."""
     of_partitions = flagged(figures, is_among(figures, full, ["partition_path"]))
-    groups, idle = ColumnGroups(of_partitions, ["partition_path"]), wanted.idle_millis
+    groups, idle = ColumnGroups(of_partitions, ["partition_path"]), wanted.idle_seconds
     waits = np.zeros(len(groups), dtype=np.int64)
     if idle is not None:
-        waits = groups.max(integers(of_partitions["created_millis"])) + idle - wall_millis(now)
+        waits = groups.max(integers(of_partitions["created_millis"])) + idle * 1000 - wall_millis(now)
     paths = taken(of_partitions.select(["partition_path"]), groups.firsts)
     return flagged(with_columns(paths, wait=waits), waits > 0)
 

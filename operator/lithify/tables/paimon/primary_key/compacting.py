@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Unit
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import CommittedRun, Recovered, Selection, Sizing
+from lithify.tables.address import Selection
+from lithify.tables.format import CommittedRun, Recovered, Sizing
 from lithify.tables.inspection import TableInspection
 from lithify.tables.model import BucketId, SnapshotId
 from lithify.tables.observation import RunFound
@@ -86,9 +86,9 @@ class CompactedTable:
         self.table.check_supported()
         return self.table.view_of(groups)
 
-    def plan(self, view: View, strategy: Strategy, clock: Clock, held: Mapping[str, str]) -> RunPlan:
+    def plan(self, view: View, selection: Selection, clock: Clock) -> RunPlan:
         """Plans every bucket of a view; see `planning.plan_run`."""
-        return plan_run(self.table, view, strategy, clock, held)
+        return plan_run(self.table, view, selection.strategy, clock, selection.held)
 
     def tasks_of(self, plan: RunPlan, sizing: Sizing) -> dict[BucketId, list[MergeTask]]:
         """The tasks of each unit, by bucket."""

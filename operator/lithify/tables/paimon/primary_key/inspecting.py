@@ -17,7 +17,7 @@ from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.planning.merge_tree.universal import explain
-from lithify.tables.format import Selection
+from lithify.tables.address import Selection
 from lithify.tables.inspection import (
     GroupInspection,
     LevelSummary,

@@ -1,0 +1,168 @@
+"""Carries out what the state machine of a run answers: locks, drivers, searches, plans.
+
+Used by `compactions` once the status that goes with the acts is written. Decides nothing; every act may be
+repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from lithify.controller.driver import DriverOrder, DriverState
+from lithify.controller.launching.sizing import learned_speed
+from lithify.controller.reconciling.addressing import address_of, selection_of
+from lithify.controller.reconciling.context import Context
+from lithify.controller.reconciling.locking import TableLocking, holder_of
+from lithify.controller.reconciling.run_memory import RunMemories, RunMemory
+from lithify.controller.reconciling.searches import Begin
+from lithify.controller.reconciling.sharing import Sharing
+from lithify.controller.running.facts import Act, RunFacts
+from lithify.controller.running.machine import is_plan_only, memory_factor
+from lithify.errors import AccountMissing, ClusterRefused, ClusterUnavailable, NameTaken
+from lithify.resources.catalog import catalog_options
+from lithify.resources.compaction import Compaction, RunStrategy
+from lithify.resources.names import COMPACTION, ObjectKey
+from lithify.tables.io.reach import NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Carries out acts.
+
+    Attributes:
+        context: what it works with.
+        sharing: the runs that share drivers.
+        locking: the locks of tables.
+        memories: what is remembered of runs.
+        unreleased: takes in the Compactions that get a driver.
+        begin: begins something that goes on beside everything else.
+    """
+
+    context: Context
+    sharing: Sharing
+    locking: TableLocking
+    memories: RunMemories
+    unreleased: set[ObjectKey]
+    begin: Begin
+
+    async def carry_out(
+        self, acts: tuple[Act, ...], run: Compaction, facts: RunFacts, memory: RunMemory, *, is_shared: bool
+    ) -> None:
+        """Does what there is to do. Nobody takes the table's lock for free meanwhile.
+
+        A driver that others share is not let go by one of them.
+        """
+        if is_shared:
+            acts = tuple(act for act in acts if act not in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER})
+        self.locking.acting.add(run.metadata.key)
+        try:
+            for act in acts:
+                await self._act(act, run, facts, memory)
+        finally:
+            self.locking.acting.discard(run.metadata.key)
+
+    async def _act(self, act: Act, run: Compaction, facts: RunFacts, memory: RunMemory) -> None:
+        context, key = self.context, run.metadata.key
+        driver = facts.driver if isinstance(facts.driver, DriverState) else None
+        if act is Act.TAKE_LOCK and memory.lock:
+            await context.locks.take(memory.lock, holder_of(run), after=memory.former)
+        elif act is Act.DROP_LOCK and memory.lock:
+            await context.locks.drop(memory.lock, holder_of(run))
+            self.wake_waiting(memory.lock, run.metadata.uid)
+        elif act is Act.START_DRIVER and run.status.shared_run is not None:
+            await self._start_shared(run, memory)
+        elif act is Act.START_DRIVER:
+            await self._start(run, memory)
+        elif act is Act.STOP_DRIVER and driver and run.status.shared_run is not None:
+            await self.sharing.stop(run)
+        elif act is Act.STOP_DRIVER and driver:
+            await context.launcher.stop(key, driver.uid)
+        elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver:
+            await context.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
+        elif act is Act.FIND_RUN:
+            memory.search.go_on(context, run, self.begin)
+        elif act is Act.PLAN:
+            memory.planning.go_on(context, run, self.begin)
+
+    def wake_waiting(self, lock: str, former_uid: str) -> None:
+        """Has those looked at who may wait for a lock that is free now."""
+        for run in self.context.store.compactions:
+            memory = self.memories.known(run.metadata.key)
+            if memory is not None and memory.lock == lock and run.metadata.uid != former_uid:
+                self.context.queue.add(COMPACTION, run.metadata.key)
+
+    async def _start(self, run: Compaction, memory: RunMemory) -> None:
+        order = driver_order(self.context, run)
+        if order is None:
+            return
+        self.unreleased.add(run.metadata.key)
+        metrics = self.context.metrics
+        try:
+            state = await self.context.launcher.start(order)
+        except AccountMissing as error:
+            memory.missing = error
+            metrics.launched("refused")
+        except ClusterRefused as error:
+            memory.refusal = (run.status.attempts, str(error))
+            metrics.launched("refused")
+        except (ClusterUnavailable, NameTaken) as error:
+            memory.delay = (run.status.attempts, str(error))
+            metrics.launched("unavailable")
+            raise
+        else:
+            metrics.launched("started" if state.attempt == order.attempt else "found")
+
+    async def _start_shared(self, run: Compaction, memory: RunMemory) -> None:
+        """Starts the driver that is named after a run; the others that share it wait for that."""
+        shared, metrics = run.status.shared_run, self.context.metrics
+        self.unreleased.add(run.metadata.key)
+        if shared is None or shared.lead_uid != run.metadata.uid:
+            return
+        try:
+            is_started = await self.sharing.start(run, partial(driver_order, self.context))
+        except AccountMissing as error:
+            memory.missing = error
+            metrics.launched("refused")
+        except ClusterRefused:
+            metrics.launched("refused")  # each of them starts alone, and hears why that is refused
+        except ClusterUnavailable as error:
+            memory.delay = (run.status.attempts, str(error))
+            metrics.launched("unavailable")
+            raise
+        else:
+            if is_started:
+                metrics.launched("started")
+
+
+def driver_order(context: Context, run: Compaction) -> DriverOrder | None:
+    """The order for the attempt that a run's status names; None without its LakeTable or Catalog."""
+    store = context.store
+    table = store.table_of(run)
+    catalog = store.catalog_of(table) if table else None
+    if table is None or catalog is None:
+        return None
+    rules = store.rules_of(table)
+    seen = context.scheduler.seen(table.metadata.key).observation
+    if seen is None:
+        planned = 0
+    elif run.spec.strategy is RunStrategy.FULL:
+        planned = seen.full_bytes
+    else:
+        planned = sum(finding.bytes for finding in seen.findings)
+    address = address_of(table, rules, catalog, catalog_options(catalog.spec, {}), NOWHERE)
+    return DriverOrder(
+        key=run.metadata.key,
+        uid=run.metadata.uid,
+        attempt=run.status.attempts,
+        plan_only=is_plan_only(run),
+        lake_table=table.metadata.name,
+        table=replace(address, uuid=run.status.table_uuid),
+        secret_ref=catalog.spec.secret_ref,
+        selection=selection_of(run, table),
+        spark=rules.spark,
+        memory_factor=memory_factor(run),
+        planned_bytes=planned,
+        bytes_per_second=learned_speed(store.runs_of(table.metadata.key)),
+        scheduling_seconds=rules.deadlines.scheduling_seconds,
+    )

@@ -1,0 +1,112 @@
+"""From resources to addresses: which table is meant, which part of it, what to ask of it and how often. Pure.
+
+Used by the reconcilers for all that they ask observers and order from launchers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lithify.controller.deciding.blocked import held_by
+from lithify.controller.deciding.limits import OperatorLimits
+from lithify.controller.deciding.overrides import table_overrides
+from lithify.controller.reconciling.observation_scheduler import Rhythm
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.resources.catalog import Catalog, CatalogSpec
+from lithify.resources.compaction import Compaction
+from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
+from lithify.resources.policy import CHECK_SECONDS, CompactionPolicySpec
+from lithify.resources.table import LakeTable
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.io.reach import Reach
+from lithify.tables.observation import Observation
+from lithify.tables.watching import Filter, ObservationRequest
+
+_RETRIES = 4
+"""A table that cannot be looked at is tried again after so many intervals: who has to mend it is slower."""
+
+
+def catalog_address(catalog: Catalog, options: Mapping[str, str], reach: Reach) -> TableAddress:
+    """A catalog of which no table is meant.
+
+    Args:
+        catalog: the Catalog.
+        options: its options, with credentials where they are needed.
+        reach: where the operator's own rights may be used for it.
+    """
+    spec = catalog.spec
+    return TableAddress(
+        warehouse=spec.warehouse,
+        name="",
+        catalog_options=options,
+        reach=reach,
+        format=spec.format.value.lower(),
+        catalog=str(catalog.metadata.key),
+    )
+
+
+def address_of(
+    table: LakeTable,
+    policy: CompactionPolicySpec | None,
+    catalog: Catalog,
+    options: Mapping[str, str],
+    reach: Reach,
+) -> TableAddress:
+    """The table that a LakeTable stands for, whatever its UUID."""
+    return replace(
+        catalog_address(catalog, options, reach),
+        name=table.spec.identifier,
+        overrides=table_overrides(policy or CompactionPolicySpec(), table),
+        time_zone=table.spec.time_zone or "UTC",
+    )
+
+
+def selection_of(run: Compaction, table: LakeTable) -> Selection:
+    """Which part of its table a run takes. What a person asks for takes blocked buckets, too."""
+    spec = run.spec
+    is_by_itself = LABEL_TABLE in run.metadata.labels and ANNOTATION_REQUESTED not in run.metadata.annotations
+    return Selection(
+        partitions=spec.partitions,
+        buckets=frozenset(spec.buckets),
+        strategy=Strategy(spec.strategy.value.lower()),
+        held=held_by(table.status) if is_by_itself else {},
+    )
+
+
+def request_of(
+    table: LakeTable, policy: CompactionPolicySpec | None, address: TableAddress
+) -> ObservationRequest:
+    """What to ask of it."""
+    partitions = policy.partitions if policy else ()
+    return ObservationRequest(
+        address=address,
+        cache_key=table.metadata.uid,
+        wanted=Filter(
+            Selection(partitions, held=held_by(table.status)),
+            policy.partition_idle_seconds if policy else None,
+        ),
+    )
+
+
+def rhythm_of(
+    table: LakeTable,
+    policy: CompactionPolicySpec | None,
+    catalog: CatalogSpec,
+    limits: OperatorLimits,
+    seen: Observation | None = None,
+) -> Rhythm:
+    """How often to ask, within what the operator allows.
+
+    The LakeTable goes first, then its policy, then what the table itself was `seen` to ask for.
+    """
+    found = policy or CompactionPolicySpec()
+    of_table = CHECK_SECONDS if seen is None else seen.check_seconds or CHECK_SECONDS
+    wanted = table.spec.check_interval_seconds or found.check_interval_seconds or of_table
+    every = max(limits.check_seconds, wanted)
+    return Rhythm(
+        every=every,
+        whole=max(every, float(found.full_check_interval_seconds)),
+        timeout=limits.timeout_of(catalog),
+        retry=min(_RETRIES * every, max(every, 300.0)),
+    )

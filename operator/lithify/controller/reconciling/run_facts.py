@@ -1,0 +1,127 @@
+"""Gathers what the state machine of a run is told: its table, its driver, its lock, and what is in its way.
+
+Used by `compactions`. Asks the cluster, changes nothing in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lithify.controller.reconciling.context import Context
+from lithify.controller.reconciling.locking import LockView, TableLocking
+from lithify.controller.reconciling.run_memory import RunMemory
+from lithify.controller.reconciling.sharing import SharedView, Sharing
+from lithify.controller.running.facts import UNKNOWN, Lock, Problem, RunFacts, Unknown
+from lithify.controller.running.machine import is_planned_here
+from lithify.errors import ClusterRefused, ClusterUnavailable, UserError
+from lithify.resources.catalog import Catalog
+from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.names import SERVICE_ACCOUNT, ObjectKey
+from lithify.resources.table import LakeTable
+
+
+@dataclass(frozen=True, slots=True)
+class RunFactsGatherer:
+    """Finds out what is known around runs.
+
+    Attributes:
+        context: what it works with.
+        sharing: the runs that share drivers.
+        locking: the locks of tables.
+    """
+
+    context: Context
+    sharing: Sharing
+    locking: TableLocking
+
+    async def gather(self, run: Compaction, memory: RunMemory) -> RunFacts:
+        """What is known around a run now; what was found out on the way is remembered."""
+        context, store = self.context, self.context.store
+        if run.status.shared_run is not None:
+            memory.lead = ObjectKey(run.metadata.namespace, run.status.shared_run.lead)
+        table = store.table_of(run)
+        catalog = store.catalog_of(table) if table else None
+        is_planned = is_planned_here(run)
+        is_waiting = not run.is_over and (is_planned or not run.reason.has_driver)
+        problem = await self._problem(run, table, catalog) if is_waiting else None
+        if problem is None and memory.missing is not None:
+            problem = await self._account(memory, is_waiting=is_waiting)
+        if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
+            problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
+        seen = await self._lock(run, memory)
+        hold = context.slots.hold_of_run(run, self.context.now()) if is_waiting and not is_planned else ""
+        view = await self._view(run)
+        may_start = is_waiting and not hold and problem is None and seen.lock is Lock.OURS
+        has_wishes = run.spec.cancel or run.spec.suspend or run.metadata.deletion_timestamp is not None
+        sharing = self.sharing.join(run, context.now()) if may_start and not has_wishes else None
+        return RunFacts(
+            policy=store.rules_of(table),
+            identifier=table.spec.identifier if table else None,
+            table_uuid=table.status.table_uuid if table else None,
+            driver=view.driver if isinstance(view, SharedView) else view,
+            lock=seen.lock,
+            lock_holder=seen.holder,
+            admitted=not hold,
+            hold=hold,
+            problem=problem,
+            delay=memory.delay[1] if memory.delay and memory.delay[0] == run.status.attempts else "",
+            found=memory.search.found,
+            plan=memory.planning.outcome,
+            deleted=run.metadata.deletion_timestamp is not None,
+            sharing=sharing,
+            stranded=view.stranded if isinstance(view, SharedView) else "",
+        )
+
+    async def _view(self, run: Compaction) -> SharedView | Unknown:
+        """The driver that a run's status names: its own, or one that it shares."""
+        try:
+            if run.status.shared_run is not None:
+                return await self.sharing.view(run)
+            return SharedView(await self.context.launcher.look(run.metadata.key))
+        except ClusterUnavailable:
+            return UNKNOWN
+
+    async def _problem(
+        self, run: Compaction, table: LakeTable | None, catalog: Catalog | None
+    ) -> Problem | None:
+        """What is missing around a run that has no driver yet."""
+        namespace = run.metadata.namespace
+        if table is None:
+            missing = f"there is no LakeTable {run.spec.table_ref.name} in namespace {namespace}"
+            return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
+        if catalog is None:
+            missing = f"there is no Catalog {table.spec.catalog_ref.name} in namespace {namespace}"
+            return Problem(Reason.INVALID_SPEC, missing, may_pass=True)
+        try:
+            await self.context.secrets.of_catalog(catalog)
+        except UserError as error:
+            return Problem(Reason.INVALID_SPEC, str(error), may_pass=True)
+        except ClusterRefused as error:
+            return Problem(Reason.ACCESS_DENIED, str(error), may_pass=True)
+        return None
+
+    async def _account(self, memory: RunMemory, *, is_waiting: bool) -> Problem | None:
+        """What to say of the service account that was missing; None if it is there now."""
+        missing = memory.missing
+        if missing is None:
+            return None
+        if is_waiting and await self._may_exist(ObjectKey(missing.namespace, missing.account)):
+            memory.missing = None
+            return None
+        return Problem(Reason.INVALID_SPEC, missing.problem, may_pass=True, ends_attempt=True)
+
+    async def _may_exist(self, account: ObjectKey) -> bool:
+        """Whether a service account exists, asked live; true if this operator may not know."""
+        try:
+            return await self.context.api.get(SERVICE_ACCOUNT, account) is not None
+        except ClusterRefused:
+            return True
+
+    async def _lock(self, run: Compaction, memory: RunMemory) -> LockView:
+        if memory.lock is None:
+            memory.lock = self.locking.name_for(run)
+        if memory.lock is None:
+            return LockView(Lock.FREE if run.is_over else Lock.UNKNOWN)
+        seen = await self.locking.view(memory.lock, run)
+        memory.former = seen.former
+        return seen
