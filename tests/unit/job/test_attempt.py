@@ -28,7 +28,7 @@ from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.format import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
 from support.races import Meanwhile
@@ -197,7 +197,7 @@ class TestCommitted:
         made = attempt(told(table.warehouse), stop)
 
         def stopped(request: Request, observer: DriveObserver) -> Report:
-            inline(replace(request, selection=Selection(buckets=frozenset({0}))), observer)
+            inline(replace(request, selection=replace(request.selection, buckets=frozenset({0}))), observer)
             stop.unshield()
             stop.handle()
             raise AssertionError("it went on")
