@@ -97,7 +97,7 @@ docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
 pictures: $(READY) cluster helm oracle classes ## Make the pictures of docs/ anew, of tables that are written to for minutes
-	cd tests && $(CURDIR)/$(BIN)/python -m pictures $(ARGS)
+	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.pictures $(ARGS)
 
 chart: $(READY) helm ## Render the chart's snapshots anew
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.chart snapshots

@@ -11,7 +11,7 @@ from hypothesis import settings
 from infrastructure.building import spark_classes
 from infrastructure.oracle.client import Oracle
 
-pytest.register_assert_rewrite("support.comparing.rounds", "fuzz.memory", "fuzz.playing")
+pytest.register_assert_rewrite("support", "fuzz.memory", "fuzz.playing")
 pytest_plugins = [
     "infrastructure.cluster.fixtures",
     "infrastructure.cluster.node_fixtures",

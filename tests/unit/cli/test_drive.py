@@ -31,9 +31,9 @@ from lithify.resources.compaction import PlanSummary, Reason, RunStrategy
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
+from support.orders_table import copy_of, run
 from support.races import Meanwhile
 from unit.cli.conftest import Lithify
-from unit.job.orders import copy_of, run
 
 PASSWORD = "correct-horse-battery-staple"
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "key"})

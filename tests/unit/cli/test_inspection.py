@@ -15,10 +15,10 @@ from lithify.cli.render_inspection import bucket_view, inspection_view, levels_p
 from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions
 from lithify.tables.format import TableAddress
 from lithify.tables.model import DataFile
+from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
+from support.orders_table import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
-from unit.job.orders import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
-from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 
 POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
 ALL_TRIGGERS = replace(

@@ -12,7 +12,7 @@ import pytest
 from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.sample import Mess, make_table
-from unit.job.orders import BUCKETS, NAME, rows
+from support.orders_table import BUCKETS, NAME, rows
 
 MESS = Mess(orders=120, orders_per_change=40)
 """As many commits as the demo's, with fewer orders."""

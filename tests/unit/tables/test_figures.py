@@ -21,7 +21,7 @@ from lithify.tables.paimon.observing.table_statistics import (
 )
 from lithify.tables.watching import Filter
 from support.cases import case
-from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
+from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files
 
 POLICY = MergeTreeOptions(run_trigger=3, size_amplification_percent=10_000, small_file_size=SMALL_FILE)

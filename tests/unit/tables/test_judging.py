@@ -28,7 +28,7 @@ from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
 from lithify.tables.paimon.metadata.key_columns import order_keys
 from lithify.tables.paimon.observing.judging import Judge
 from support.cases import case
-from unit.planning.trees import (
+from support.merge_trees import (
     HOUR_MILLIS,
     MIDNIGHT,
     MIDNIGHT_MILLIS,

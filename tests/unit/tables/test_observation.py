@@ -28,9 +28,9 @@ from lithify.tables.paimon.observing.observation_caches import KeptTables
 from lithify.tables.watching import Filter, Look
 from support.asked import recorded
 from support.cases import case
+from support.orders_table import run
 from support.properties import examples
 from support.small_tables import SmallTable
-from unit.job.orders import run
 
 HOUR = timedelta(hours=1)
 

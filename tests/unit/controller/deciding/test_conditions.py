@@ -19,7 +19,7 @@ from lithify.resources.objects import Condition, condition_of
 from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
 from lithify.tables.observation import KeptSnapshots, Observation
 from support.cases import case
-from unit.controller.deciding.situations import (
+from support.deciding.situations import (
     BRIEFLY,
     BUSY,
     DROPPED,

@@ -20,7 +20,7 @@ from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, Observation
 from support.cases import case
-from unit.controller.deciding.situations import (
+from support.deciding.situations import (
     BRIEFLY,
     BUSY,
     CREATED,

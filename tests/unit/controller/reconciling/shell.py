@@ -50,9 +50,9 @@ from lithify.resources.names import (
     ResourceKind,
 )
 from lithify.tables.observation import PlanFound, RunFound
-from unit.controller.running.runs import FOUND
-from unit.controller.running.runs import POLICY as RULES
-from unit.controller.running.world import World
+from support.running.runs import FOUND
+from support.running.runs import POLICY as RULES
+from support.running.world import World
 
 TEAM = "sales"
 

@@ -13,7 +13,7 @@ from lithify.controller.running.summary import bytes_text, duration_text, files_
 from lithify.errors import Failure
 from lithify.resources.compaction import ResultSummary
 from lithify.resources.policy import Retries
-from unit.planning.trees import repeatable
+from support.merge_trees import repeatable
 
 SIZES = {
     0: "0",
