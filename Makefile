@@ -48,7 +48,7 @@ check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once war
 	$(BIN)/ruff format --check --quiet operator spark-images tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile quick -m "not oracle and not thorough" tests/unit
+	$(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile quick --hypothesis-seed $(SEED) -m "not oracle and not thorough" tests/unit
 
 format: $(READY) ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix operator spark-images tests
@@ -75,19 +75,26 @@ images: $(READY) ## Build the images without Docker, for the tests, and print th
 bills: $(READY) ## Write a software bill of materials for each of these images
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.images bills
 
-test: $(READY) ## `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts; of large families a sample by SEED
+test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes, crashes and conflicts; of large families a sample
+	@echo "SEED=$(SEED)"
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
 	$(MAKE) check
-	$(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile $(PROFILE) --hypothesis-seed $(SEED) -m "oracle or thorough or hypothesis" tests/unit
 	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SAMPLE) $(SLOWEST) --ignore=tests/unit --ignore=tests/on_a_node tests
+	$(MAKE) --jobs 2 --output-sync=target on-a-node thorough
+
+# The tests on the node wait for pods most of the time; what only computes has the processors meanwhile.
+on-a-node: $(READY)
 	$(BIN)/pytest --quiet $(SLOWEST) tests/on_a_node
 
-soak: ## `test` with every case of every family, and every property as often as it says (an hour and more)
+thorough: $(READY)
+	nice $(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile $(PROFILE) --hypothesis-seed $(SEED) -m "oracle or thorough or hypothesis" tests/unit
+
+soak: ## `test` with every case of every family, and every property as often as it says
 	$(MAKE) test SAMPLE= PROFILE=default
 
 e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and executors in pods, failures (needs root)
 	$(MAKE) oracle cluster objectstore helm images
-	$(BIN)/pytest --quiet tests/on_a_node
+	$(MAKE) on-a-node
 
 fuzz: $(READY) oracle ## Play N random histories of tables from number SEED on against Java, and cut down what fails
 	$(BIN)/pytest --quiet -n $(WORKERS) --timeout 3600 tests/fuzz --histories $(N) --first $(SEED) --cut
@@ -117,4 +124,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
+.PHONY: help demo setup check thorough on-a-node format oracle classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
