@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 # Tests with processes of their own wait for them half of the time.
 WAITING_WORKERS ?= 3
+# Neighbours share tables, operators and JVMs, so each worker begins with a part of its own, and takes of others' in the end.
+SHARING ?= --dist worksteal
 # What `make test` says at its end of where the time went.
 SLOWEST ?= --durations 20 --durations-min 5
 N ?= 100
@@ -79,7 +81,7 @@ test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes
 	@echo "SEED=$(SEED)"
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
 	$(MAKE) check
-	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SAMPLE) $(SLOWEST) --ignore=tests/unit --ignore=tests/on_a_node tests
+	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) --ignore=tests/unit --ignore=tests/on_a_node tests
 	$(MAKE) --jobs 2 --output-sync=target on-a-node thorough
 
 # The tests on the node wait for pods most of the time; what only computes has the processors meanwhile.
