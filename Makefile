@@ -10,10 +10,18 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 # Tests with processes of their own wait for them half of the time.
 WAITING_WORKERS ?= 3
+# Neighbours share tables, operators and JVMs, so each worker begins with a part of its own, and takes of others' in the end.
+SHARING ?= --dist worksteal
 # What `make test` says at its end of where the time went.
 SLOWEST ?= --durations 20 --durations-min 5
 N ?= 100
-SEED ?= $(shell date +%s)
+# Which cases of large families `check` and `test` run, and where `fuzz` begins; the same for all that one make runs.
+ifndef SEED
+SEED := $(shell date +%s)
+endif
+export SEED
+SAMPLE ?= --sample $(SEED)
+PROFILE ?= fewer
 
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 # Where it is set, all of Python is compiled anew for every process that a test starts.
@@ -42,7 +50,7 @@ check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once war
 	$(BIN)/ruff format --check --quiet operator spark-images tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest --quiet -n $(WORKERS) --hypothesis-profile quick -m "not oracle and not thorough" tests/unit
+	$(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile quick --hypothesis-seed $(SEED) -m "not oracle and not thorough" tests/unit
 
 format: $(READY) ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix operator spark-images tests
@@ -69,16 +77,26 @@ images: $(READY) ## Build the images without Docker, for the tests, and print th
 bills: $(READY) ## Write a software bill of materials for each of these images
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.images bills
 
-test: $(READY) ## Everything: `check`, then the tests against Java Paimon, Spark, Kubernetes, crashes and conflicts
+test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes, crashes and conflicts; of large families a sample
+	@echo "SEED=$(SEED)"
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
 	$(MAKE) check
-	$(BIN)/pytest --quiet -n $(WORKERS) -m "oracle or thorough or hypothesis" tests/unit
-	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SLOWEST) --ignore=tests/unit --ignore=tests/on_a_node tests
+	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) --ignore=tests/unit --ignore=tests/on_a_node tests
+	$(MAKE) --jobs 2 --output-sync=target on-a-node thorough
+
+# The tests on the node wait for pods most of the time; what only computes has the processors meanwhile.
+on-a-node: $(READY)
 	$(BIN)/pytest --quiet $(SLOWEST) tests/on_a_node
+
+thorough: $(READY)
+	nice $(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile $(PROFILE) --hypothesis-seed $(SEED) -m "oracle or thorough or hypothesis" tests/unit
+
+soak: ## `test` with every case of every family, and every property as often as it says
+	$(MAKE) test SAMPLE= PROFILE=default
 
 e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and executors in pods, failures (needs root)
 	$(MAKE) oracle cluster objectstore helm images
-	$(BIN)/pytest --quiet tests/on_a_node
+	$(MAKE) on-a-node
 
 fuzz: $(READY) oracle ## Play N random histories of tables from number SEED on against Java, and cut down what fails
 	$(BIN)/pytest --quiet -n $(WORKERS) --timeout 3600 tests/fuzz --histories $(N) --first $(SEED) --cut
@@ -97,7 +115,7 @@ docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
 pictures: $(READY) cluster helm oracle classes ## Make the pictures of docs/ anew, of tables that are written to for minutes
-	cd tests && $(CURDIR)/$(BIN)/python -m pictures $(ARGS)
+	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.pictures $(ARGS)
 
 chart: $(READY) helm ## Render the chart's snapshots anew
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.chart snapshots
@@ -108,4 +126,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check format oracle classes cluster images bills helm objectstore test e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
+.PHONY: help demo setup check thorough on-a-node format oracle classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock

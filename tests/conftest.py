@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -11,20 +12,28 @@ from hypothesis import settings
 from infrastructure.building import spark_classes
 from infrastructure.oracle.client import Oracle
 
-pytest.register_assert_rewrite("support.comparing.rounds", "fuzz.memory", "fuzz.playing")
+pytest.register_assert_rewrite("support", "fuzz.memory", "fuzz.playing")
 pytest_plugins = [
     "infrastructure.cluster.fixtures",
     "infrastructure.cluster.node_fixtures",
     "infrastructure.objectstore.fixtures",
+    "infrastructure.sampling",
 ]
 
 
 settings.register_profile("quick", max_examples=4)
+settings.register_profile("fewer", max_examples=40)
 
 
 def pytest_configure() -> None:
     """Every Spark that tests start is to start fast, where `make test` has prepared that."""
     os.environ.update(spark_classes.options())
+
+
+def pytest_collection_finish() -> None:
+    """Keeps libraries and thousands of collected tests from being walked by each collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,19 @@ from support.tables import copy_of, stray_files
 
 pytestmark = pytest.mark.oracle
 
+FOUND_BUGS = {
+    "string made longer",
+    "columns added whose parts must not be null",
+    "nested columns of whose parts none is left",
+}
+CASES = [
+    pytest.param(shape, id=shape.name, marks=[pytest.mark.always] if shape.name in FOUND_BUGS else [])
+    for shape in SHAPES
+]
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+
+@pytest.mark.sampled(32)
+@pytest.mark.parametrize("shape", CASES)
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     original = shape.make(oracle, tmp_path / "original")
     rows = oracle.read(original)

@@ -80,6 +80,7 @@ def generate(oracle: Oracle, table: Table, *, rows: int, deletes: float = 0.0) -
     oracle.generate(table, rows=rows, key=key, columns={"text": text}, delete_ratio=deletes)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_files_are_as_large_as_javas(oracle: Oracle, compacted: Table, tmp_path: Path, case: Case) -> None:
     java = copy(compacted, tmp_path / "java")

@@ -20,10 +20,10 @@ from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.options.table_options import ManifestOptions
+from support.manifest_lists import Folder, random_history, random_options
+from support.manifests import entry
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files, upserts
-from unit.tables.manifest_lists import Folder, random_history, random_options
-from unit.tables.manifests import entry
 
 if TYPE_CHECKING:
     from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta

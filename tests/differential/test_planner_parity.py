@@ -26,7 +26,7 @@ from lithify.planning.merge_tree.sections import partition_sections
 from lithify.planning.merge_tree.triggers import Trigger
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import DataFile
-from unit.planning.trees import (
+from support.merge_trees import (
     HOUR_MILLIS,
     MIDNIGHT,
     MIDNIGHT_MILLIS,

@@ -32,6 +32,7 @@ def peak_mebibytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
+@pytest.mark.sampled(1, each="what")
 @pytest.mark.parametrize("what", DAMAGES)
 @pytest.mark.parametrize("merged", [False, True], ids=["plain commit", "manifests merged"])
 def test_a_commit_stops_at_what_somebody_puts_in_front_of_it(

@@ -93,6 +93,7 @@ PLACES = {
 }
 
 
+@pytest.mark.sampled(1, each="place")
 @pytest.mark.parametrize("lists", [True, False], ids=["lists", "maps"])
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_depth_is_refused_or_dropped(kubectl: Kubectl, place: str, lists: bool) -> None:

@@ -31,8 +31,8 @@ from lithify.tables.format import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import KEY, order
+from support.orders_table import copy_of, make_orders, rows
 from support.runs import LITHIFY, TESTS, Held, ShiftedClock
-from unit.job.orders import copy_of, make_orders, rows
 
 pytestmark = pytest.mark.spark
 

@@ -87,6 +87,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_memory_stays_within_bounds(oracle: Oracle, tmp_path: Path, case: Case) -> None:
     table = Table(tmp_path, "db.t")

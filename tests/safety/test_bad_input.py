@@ -260,6 +260,7 @@ def listing(table: Table) -> dict[str, int]:
     return {str(path.relative_to(table.folder)): path.stat().st_size for path in files}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

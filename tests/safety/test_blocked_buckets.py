@@ -140,6 +140,7 @@ def test_each_is_told_with_its_file_column_and_fingerprint(oracle: Oracle, table
     }
 
 
+@pytest.mark.sampled(1, each="dt")
 @pytest.mark.parametrize(
     ("dt", "error"),
     [

@@ -66,6 +66,7 @@ def twin(table: Table, tmp_path: Path) -> Table:
     return Table(tmp_path / "twin", table.name)
 
 
+@pytest.mark.sampled(1, each="step")
 @pytest.mark.parametrize("point", ["tasks-done", "manifests-written"])
 @pytest.mark.parametrize(
     "step",

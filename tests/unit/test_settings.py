@@ -65,16 +65,25 @@ def paths(schema: dict[str, object], path: str) -> Iterator[str]:
         yield from paths(child, f"{path}.{name}")
 
 
+@pytest.fixture(scope="module")
+def specs() -> dict[str, set[str]]:
+    """The fields of each kind's spec."""
+    return {
+        one.kind.name: set(paths(schema_of(one.model)["properties"]["spec"], "spec")) for one in DEFINITIONS
+    }
+
+
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_fields_of_settings_exist_in_the_kind_that_they_name(setting: Setting) -> None:
+def test_fields_of_settings_exist_in_the_kind_that_they_name(
+    setting: Setting, specs: dict[str, set[str]]
+) -> None:
     match = re.search(r"(spec(?:\.\w+)+) of the (.+)|(metadata\.uid)|(log of)|(in the values)", setting.field)
     assert match, setting.field
     if match[1] is None:
         return
     named = re.findall(r"Catalog|LakeTable|CompactionPolicy|Compaction(?!Policy)", match[2])
-    schemas = {one.kind.name: schema_of(one.model) for one in DEFINITIONS}
     for kind in named:
-        assert match[1] in paths(schemas[kind]["properties"]["spec"], "spec")
+        assert match[1] in specs[kind]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from infrastructure.chart.judging import Span, Values
+from infrastructure.pictures import dashboard, terminal
+from infrastructure.pictures.scraping import TARGET
+from infrastructure.pictures.units import shown
 from lithify.resources.crd import DEFINITIONS
-from pictures import dashboard, terminal
-from pictures.scraping import TARGET
-from pictures.units import shown
 
 DOCS = Path(__file__).parents[3] / "docs"
 BEGIN = 1_800_000_000.0

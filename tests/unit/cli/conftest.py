@@ -12,7 +12,7 @@ import pytest
 
 from lithify.cli.main import main
 from lithify.tables.format import TableAddress
-from unit.job.orders import make_orders
+from support.orders_table import make_orders
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import pytest
 from lithify.cli.render_report import report_view
 from lithify.job.report import Report
 from lithify.tables.format import BucketReport, TableAddress, Totals
+from support.orders_table import ALL_THERE, NAME, copy_of, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
-from unit.job.orders import ALL_THERE, NAME, copy_of, run, without_snapshots
 
 BUCKET = BucketReport(
     bucket="dt=1/bucket-0",

@@ -18,9 +18,9 @@ from lithify.tables.inspection import (
     TableInspection,
     TriggerState,
 )
+from support.orders_table import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
-from unit.job.orders import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
 
 TRIGGERS = (
     TriggerState("TotalSize", fired=False, detail="the bucket has 91619 bytes"),

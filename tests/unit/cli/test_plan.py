@@ -17,9 +17,9 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
 from lithify.tables.paimon.table import PaimonTable
+from support.orders_table import BUCKETS, NAME, make_orders, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import text_of
-from unit.job.orders import BUCKETS, NAME, make_orders, without_snapshots
 
 MARKED = BucketId(b"", 0, "[red]dt=1[/red]:bug:/bucket-0")
 

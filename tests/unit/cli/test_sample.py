@@ -16,8 +16,8 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.sample import Mess, PaimonSamples
 from lithify.tables.registry import sample_maker
 from support.cases import case
+from support.orders_table import BUCKETS, NAME, rows
 from unit.cli.conftest import Lithify
-from unit.job.orders import BUCKETS, NAME, rows
 
 MESS = Mess(orders=120, orders_per_change=40)
 """As many commits as the demo's, with fewer orders."""

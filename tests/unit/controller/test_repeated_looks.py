@@ -32,8 +32,8 @@ from lithify.resources.compaction import Reason
 from lithify.resources.modelling import plain, read
 from lithify.resources.table import LakeTableStatus
 from support.cases import case
-from unit.controller.deciding.situations import BRIEFLY, NOON, moments, situation, situations
-from unit.controller.running.runs import PLAN, Way, driver_of, progress_of, under_way, without_executors
+from support.deciding.situations import BRIEFLY, NOON, moments, situation, situations
+from support.running.runs import PLAN, Way, driver_of, progress_of, under_way, without_executors
 
 LATER = [timedelta(seconds=1), timedelta(minutes=7), timedelta(hours=3), timedelta(days=40)]
 TWICE: list[tuple[LithifyError, LithifyError]] = [

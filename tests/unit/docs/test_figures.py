@@ -30,8 +30,8 @@ from lithify.resources.pod_template.template import SCHEMA
 from lithify.resources.pod_template.volumes import FORMER, OF_THE_NODE
 from lithify.resources.policy import CompactionPolicySpec, MinGain
 from lithify.resources.table import MOST_BLOCKED, CancelledRun, LakeTableStatus, RunSummary
+from support.deciding.situations import BUSY, DROPPED, NOON, policy, situation
 from support.pages import DISCOVERY, OPERATOR, STARTED, Page
-from unit.controller.deciding.situations import BUSY, DROPPED, NOON, policy, situation
 
 NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "five": 5, "ten": 10}
 MINUTE = 60

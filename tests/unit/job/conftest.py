@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lithify.tables.format import TableAddress
-from unit.job.orders import copy_of, make_orders
+from support.orders_table import copy_of, make_orders
 
 
 @pytest.fixture(scope="session")

@@ -31,8 +31,8 @@ from lithify.resources.compaction import PlanSummary, Reason
 from lithify.tables.format import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
+from support.orders_table import copy_of, make_orders, run
 from support.races import Meanwhile
-from unit.job.orders import copy_of, make_orders, run
 
 PASSWORD = "correct-horse-battery-staple"
 

@@ -22,7 +22,7 @@ from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.primary_key.planning import plan_run
 from lithify.tables.paimon.table import PaimonTable
 from support.cases import case
-from unit.job.orders import BUCKETS
+from support.orders_table import BUCKETS
 
 BAD = BUCKETS[1]
 Damage = Callable[[PaimonTable, pa.Table], pa.Table]

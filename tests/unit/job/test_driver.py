@@ -19,7 +19,7 @@ from lithify.tables.format import Selection, Sizing, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.planning import RunPlan
-from unit.job.orders import ALL_THERE, BUCKETS, rows, run, without_snapshots
+from support.orders_table import ALL_THERE, BUCKETS, rows, run, without_snapshots
 
 
 class Meanwhile(Silent):

@@ -25,9 +25,9 @@ from lithify.tables.model import Bucket, BucketId
 from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.schema.schema import merge_spec
-from unit.planning.trees import MIDNIGHT, repeatable, stack
-from unit.tables.files import local_storage, target
-from unit.tables.manifests import file_meta, schema
+from support.data_files import local_storage, target
+from support.manifests import file_meta, schema
+from support.merge_trees import MIDNIGHT, repeatable, stack
 
 FOLDER = Path("/warehouse/db.db/t/bucket-0")
 OLD = schema([("id", "INT NOT NULL")], ["id"], number=1)

@@ -17,8 +17,8 @@ from lithify.tables.model import BlockedBucket, BucketId, DataFile
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.primary_key.step import bucket_report, totals
-from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
-from unit.tables.manifests import file_meta
+from support.manifests import file_meta
+from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 
 POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
 

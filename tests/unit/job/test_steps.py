@@ -26,8 +26,8 @@ from lithify.tables.format import Sizing, TableAddress, TaskResult
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.found_runs import find_run
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from unit.job.orders import BUCKETS, NAME, rows, run
-from unit.planning.trees import repeatable
+from support.merge_trees import repeatable
+from support.orders_table import BUCKETS, NAME, rows, run
 
 ONE_BY_ONE = Commits(most_bytes=1)
 MIB = 1 << 20

@@ -29,8 +29,8 @@ from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
 from lithify.tables.paimon.schema.schema import merge_spec
-from unit.tables.files import input_file, local_storage, read, target, write
-from unit.tables.manifests import schema
+from support.data_files import input_file, local_storage, read, target, write
+from support.manifests import schema
 
 SCHEMA = schema([("id", "INT NOT NULL"), ("v", "INT")], ["id"])
 PREFIX = "12345678-1234-1234-1234"

@@ -13,7 +13,7 @@ from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import SortedRun, build_levels
 from lithify.tables.model import DataFile
 from support.cases import case
-from unit.planning.trees import file, names, repeatable, stack, trees
+from support.merge_trees import file, names, repeatable, stack, trees
 
 MIXED = (
     file("b", (10, 19), level=5, size=200),

@@ -19,7 +19,7 @@ from lithify.planning.merge_tree.rewrites import Rewrite
 from lithify.planning.merge_tree.triggers import Trigger
 from lithify.tables.model import DataFile, OrderKey
 from support.cases import case
-from unit.planning.trees import (
+from support.merge_trees import (
     MIDNIGHT,
     SMALL_FILE,
     bucket_of,

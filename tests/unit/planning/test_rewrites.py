@@ -12,7 +12,7 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.merge_tree.rewrites import UnitWork, drops_deletes, work_of_top_files, work_of_unit
 from lithify.tables.model import DataFile
 from support.cases import case
-from unit.planning.trees import SMALL_FILE, file, levels_of, names
+from support.merge_trees import SMALL_FILE, file, levels_of, names
 
 TOP = 5
 POLICY = MergeTreeOptions(small_file_size=SMALL_FILE)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lithify.planning.merge_tree.sections import Section, partition_sections
 from lithify.tables.model import DataFile
 from support.cases import case
-from unit.planning.trees import file, key, names, repeatable, trees
+from support.merge_trees import file, key, names, repeatable, trees
 
 Keys = tuple[int, int]
 

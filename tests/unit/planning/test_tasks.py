@@ -13,7 +13,7 @@ from lithify.planning.merge_tree.sections import partition_sections
 from lithify.planning.merge_tree.tasks import KeySpan, TaskPlan, split_rewrite
 from lithify.tables.model import DataFile, OrderKey
 from support.cases import case
-from unit.planning.trees import file, key, key_number, names, repeatable, trees
+from support.merge_trees import file, key, key_number, names, repeatable, trees
 
 Files = tuple[DataFile, ...]
 TASK_BYTES = st.integers(1, 10_000)

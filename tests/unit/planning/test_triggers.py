@@ -22,7 +22,7 @@ from lithify.planning.merge_tree.triggers import (
 from lithify.planning.merge_tree.universal import explain, pick_level0, pick_universal
 from lithify.tables.model import DataFile
 from support.cases import case
-from unit.planning.trees import (
+from support.merge_trees import (
     HOUR_MILLIS,
     MIDNIGHT,
     file,

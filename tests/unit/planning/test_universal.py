@@ -14,7 +14,7 @@ from lithify.planning.merge_tree.triggers import Trigger
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
 from lithify.tables.model import DataFile
 from support.cases import case
-from unit.planning.trees import MIDNIGHT, levels_of, moments, policies, repeatable, trees
+from support.merge_trees import MIDNIGHT, levels_of, moments, policies, repeatable, trees
 
 Runs = list[tuple[int, int]]
 

@@ -21,9 +21,9 @@ from lithify.tables.files.avro.schema import record_schema
 from lithify.tables.files.avro.vectors import whole_vectors
 from lithify.tables.files.model import FileColumn, InputFile
 from lithify.tables.files.types import ColumnType, arrow_type, parse_type
+from support.data_files import input_file, read, write
+from support.manifests import schema
 from support.properties import examples
-from unit.tables.files import input_file, read, write
-from unit.tables.manifests import schema
 
 WHOLE = ["BOOLEAN", "FLOAT", "DOUBLE"]
 ELEMENTS = ["TINYINT", "SMALLINT", "INT", "BIGINT", *WHOLE]

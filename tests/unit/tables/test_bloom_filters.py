@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from lithify.tables.files.parquet.xx_hash import xx_hashes
 from support.comparing.bloom_filters import filters_of
+from support.data_files import input_file, read, write
+from support.manifests import schema
 from support.properties import examples
-from unit.tables.files import input_file, read, write
-from unit.tables.manifests import schema
 
 _MASK = (1 << 64) - 1
 _1, _2, _3, _4, _5 = (

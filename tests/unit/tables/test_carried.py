@@ -8,7 +8,7 @@ import pytest
 
 from lithify.tables.paimon.commit.inherited_properties import GREATEST_SEQUENCE, inherited_properties
 from lithify.tables.paimon.metadata.entries import ADD, DELETE
-from unit.tables.manifests import entry
+from support.manifests import entry
 
 
 @pytest.mark.parametrize(

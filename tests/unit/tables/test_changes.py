@@ -14,8 +14,8 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.metadata.binary_row import order_key
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
+from support.manifests import INT, entry, file_meta
 from support.properties import examples
-from unit.tables.manifests import INT, entry, file_meta
 
 BUCKET = BucketId(b"", 0, "bucket-0")
 KEY = partial(order_key, types=[INT])

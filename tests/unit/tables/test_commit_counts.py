@@ -10,8 +10,8 @@ import pytest
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.observation import CommitCount
 from support.cases import case
+from support.orders_table import run
 from support.small_tables import SmallTable
-from unit.job.orders import run
 from unit.tables.test_observation import Watcher
 
 OPTION = "full-compaction.delta-commits"

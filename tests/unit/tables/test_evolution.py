@@ -14,7 +14,7 @@ from lithify.tables.paimon.schema.evolution import (
     schema_conflict,
     type_changes,
 )
-from unit.tables.manifests import entry, schema
+from support.manifests import entry, schema
 
 COLUMNS = [("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")]
 RUNNING = schema(COLUMNS, ["id"], number=3, **{"merge-engine": "deduplicate", "scan.mode": "latest"})

@@ -22,7 +22,7 @@ from lithify.tables.paimon.observing.table_statistics import (
 )
 from lithify.tables.watching import Filter
 from support.cases import case
-from unit.planning.trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
+from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files
 
 HOUR_SECONDS = HOUR_MILLIS // 1000

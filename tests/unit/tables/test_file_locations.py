@@ -16,7 +16,7 @@ from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.layout.file_locations import FileLocations
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.options.table_options import LocationOptions, read_options
-from unit.tables.manifests import entry, schema
+from support.manifests import entry, schema
 
 PLAIN = read_options({}).locations
 SHORT, LONG = "x=8.41E21", "x=8.409999999999999E21"

@@ -28,7 +28,7 @@ from lithify.tables.paimon.metadata.entry_columns import _check_names
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
 from lithify.tables.paimon.options.table_options import read_options
 from lithify.tables.paimon.primary_key.writer import FileTarget
-from unit.tables.manifests import entry, schema
+from support.manifests import entry, schema
 
 PREFIX = "1538160e-e428-452a-8174-"
 UUID_4 = "1538160e-e428-452a-8174-842e69962e67"

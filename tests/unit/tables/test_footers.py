@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.tables.files.parquet.footers import FETCH_BYTES, Footers
 from lithify.tables.files.reading import reading
+from support.data_files import local_storage
 from support.properties import examples
-from unit.tables.files import local_storage
 
 KIB, MIB = 1 << 10, 1 << 20
 

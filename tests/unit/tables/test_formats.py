@@ -33,10 +33,10 @@ from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.reader import FileRun
 from lithify.tables.paimon.primary_key.writer import KeyValueFile
+from support.data_files import input_file, local_storage, open_file, read, reading, table_of, target, write
+from support.manifests import schema
 from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
-from unit.tables.files import input_file, local_storage, open_file, read, reading, table_of, target, write
-from unit.tables.manifests import schema
 
 PROPERTY = settings(
     max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -11,7 +11,7 @@ import pytest
 from lithify.errors import MissingFile
 from lithify.tables.format import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
-from unit.job.orders import copy_of, make_orders, run
+from support.orders_table import copy_of, make_orders, run
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from lithify.tables.inspection import GroupInspection, LevelSummary
 from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.observing.bucket_statistics import level_statistics
 from lithify.tables.paimon.primary_key.inspecting import inspector
-from unit.planning.trees import MIDNIGHT, SMALL_FILE, bucket_of, file, random_files, repeatable, stack
+from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, random_files, repeatable, stack
 from unit.tables.live_files import files_of_one, live_files
 
 POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)

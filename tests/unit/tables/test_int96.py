@@ -26,9 +26,9 @@ from lithify.tables.files.parquet.physical import stored_as
 from lithify.tables.files.parquet.thrift import with_footer
 from lithify.tables.files.types import order_parts, parse_type
 from lithify.tables.paimon.metadata.binary_row import decode_row, encode_row
+from support.data_files import input_file, read, write
+from support.manifests import schema
 from support.properties import examples
-from unit.tables.files import input_file, read, write
-from unit.tables.manifests import schema
 
 NANOS = parse_type("TIMESTAMP(9)")
 FAR = [datetime(9999, 12, 31, 23, 59, 59, 999_999), datetime(1, 1, 1), datetime(2262, 4, 12), None]

@@ -29,7 +29,7 @@ from lithify.tables.paimon.metadata.key_columns import order_keys
 from lithify.tables.paimon.observing.expiring import by_the_hour
 from lithify.tables.paimon.observing.judging import Judge
 from support.cases import case
-from unit.planning.trees import (
+from support.merge_trees import (
     HOUR_MILLIS,
     MIDNIGHT,
     MIDNIGHT_MILLIS,

@@ -16,7 +16,7 @@ from lithify.tables.paimon.observing.history import removed_bytes
 from lithify.tables.paimon.observing.live_files import Misfit, applied
 from lithify.tables.paimon.observing.observation_cache import FILES
 from support.cases import case
-from unit.planning.trees import repeatable
+from support.merge_trees import repeatable
 from unit.tables.live_files import rows_of
 
 Place = tuple[bytes, int]

@@ -17,8 +17,8 @@ from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry, r
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.metadata.manifest_merging import MergedManifests
 from lithify.tables.paimon.options.table_options import ManifestOptions
-from unit.tables.manifest_lists import Folder, random_history, random_options, random_partition
-from unit.tables.manifests import file_meta
+from support.manifest_lists import Folder, random_history, random_options, random_partition
+from support.manifests import file_meta
 
 if TYPE_CHECKING:
     from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta

@@ -21,8 +21,8 @@ from lithify.tables.paimon.metadata.manifest_plan import (
 )
 from lithify.tables.paimon.options.table_options import ManifestOptions
 from support.cases import case
-from unit.planning.trees import repeatable
-from unit.tables.manifest_lists import TYPES, random_partition
+from support.manifest_lists import TYPES, random_partition
+from support.merge_trees import repeatable
 
 OPTIONS = ManifestOptions(target_size=100, merge_min_count=3, full_threshold=250)
 UNKNOWN = Stats(encode_row([None, None], TYPES), encode_row([None, None], TYPES), None)

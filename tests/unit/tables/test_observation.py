@@ -29,9 +29,9 @@ from lithify.tables.watching import Filter, ObservationRequest
 from support.asked import recorded
 from support.cases import case
 from support.observations import levels_of
+from support.orders_table import run
 from support.properties import examples
 from support.small_tables import SmallTable
-from unit.job.orders import run
 
 HOUR = timedelta(hours=1)
 

@@ -16,9 +16,9 @@ from lithify.tables.files.model import InputFile
 from lithify.tables.files.orc.footers import OrcFooters
 from lithify.tables.files.orc.protobuf import Message, number, parse
 from lithify.tables.paimon.schema.schema import Schema
+from support.data_files import input_file, local_storage, open_file, read, table_of
+from support.manifests import schema
 from unit.tables.atomic import instant
-from unit.tables.files import input_file, local_storage, open_file, read, table_of
-from unit.tables.manifests import schema
 
 NS = pa.timestamp("ns")
 AT = {

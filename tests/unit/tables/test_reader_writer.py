@@ -26,9 +26,7 @@ from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Stats
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.writer import KeyValueFile
 from lithify.tables.paimon.schema.schema import Schema
-from support.properties import examples
-from unit.tables.atomic import ATOMICS, Atomic
-from unit.tables.files import (
+from support.data_files import (
     CREATED,
     LEVEL,
     input_file,
@@ -40,7 +38,9 @@ from unit.tables.files import (
     target,
     write,
 )
-from unit.tables.manifests import schema
+from support.manifests import schema
+from support.properties import examples
+from unit.tables.atomic import ATOMICS, Atomic
 
 # Every example writes its files anew under the same names.
 PROPERTY = settings(

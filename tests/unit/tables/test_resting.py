@@ -18,7 +18,7 @@ from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.observing.resting import resting_reasons
 from support.cases import case
-from unit.planning.trees import (
+from support.merge_trees import (
     HOUR_MILLIS,
     MIDNIGHT,
     MIDNIGHT_MILLIS,

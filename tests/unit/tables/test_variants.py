@@ -31,9 +31,9 @@ from lithify.tables.files.variants.shredding import shredded
 from lithify.tables.paimon.options.option_reader import OptionReader
 from lithify.tables.paimon.options.variant_options import read_variant_options
 from lithify.tables.paimon.primary_key.reader import FileRun
+from support.data_files import input_file, open_file, read, reading, table_of, write
+from support.manifests import schema
 from support.properties import examples
-from unit.tables.files import input_file, open_file, read, reading, table_of, write
-from unit.tables.manifests import schema
 
 PROPERTY = settings(max_examples=examples(60), deadline=None)
 WHOLE = arrow_type(parse_type("VARIANT"))

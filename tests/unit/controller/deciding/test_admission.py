@@ -24,7 +24,7 @@ from lithify.controller.deciding.admission import (
 )
 from lithify.resources.names import ObjectKey
 from support.cases import case
-from unit.controller.deciding.situations import BRIEFLY, NOON, policy
+from support.deciding.situations import BRIEFLY, NOON, policy
 
 NIGHTLY = ObjectKey("lake", "nightly")
 HOURLY = ObjectKey("lake", "hourly")

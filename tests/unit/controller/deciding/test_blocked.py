@@ -19,7 +19,7 @@ from lithify.resources.objects import condition_of
 from lithify.resources.table import MOST_BLOCKED, BucketBlock, LakeTableStatus
 from lithify.tables.model import BlockedBucket
 from support.cases import case
-from unit.controller.deciding.situations import BRIEFLY, NOON, QUIET, situation
+from support.deciding.situations import BRIEFLY, NOON, QUIET, situation
 
 A, B = "dt=1/bucket-0", "dt=2/bucket-0"
 

@@ -14,7 +14,7 @@ from lithify.resources.compaction import RunStrategy
 from lithify.resources.modelling import read
 from lithify.tables.observation import CommitCount, Observation
 from support.cases import case
-from unit.controller.deciding.situations import BUSY, NOON, QUIET, policy, situation, table
+from support.deciding.situations import BUSY, NOON, QUIET, policy, situation, table
 
 OPTION = "full-compaction.delta-commits"
 

@@ -21,8 +21,7 @@ from lithify.resources.objects import Condition, condition_of
 from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
 from lithify.tables.observation import KeptSnapshots, Observation
 from support.cases import case
-from support.observations import with_levels
-from unit.controller.deciding.situations import (
+from support.deciding.situations import (
     BRIEFLY,
     BUSY,
     BUSY_FLAT,
@@ -39,6 +38,7 @@ from unit.controller.deciding.situations import (
     situations,
     table,
 )
+from support.observations import with_levels
 
 ALL_KINDS = {
     "Ready",

@@ -20,8 +20,7 @@ from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
 from lithify.tables.observation import Finding, Observation
 from support.cases import case
-from support.observations import with_levels
-from unit.controller.deciding.situations import (
+from support.deciding.situations import (
     BRIEFLY,
     BUSY,
     CREATED,
@@ -35,6 +34,7 @@ from unit.controller.deciding.situations import (
     situation,
     situations,
 )
+from support.observations import with_levels
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)

@@ -17,7 +17,7 @@ from lithify.resources.names import LABEL_CATALOG
 from lithify.resources.objects import Reference
 from lithify.resources.table import LakeTable
 from support.cases import case
-from unit.controller.deciding.situations import table
+from support.deciding.situations import table
 
 FOUND = ["sales.orders", "sales.tmp_1", "crm.users", "crm.users", "odd name.t", "sales.orders$files", "plain"]
 

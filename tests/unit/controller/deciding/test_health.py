@@ -16,7 +16,7 @@ from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
 from lithify.tables.model import BlockedBucket
 from support.cases import case
-from unit.controller.deciding.situations import BUSY, DROPPED, NOON, QUIET, REFUSED, policy, situation, table
+from support.deciding.situations import BUSY, DROPPED, NOON, QUIET, REFUSED, policy, situation, table
 
 ERROR = "No space left on device"
 

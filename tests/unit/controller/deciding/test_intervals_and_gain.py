@@ -12,7 +12,7 @@ from lithify.controller.deciding.situation import Hold
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTableStatus, RunSummary
 from support.cases import case
-from unit.controller.deciding.situations import BUSY, NOON, SORTED_RUNS, policy, situation
+from support.deciding.situations import BUSY, NOON, SORTED_RUNS, policy, situation
 
 SECOND = timedelta(seconds=1)
 HOURLY = policy(minIntervalSeconds=3600)

@@ -17,7 +17,7 @@ from lithify.controller.deciding.names import (
 )
 from lithify.resources.table import IDENTIFIER
 from support.cases import case
-from unit.controller.deciding.situations import BRIEFLY
+from support.deciding.situations import BRIEFLY
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

@@ -15,7 +15,7 @@ from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffP
 from lithify.resources.quantities import quantity_bytes
 from lithify.tables.paimon.options.table_options import read_options
 from support.cases import case
-from unit.controller.deciding.situations import policy, table
+from support.deciding.situations import policy, table
 
 DEFAULTS = MergeTreeOptions()
 

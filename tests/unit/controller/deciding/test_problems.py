@@ -27,7 +27,7 @@ from lithify.errors import (
     UnsupportedTable,
 )
 from support.cases import case
-from unit.controller.deciding.situations import table
+from support.deciding.situations import table
 
 
 def classes(root: type[LithifyError] = LithifyError) -> Iterator[type[LithifyError]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.controller.deciding.discovery import discover
 from lithify.controller.deciding.pruning import (
     ALWAYS_ALLOWED,
     ListedTables,
@@ -24,46 +23,11 @@ from lithify.resources.modelling import plain, read
 from lithify.resources.names import ANNOTATION_DISCOVERED, ANNOTATION_REQUESTED, LABEL_CATALOG
 from lithify.resources.table import LakeTable
 from support.cases import case
+from support.deciding.discovered import NOT_FOUND, catalog, made
 from support.properties import examples
-from unit.controller.deciding.situations import CREATED
 
 NAMES = tuple(f"db.t{number}" for number in range(10))
-NOT_FOUND = {"Ready": ("False", "TableNotFound")}
 ANSWERS = {"Ready": ("True", "Ready")}
-
-
-def catalog(prune: str = "Delete", **discovery: Any) -> Catalog:
-    found = {"include": ["*.*"], "prune": prune, **discovery}
-    body = {
-        "metadata": {"name": "warehouse", "namespace": "lake", "uid": "c-1", "generation": 1},
-        "spec": {"warehouse": "s3://w", "discovery": found},
-    }
-    return read(Catalog, body)
-
-
-def made(
-    identifier: str = "db.t0",
-    *,
-    of: Catalog | None = None,
-    ready: Mapping[str, tuple[str, str]] = NOT_FOUND,
-    spec: Mapping[str, Any] | None = None,
-    status: Mapping[str, Any] | None = None,
-    **metadata: Any,
-) -> LakeTable:
-    """A LakeTable as discovery makes it, with something changed."""
-    (body,) = discover([identifier], 1, 100, of or catalog(), []).bodies
-    conditions = [
-        {"type": kind, "status": state, "reason": reason, "lastTransitionTime": CREATED}
-        for kind, (state, reason) in ready.items()
-    ]
-    return read(
-        LakeTable,
-        {
-            "metadata": {**body["metadata"], "uid": identifier, "resourceVersion": "7", **metadata},
-            "spec": {**body["spec"], **(spec or {})},
-            "status": {"conditions": conditions, **(status or {})},
-        },
-    )
 
 
 def listed(names: Collection[str], wanted: int | None = None) -> ListedTables:

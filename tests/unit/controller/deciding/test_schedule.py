@@ -13,7 +13,7 @@ from lithify.controller.deciding.schedule import FullTime, full_time, next_time,
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTableStatus
 from support.cases import case
-from unit.controller.deciding.situations import CREATED, NOON, ZONES, moments, policy, schedules, table
+from support.deciding.situations import CREATED, NOON, ZONES, moments, policy, schedules, table
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)

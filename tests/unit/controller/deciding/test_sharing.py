@@ -30,7 +30,7 @@ from lithify.resources.names import ANNOTATION_SHARES, LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import Approval, SharedRuns
 from support.cases import case
-from unit.controller.deciding.situations import BRIEFLY, NOON, policy, table
+from support.deciding.situations import BRIEFLY, NOON, policy, table
 
 SECOND = timedelta(seconds=1)
 MIB = 1 << 20

@@ -23,7 +23,7 @@ from lithify.resources.modelling import plain, read
 from lithify.resources.objects import condition_of
 from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec, CompactionPolicyStatus
 from support.cases import case
-from unit.controller.deciding.situations import DROPPED, NOON, UNREACHABLE
+from support.deciding.situations import DROPPED, NOON, UNREACHABLE
 
 DENIED = TableProblem(TableReason.ACCESS_DENIED, "the key has expired")
 SILENT = TableProblem(TableReason.CATALOG_SILENT, "s3://lake: it gives no answer")

@@ -12,7 +12,7 @@ from lithify.controller.deciding.table_events import table_events
 from lithify.resources.compaction import Reason
 from lithify.resources.table import LakeTableStatus, RunSummary
 from support.cases import case
-from unit.controller.deciding.situations import BUSY, NOON, QUIET, UNREACHABLE, situation
+from support.deciding.situations import BUSY, NOON, QUIET, UNREACHABLE, situation
 
 
 def status_of(seen: object, **fields: object) -> LakeTableStatus:

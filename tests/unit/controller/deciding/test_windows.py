@@ -14,7 +14,7 @@ from lithify.controller.deciding.windows import describe_window, opening
 from lithify.controller.deciding.zones import moment_of
 from lithify.resources.policy import Day, Window
 from support.cases import case
-from unit.controller.deciding.situations import BRIEFLY, ZONES, moments, windows
+from support.deciding.situations import BRIEFLY, ZONES, moments, windows
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

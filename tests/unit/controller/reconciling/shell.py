@@ -52,9 +52,9 @@ from lithify.resources.names import (
 )
 from lithify.tables.address import TableAddress
 from lithify.tables.observation import PlanFound, RunFound
-from unit.controller.running.runs import FOUND
-from unit.controller.running.runs import POLICY as RULES
-from unit.controller.running.world import World
+from support.running.runs import FOUND
+from support.running.runs import POLICY as RULES
+from support.running.world import World
 
 TEAM = "sales"
 

@@ -16,8 +16,8 @@ from lithify.errors import ClusterRefused, ClusterUnavailable
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import Reason
 from lithify.resources.names import LABEL_LOCK, ObjectKey
+from support.running.world import World
 from unit.controller.reconciling.shell import TEAM, Leases, ShellOperator
-from unit.controller.running.world import World
 
 NAME = lock_name(TEAM, CatalogSpec(warehouse="/w"), "sales.orders")
 

@@ -26,7 +26,7 @@ from lithify.resources.names import POD, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, Metadata
 from lithify.resources.policy import CompactionPolicySpec
 from support.launching.orders import KEY, order
-from unit.controller.running.runs import NOON, run_of
+from support.running.runs import NOON, run_of
 
 SETTINGS = PodSettings(image="lithify:1")
 

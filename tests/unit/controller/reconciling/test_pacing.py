@@ -19,12 +19,12 @@ from lithify.errors import ClusterConflict, ClusterRefused, ClusterUnavailable, 
 from lithify.resources.compaction import Reason
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, LEASE, POLICY, ObjectKey
 from support.cases import case
+from support.running.runs import DEADLINES, NOON
+from support.running.runs import POLICY as RULES
+from support.running.world import World
 from unit.controller.reconciling import shell
 from unit.controller.reconciling.shell import TEAM, Leases, ShellOperator
 from unit.controller.reconciling.virtual_time import run
-from unit.controller.running.runs import DEADLINES, NOON
-from unit.controller.running.runs import POLICY as RULES
-from unit.controller.running.world import World
 
 HOUR = 3600.0
 DAY = 86400

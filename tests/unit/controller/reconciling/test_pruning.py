@@ -22,7 +22,7 @@ from lithify.errors import CatalogUnavailable, ClusterConflict, ClusterRefused
 from lithify.resources.catalog import Catalog
 from lithify.resources.names import ANNOTATION_DISCOVERED, LABEL_CATALOG, ObjectKey, ResourceKind
 from lithify.resources.table import LakeTable
-from unit.controller.deciding.test_pruning import catalog, made
+from support.deciding.discovered import catalog, made
 
 OURS = {"manager": "lithify", "operation": "Update", "fieldsV1": {"f:metadata": {}, "f:spec": {}}}
 STATUS = {"manager": "lithify", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}}

@@ -31,8 +31,8 @@ from lithify.resources.names import ANNOTATION_SHARES, COMPACTION, LABEL_TABLE, 
 from lithify.resources.objects import Condition, Metadata, Reference
 from lithify.resources.policy import CompactionPolicy
 from lithify.resources.table import LakeTable
+from support.deciding.situations import NOON
 from support.launching.orders import order
-from unit.controller.deciding.situations import NOON
 
 LEAD = SharedRun(lead="t0-1", lead_uid="uid-0")
 ONE = ObjectKey("lake", "t0-1")

@@ -10,8 +10,8 @@ from hypothesis.stateful import rule
 
 from lithify.resources.names import ObjectKey
 from support.properties import examples
+from support.running.model import Runs
 from unit.controller.reconciling.shell import TEAM, Leases, ShellOperator
-from unit.controller.running.test_model import Runs
 
 
 class ShellRuns(Runs):

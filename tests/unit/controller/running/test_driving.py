@@ -17,7 +17,7 @@ from lithify.resources.compaction import SUCCEEDED, Reason
 from lithify.resources.objects import condition_of
 from lithify.resources.policy import Approval
 from support.cases import case
-from unit.controller.running.runs import (
+from support.running.runs import (
     DEADLINES,
     FOUND,
     NOON,

@@ -17,7 +17,7 @@ from lithify.resources.objects import condition_of
 from lithify.resources.policy import Approval
 from lithify.resources.table import BucketBlock
 from support.cases import case
-from unit.controller.running.runs import (
+from support.running.runs import (
     DEADLINES,
     FOUND,
     PLAN,

@@ -6,7 +6,7 @@ from lithify.contract.outcome import Stage
 from lithify.controller.running.events import events_between
 from lithify.errors import Failure
 from lithify.resources.compaction import CompactionStatus, Reason
-from unit.controller.running.runs import (
+from support.running.runs import (
     Way,
     driver_of,
     ended,

@@ -16,7 +16,7 @@ from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.policy import Approval
 from lithify.resources.table import BucketBlock
 from support.cases import case
-from unit.controller.running.runs import (
+from support.running.runs import (
     DEADLINES,
     NOON,
     PLAN,

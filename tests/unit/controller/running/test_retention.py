@@ -12,8 +12,8 @@ from lithify.controller.running.retention import retention
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.objects import Condition, ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec, HistoryLimits
-from unit.controller.running.runs import NOON, run_of
-from unit.planning.trees import repeatable
+from support.merge_trees import repeatable
+from support.running.runs import NOON, run_of
 
 POLICY = CompactionPolicySpec(history=HistoryLimits(successful_runs=2, failed_runs=1))
 

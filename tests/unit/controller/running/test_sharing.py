@@ -14,7 +14,7 @@ from lithify.errors import Failure
 from lithify.resources.compaction import Reason, SharedRun
 from lithify.resources.names import ObjectKey
 from support.cases import case
-from unit.controller.running.runs import DEADLINES, NOON, UID, Way, driver_of, outcome_of
+from support.running.runs import DEADLINES, NOON, UID, Way, driver_of, outcome_of
 
 LEAD = SharedRun(lead="items-1", lead_uid="uid-lead")
 KEY = ObjectKey("sales", "items-1")

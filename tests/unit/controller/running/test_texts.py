@@ -14,7 +14,7 @@ from lithify.errors import Failure
 from lithify.resources.compaction import ResultSummary
 from lithify.resources.policy import Retries
 from lithify.resources.quantities import size_text
-from unit.planning.trees import repeatable
+from support.merge_trees import repeatable
 
 SIZES = {
     0: "0",

@@ -12,7 +12,7 @@ from lithify.errors import Failure
 from lithify.resources.compaction import CompactionStatus, Reason
 from lithify.resources.objects import condition_of
 from support.cases import case
-from unit.controller.running.runs import (
+from support.running.runs import (
     NOON,
     PLAN,
     RESULT,

@@ -15,7 +15,7 @@ from lithify.resources.compaction import Reason
 from lithify.resources.objects import condition_of
 from support.cases import case
 from support.properties import examples
-from unit.controller.running.runs import (
+from support.running.runs import (
     DEADLINES,
     NOON,
     Way,

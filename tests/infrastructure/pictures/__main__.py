@@ -13,11 +13,11 @@ from pathlib import Path
 
 from infrastructure.building import spark_classes
 from infrastructure.chart.judging import Span
-from pictures import dashboard, terminal
-from pictures.scene import Scene, prepared
-from pictures.scraping import TARGET, Scraper
+from infrastructure.pictures import dashboard, terminal
+from infrastructure.pictures.scene import Scene, prepared
+from infrastructure.pictures.scraping import TARGET, Scraper
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "pictures"
 _EVERY = 2.0
 """Seconds between two scrapes."""
 _COMMANDS = {

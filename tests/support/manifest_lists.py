@@ -18,7 +18,7 @@ from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry
 from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.options.table_options import ManifestOptions
-from unit.tables.manifests import file_meta
+from support.manifests import file_meta
 
 TYPES = (parse_type("STRING"), parse_type("INT"))
 """Of the partition columns `dt` and `n`; the table has no key, so they may be null."""

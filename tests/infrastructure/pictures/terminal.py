@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pictures.drawing import CARD, FAINT, INK, MONO, Box, box, picture, text
+from infrastructure.pictures.drawing import CARD, FAINT, INK, MONO, Box, box, picture, text
 
 _SIZE, _WIDTH, _HEIGHT, _MARGIN = 13.0, 7.85, 20.0, 16.0
 """Of a letter, a letter's advance, a line, and around all; in pixels."""

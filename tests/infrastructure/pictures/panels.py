@@ -13,8 +13,8 @@ from math import ceil, log, log10
 from typing import Any
 
 from infrastructure.chart.judging import Span, Values
-from pictures.drawing import COLOURS, FAINT, INK, LINE, Box, line, text
-from pictures.units import shown
+from infrastructure.pictures.drawing import COLOURS, FAINT, INK, LINE, Box, line, text
+from infrastructure.pictures.units import shown
 
 Panel = Mapping[str, Any]
 Results = Sequence[Sequence[Values]]

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from infrastructure.chart.judging import Span, Values, evaluate
-from pictures.drawing import FAINT, INK, PAPER, Box, box, picture, text
-from pictures.panels import Panel, Results, stat, table, timeseries
+from infrastructure.pictures.drawing import FAINT, INK, PAPER, Box, box, picture, text
+from infrastructure.pictures.panels import Panel, Results, stat, table, timeseries
 
-SOURCE = Path(__file__).resolve().parents[2] / "charts" / "lithify" / "dashboards" / "lithify.json"
+SOURCE = Path(__file__).resolve().parents[3] / "charts" / "lithify" / "dashboards" / "lithify.json"
 _COLUMN, _ROW, _MARGIN, _TOP = 50.0, 30.0, 12.0, 44.0
 _COLUMNS = 24
 

@@ -20,7 +20,7 @@ from lithify.resources.compaction import Compaction, CompactionStatus, Reason
 from lithify.resources.modelling import plain, read
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.tables.observation import RunFound
-from unit.controller.running.runs import FOUND, NOON, PLAN, POLICY, RESULT, progress_of, run_of
+from support.running.runs import FOUND, NOON, PLAN, POLICY, RESULT, progress_of, run_of
 
 STAGES = ("starting", "planning", "running", "committing")
 

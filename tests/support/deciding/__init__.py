@@ -1,0 +1,1 @@
+"""What tests of the operator's decisions about tables share."""

@@ -1,0 +1,73 @@
+"""No folder of tests imports another one's modules: what several need is in `support` or `infrastructure`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cases import case
+
+TESTS = Path(__file__).resolve().parents[1]
+SHARED = frozenset({"support", "infrastructure"})
+FOLDERS = frozenset(path.name for path in TESTS.iterdir() if path.is_dir() and next(path.rglob("*.py"), None))
+MODULES = sorted(path.relative_to(TESTS) for folder in FOLDERS for path in (TESTS / folder).rglob("*.py"))
+# Parsing all of the tests takes seconds, so only files with such a line are parsed.
+SUSPECT = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(sorted(FOLDERS - SHARED))})\b", re.MULTILINE)
+
+
+def imported(source: str) -> Iterator[str]:
+    """The names of all modules that a source imports, as it writes them."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
+
+
+def home(folder: Path) -> tuple[str, ...]:
+    """What belongs together: a folder directly under `tests`, but each folder of `unit` for itself."""
+    return folder.parts if folder.parts[0] == "unit" else folder.parts[:1]
+
+
+def foreign(module: Path, source: str) -> list[str]:
+    """Imports of a module, given by its path below `tests`, that belong to another folder of tests."""
+    found = []
+    for name in imported(source) if SUSPECT.search(source) else ():
+        parts = name.split(".")
+        if parts[0] in FOLDERS - SHARED:
+            path = Path(*parts)
+            folder = path.parent if (TESTS / path).with_suffix(".py").exists() else path
+            if home(folder) != home(module.parent):
+                found.append(name)
+    return found
+
+
+def test_every_import_is_its_own_or_shared() -> None:
+    found = {str(module): foreign(module, (TESTS / module).read_text("utf-8")) for module in MODULES}
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "expected"),
+    [
+        case("safety/test_x.py", "import hostile.catalogs", ["hostile.catalogs"], id="another folder"),
+        case(
+            "safety/test_x.py", "from unit.tables.atomic import A", ["unit.tables.atomic"], id="a unit test's"
+        ),
+        case("unit/job/test_x.py", "from unit.tables import atomic", ["unit.tables"], id="another unit"),
+        case("fuzz/x.py", "def f():\n    import bench.page", ["bench.page"], id="inside a function"),
+        case("support/runs.py", "from safety.conftest import a", ["safety.conftest"], id="a fixture's"),
+        case("unit/tables/test_x.py", "from unit.tables.atomic import A", [], id="its own"),
+        case("hostile/test_x.py", "from hostile import catalogs", [], id="its own below"),
+        case(
+            "safety/test_x.py", "from support.cases import case\nimport infrastructure.chart", [], id="shared"
+        ),
+        case("safety/test_x.py", '"""All that comes\nfrom images of ours."""', [], id="only words"),
+    ],
+)
+def test_an_import_is_judged_by_where_it_stands(module: str, source: str, expected: list[str]) -> None:
+    assert foreign(Path(module), source) == expected
