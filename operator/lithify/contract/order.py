@@ -62,6 +62,7 @@ class Instructions:
     follows from the plan; if none has come after `patience` seconds, the attempt ends. `held` are
     fingerprints of buckets by path: those that still have these files are left out. `own_prefixes` and
     `own_with_endpoint` say where the rights of the driver's own process may be used, see `Reach`.
+    `plan_only` has the driver plan, report the plan and end; only operators of older releases ask for that.
     With `members`, the driver compacts their tables one after the other; all else is true of each of them.
     """
 

@@ -27,7 +27,6 @@ class DriverOrder:
         key: the Compaction.
         uid: the Compaction's; also the id of the run, the same for all its attempts.
         attempt: from 1.
-        plan_only: plan, report the plan, and end.
         lake_table: name of the LakeTable.
         identifier: `database.table`.
         table_uuid: the table that is meant, None for whatever has the name.
@@ -48,7 +47,6 @@ class DriverOrder:
     key: ObjectKey
     uid: str
     attempt: int
-    plan_only: bool
     lake_table: str
     identifier: str
     table_uuid: str | None

@@ -121,13 +121,15 @@ class TestOutcome:
     def test_request_that_cannot_be_served(
         self, orders: TableAddress, changes: dict[str, Any], reason: Reason, code: int, plan_only: bool
     ) -> None:
-        outcome, ended = execute(told(orders.warehouse, plan_only=plan_only, **changes))
+        instructions = replace(told(orders.warehouse, **changes), plan_only=plan_only)
+        outcome, ended = execute(instructions)
         assert outcome is not None
         assert (outcome.reason, outcome.failure, ended) == (reason, Failure.USER, code)
 
     def test_planned_as_it_would_be_done(self, table: TableAddress) -> None:
-        planned, code = execute(told(table.warehouse, plan_only=True, buckets=(1,)))
-        done, _ = execute(told(table.warehouse, buckets=(1,)))
+        instructions = told(table.warehouse, buckets=(1,))
+        planned, code = execute(replace(instructions, plan_only=True))
+        done, _ = execute(instructions)
         assert planned is not None
         assert done is not None
         assert (planned.reason, planned.base_snapshot_id, code) == (Reason.PLANNED, "3", 0)
@@ -281,7 +283,7 @@ class TestCommand:
     def test_order_from_the_environment(
         self, lithify: Lithify, orders: TableAddress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        instructions = told(orders.warehouse, plan_only=True)
+        instructions = replace(told(orders.warehouse), plan_only=True)
         monkeypatch.setenv("LITHIFY_ORDER", write_instructions(instructions))
         monkeypatch.setenv("LITHIFY_OUTCOME", str(tmp_path / "outcome"))
         monkeypatch.setenv("LITHIFY_PROGRESS", str(tmp_path / "progress"))
@@ -298,7 +300,8 @@ class TestCommand:
         self, lithify: Lithify, orders: TableAddress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         catalog = CatalogSpec(warehouse=orders.warehouse, secret_ref=SECRET)
-        instructions = instructions_of(order(catalog=catalog, plan_only=True), master="m", conf={})
+        ordered = instructions_of(order(catalog=catalog), master="m", conf={})
+        instructions = replace(ordered, plan_only=True)
         monkeypatch.setenv("LITHIFY_SECRETS", str(tmp_path))
         monkeypatch.setenv("LITHIFY_OUTCOME", str(tmp_path / "outcome"))
 

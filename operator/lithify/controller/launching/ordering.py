@@ -31,7 +31,6 @@ def instructions_of(
     return Instructions(
         run=order.uid,
         attempt=order.attempt,
-        plan_only=order.plan_only,
         format=order.catalog.format.value.lower(),
         identifier=order.identifier,
         table_uuid=order.table_uuid,

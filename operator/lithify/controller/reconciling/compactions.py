@@ -22,10 +22,11 @@ from lithify.controller.reconciling.planning import Planning
 from lithify.controller.reconciling.searches import LONGEST_WAIT, Begin, Search
 from lithify.controller.reconciling.sharing import SharedView, Sharing
 from lithify.controller.reconciling.status import write_status
+from lithify.controller.running.case import is_planned_here
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts, Unknown
-from lithify.controller.running.failures import count_of
-from lithify.controller.running.machine import is_plan_only, is_planned_here, memory_factor, step
+from lithify.controller.running.failures import count_of, memory_factor
+from lithify.controller.running.machine import step
 from lithify.errors import (
     AccountMissing,
     ClusterRefused,
@@ -416,7 +417,6 @@ class Compactions:
             key=run.metadata.key,
             uid=run.metadata.uid,
             attempt=run.status.attempts,
-            plan_only=is_plan_only(run),
             lake_table=table.metadata.name,
             identifier=table.spec.identifier,
             table_uuid=run.status.table_uuid,

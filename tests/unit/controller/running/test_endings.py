@@ -10,7 +10,7 @@ import pytest
 from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
-from lithify.controller.running.machine import memory_factor
+from lithify.controller.running.failures import memory_factor
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.objects import condition_of
