@@ -43,7 +43,7 @@ def test_same_run_started_again_never_commits_twice(oracle: Oracle, tmp_path: Pa
 
     report = run_inline(table, run="run-a")
 
-    assert (report.status, report.snapshot_after) == ("AlreadyCommitted", snapshots[-1]["id"])
+    assert (report.status, report.snapshot_after) == ("AlreadyCommitted", str(snapshots[-1]["id"]))
     assert oracle.snapshots(table) == snapshots
 
 

@@ -92,4 +92,4 @@ def test_a_snapshot_of_java_that_has_our_properties_is_not_ours(oracle: Oracle, 
     opened = open_table(request(table).table)
     found = find_run(opened, "second")
     assert found is not None
-    assert (found.snapshot, found.input_files > 0) == (ours["id"], True)
+    assert (found.snapshot, found.input_files > 0) == (str(ours["id"]), True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import KeptSnapshots, Observation
 
 _PLAIN = Observation(
     table_uuid="table-1",
-    snapshot=1,
+    snapshot=SnapshotId("1"),
     snapshot_time=None,
     schema_id=0,
     refusals=(),

@@ -16,7 +16,7 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.planning.merge_tree.triggers import TriggerVerdict
 from lithify.planning.merge_tree.universal import explain
 from lithify.tables.format import Selection
-from lithify.tables.model import BlockedBucket, Bucket, DataFile
+from lithify.tables.model import BlockedBucket, Bucket, DataFile, SnapshotId
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.table import PaimonTable
@@ -77,7 +77,7 @@ class Inspection:
     """
 
     table: str
-    snapshot: int | None
+    snapshot: SnapshotId | None
     primary_key: tuple[str, ...]
     partition_keys: tuple[str, ...]
     unsupported: tuple[str, ...]

@@ -86,7 +86,7 @@ def outcome_of_plan(run: str, attempt: int, found: PlanFound) -> Outcome:
         run=run,
         attempt=attempt,
         reason=Reason.PLANNED if found.buckets else Reason.NOTHING_TO_DO,
-        base_snapshot_id=None if found.snapshot is None else str(found.snapshot),
+        base_snapshot_id=found.snapshot,
         plan=_summary(found),
         blocked=blocks_of(found.blocked),
         blocked_count=found.blocked_count,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from lithify.clock import Clock
@@ -33,6 +33,7 @@ from lithify.tables.format import (
     Sizing,
     StepOutcome,
     TableAddress,
+    TableView,
     Task,
     TaskResult,
     check_run_id,
@@ -198,12 +199,12 @@ class _Run:
         if self._blocks:
             raise error_of(self._table.name, list(self._blocks.values()))
 
-    def _look_again(self, groups: Collection[GroupId]) -> Any | None:
+    def _look_again(self, groups: Collection[GroupId]) -> TableView | None:
         """Looks anew at groups in conflict; the table's schema may be what changed."""
         self._table = open_requested(self._request)
         return self._table.look_again(groups)
 
-    def _round(self, view: Any) -> Mapping[GroupId, str]:
+    def _round(self, view: TableView) -> Mapping[GroupId, str]:
         """Plans and compacts the groups of a view; returns those in conflict, with the reason."""
         self._note(rounds=self._report.rounds + 1)
         request = self._request

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lithify.tables.format import BucketReport, Totals
-from lithify.tables.model import BlockedBucket
+from lithify.tables.model import BlockedBucket, SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Report:
     run: str
     status: str
     strategy: str
-    snapshot_before: int | None = None
-    snapshot_after: int | None = None
+    snapshot_before: SnapshotId | None = None
+    snapshot_after: SnapshotId | None = None
     rounds: int = 0
     commits: int = 0
     commit_tries: int = 0

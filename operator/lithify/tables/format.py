@@ -192,6 +192,15 @@ class Task(Protocol):
         ...
 
 
+class TableView(Protocol):
+    """The selected groups in one pinned snapshot; what else it holds is the adapter's own."""
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """The snapshot."""
+        ...
+
+
 class WorkUnit(Protocol):
     """What a run does in one group."""
 
@@ -393,17 +402,15 @@ class OpenTable(Protocol):
         """The groups that a run has compacted."""
         ...
 
-    def look(self, selection: Selection) -> Any | None:
+    def look(self, selection: Selection) -> TableView | None:
         """Pins the newest snapshot and lists the files of the selected groups; None if there is none.
-
-        The view is the adapter's own; `plan` takes it.
 
         Raises:
             InvalidOption, NotFound: the selection makes no sense.
         """
         ...
 
-    def look_again(self, groups: Collection[Any]) -> Any | None:
+    def look_again(self, groups: Collection[Any]) -> TableView | None:
         """The same for exactly these groups."""
         ...
 

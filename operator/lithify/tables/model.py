@@ -7,13 +7,20 @@ bytes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NewType, Protocol
 
-SnapshotId = NewType("SnapshotId", int)
-"""Snapshots are numbered from 1 without gaps until old ones are expired."""
+SnapshotId = NewType("SnapshotId", str)
+"""Names a snapshot of a table. Only the table's adapter can read it; others compare ids for equality."""
+
+MOST_SNAPSHOT_ID = 64
+"""Characters of the id of a snapshot: room for three 64-bit numbers."""
+
+SNAPSHOT_ID = "[A-Za-z0-9._:-]+"
+"""Pattern of the ids of snapshots, whatever the format."""
 
 RUN_ID = "[A-Za-z0-9-]{1,63}"
 """Pattern of the id of a run, of which names of files are made."""
@@ -112,6 +119,11 @@ class BlockedBucket:
     is_corrupt: bool
     problem: str
     fingerprint: str
+
+
+def is_snapshot_id(text: str) -> bool:
+    """Whether a text can be the id of a snapshot; what comes from elsewhere need not be."""
+    return len(text) <= MOST_SNAPSHOT_ID and re.fullmatch(SNAPSHOT_ID, text) is not None
 
 
 def fingerprint_of(files: Iterable[tuple[str, int]]) -> str:

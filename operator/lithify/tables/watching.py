@@ -12,6 +12,7 @@ from datetime import datetime, tzinfo
 from typing import Protocol
 
 from lithify.tables.format import TableAddress
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Observation, RunFound
 
 
@@ -53,7 +54,7 @@ class Look:
     key: str
     zone: tzinfo
     known_uuid: str | None = None
-    known_snapshot: int | None = None
+    known_snapshot: SnapshotId | None = None
     is_full: bool = False
     reconsider: bool = False
     wanted: Filter = field(default_factory=Filter)

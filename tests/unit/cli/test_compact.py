@@ -10,6 +10,7 @@ import pytest
 from lithify.cli.render_report import report_view
 from lithify.job.report import Report
 from lithify.tables.format import BucketReport, TableAddress, Totals
+from lithify.tables.model import SnapshotId
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 from unit.job.orders import ALL_THERE, NAME, copy_of, run, without_snapshots
@@ -30,8 +31,8 @@ COMPACTED = Report(
     run="run",
     status="Compacted",
     strategy="minor",
-    snapshot_before=7,
-    snapshot_after=9,
+    snapshot_before=SnapshotId("7"),
+    snapshot_after=SnapshotId("9"),
     rounds=1,
     commit_tries=1,
     buckets=(BUCKET,),
@@ -40,7 +41,7 @@ COMPACTED = Report(
     peak_task_bytes=256 << 20,
     seconds={"rewrite": 2.0, "commit": 0.5},
 )
-NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=7, rounds=1)
+NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), rounds=1)
 
 
 def missing(facts: list[str], report: Report) -> list[str]:
@@ -111,7 +112,7 @@ class TestReport:
             ),
             pytest.param(NOTHING, ["nothing to do", "no files"], id="a snapshot without files"),
             pytest.param(
-                replace(NOTHING, status="AlreadyCommitted", snapshot_after=9),
+                replace(NOTHING, status="AlreadyCommitted", snapshot_after=SnapshotId("9")),
                 ["run run", "snapshot 9 already"],
                 id="the run has committed before",
             ),
@@ -131,7 +132,7 @@ class TestCommand:
         assert (found["table"], found["run"], found["strategy"]) == (NAME, "Nightly-7", "minor")
         assert (found["status"], found["snapshot_before"], found["snapshot_after"]) == (
             "NothingToDo",
-            3,
+            "3",
             None,
         )
         assert found["resting"] == {"no trigger fired": 4}
@@ -160,5 +161,5 @@ class TestCommand:
         run(table, run="r-1")
         words = ["compact", *named(table), "--strategy", "full", "--run-id", "r-1"]
         found = lithify(*words, "--json").json
-        assert (found["status"], found["snapshot_after"]) == ("AlreadyCommitted", 4)
+        assert (found["status"], found["snapshot_after"]) == ("AlreadyCommitted", "4")
         assert "run r-1" in lithify(*words).out

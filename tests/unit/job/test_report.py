@@ -13,7 +13,7 @@ from lithify.job.report import Report
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.format import BucketReport, Totals
-from lithify.tables.model import BlockedBucket, BucketId, DataFile
+from lithify.tables.model import BlockedBucket, BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.primary_key.step import bucket_report, totals
@@ -110,14 +110,16 @@ def bucket(name: str, *, upgraded: int = 0, before: int = 3, after: int = 1) -> 
     )
 
 
-NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=7, rounds=1, resting={"quiet": 4})
+NOTHING = Report(
+    "db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), rounds=1, resting={"quiet": 4}
+)
 COMPACTED = Report(
     table="db.t",
     run="run",
     status="Compacted",
     strategy="full",
-    snapshot_before=7,
-    snapshot_after=9,
+    snapshot_before=SnapshotId("7"),
+    snapshot_after=SnapshotId("9"),
     rounds=2,
     commit_tries=3,
     buckets=(bucket("dt=1/bucket-0"), bucket("dt=1/bucket-1", upgraded=2, before=5)),

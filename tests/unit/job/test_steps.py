@@ -152,7 +152,7 @@ class TestSteps:
         report = run(orders, run="r", commits=ONE_BY_ONE, observer=watching)
 
         assert (report.status, report.commits, report.rounds, report.to_come) == ("Compacted", 4, 1, 0)
-        assert (report.snapshot_before, report.snapshot_after) == (2, 6)
+        assert (report.snapshot_before, report.snapshot_after) == ("2", "6")
         assert [bucket.bucket for bucket in report.buckets] == BUCKETS
         assert properties(orders)[2:] == [("r", "3"), ("r", "2"), ("r", "1"), ("r", None)]
         assert watching.done == [1, 2, 3, 4]
@@ -230,16 +230,16 @@ class TestCrashes:
         crashed(orders, after=2)
         found = find_run(open_table(orders), "r")
         assert found is not None
-        assert (found.is_complete, found.snapshot) == (False, 4)
+        assert (found.is_complete, found.snapshot) == (False, "4")
 
         again = run(orders, run="r", commits=ONE_BY_ONE)
 
-        assert (again.status, again.snapshot_before, again.snapshot_after) == ("Compacted", 4, 6)
+        assert (again.status, again.snapshot_before, again.snapshot_after) == ("Compacted", "4", "6")
         assert [bucket.bucket for bucket in again.buckets] == BUCKETS[2:]
         assert rows(orders).equals(before)
         found = find_run(open_table(orders), "r")
         assert found is not None
-        assert (found.is_complete, found.base, found.input_files, found.output_files) == (True, 2, 8, 4)
+        assert (found.is_complete, found.base, found.input_files, found.output_files) == (True, "2", 8, 4)
         assert run(orders, run="r").status == "AlreadyCommitted"
 
     def test_what_is_done_is_not_done_again(self, orders: TableAddress) -> None:
@@ -253,7 +253,7 @@ class TestCrashes:
         crashed(orders, after=1)
         run(orders)
         again = run(orders, run="r")
-        assert (again.status, again.snapshot_after, again.buckets) == ("AlreadyCommitted", 3, ())
+        assert (again.status, again.snapshot_after, again.buckets) == ("AlreadyCommitted", "3", ())
 
     def test_another_run_has_all_of_it_to_do(self, orders: TableAddress) -> None:
         crashed(orders, after=1)

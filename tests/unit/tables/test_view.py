@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import UnsupportedTable
-from lithify.tables.model import BucketId, OrderKey, SnapshotId, fingerprint_of
+from lithify.tables.model import BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.view import View, by_bucket
@@ -35,7 +35,7 @@ def keys(bounds: pa.Array) -> list[OrderKey]:
 
 def view_of(listed: list[ManifestEntry]) -> View:
     files, spans = by_bucket(decode_entries(manifest(listed)), bucket_id)
-    return View(SnapshotId(1), 0, frozenset(), files, spans, keys)
+    return View(1, 0, frozenset(), files, spans, keys)
 
 
 @st.composite

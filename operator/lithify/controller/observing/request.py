@@ -12,6 +12,7 @@ from typing import Protocol
 
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.io.reach import NOWHERE, Reach
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Observation, PlanFound, RunFound
 
 
@@ -60,7 +61,7 @@ class ObservationRequest:
     target: TableTarget
     cache_key: str
     known_uuid: str | None = None
-    known_snapshot: int | None = None
+    known_snapshot: SnapshotId | None = None
     is_full: bool = False
     partitions: tuple[Mapping[str, str], ...] = ()
     idle_seconds: int | None = None

@@ -79,8 +79,8 @@ def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, me
         message=message or _skips(report),
         plan=plan,
         result=result_summary(report) if is_new or committed is None else None,
-        base_snapshot_id=_text(report.snapshot_before),
-        committed_snapshot_id=_text(committed),
+        base_snapshot_id=report.snapshot_before,
+        committed_snapshot_id=committed,
     )
     return with_blocked(outcome, report)
 
@@ -98,8 +98,8 @@ def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:
             output_bytes=found.output_bytes,
             recovered=True,
         ),
-        base_snapshot_id=_text(found.base),
-        committed_snapshot_id=_text(found.snapshot),
+        base_snapshot_id=found.base,
+        committed_snapshot_id=found.snapshot,
     )
 
 
@@ -129,7 +129,3 @@ def _skips(report: Report) -> str:
     if not report.skipped:
         return ""
     return f"{len(report.skipped)} buckets were left out because others changed them meanwhile"
-
-
-def _text(snapshot: int | None) -> str | None:
-    return None if snapshot is None else str(snapshot)

@@ -18,7 +18,7 @@ from lithify.settings import PARTITIONS
 from lithify.tables.files.names import format_of
 from lithify.tables.format import Selection
 from lithify.tables.io.storage import Storage
-from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
+from lithify.tables.model import BucketId, DataFile, OrderKey
 from lithify.tables.paimon.catalog.identity import home, table_uuid
 from lithify.tables.paimon.commit.conditional_put import check_heeded
 from lithify.tables.paimon.commit.journal import Journal
@@ -306,7 +306,7 @@ class PaimonTable:
     def _view(self, snapshot: Snapshot, selection: EntrySelection) -> View:
         files, spans = by_bucket(self.manifests.live_columns(snapshot, selection), self.bucket_id)
         return View(
-            snapshot_id=SnapshotId(snapshot.id),
+            snapshot_number=snapshot.id,
             commit_millis=snapshot.time_millis,
             index_types=self.manifests.index_types(snapshot),
             files=files,

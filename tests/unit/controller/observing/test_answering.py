@@ -20,6 +20,7 @@ from lithify.controller.observing.wire import FindRun, ListTables, Question, Rep
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.io.reach import UNBOUNDED
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Observation, PlanFound
 from lithify.tables.paimon.observing.looking import TableWatch
 from support.cases import case
@@ -85,12 +86,12 @@ class TestPlans:
         table.append()
         found = sent(answers.reply(PlanRequest(target, strategy=Strategy.FULL))).value
         assert isinstance(found, PlanFound)
-        assert (found.snapshot, found.buckets, found.tasks, found.files) == (2, 4, 4, 8)
+        assert (found.snapshot, found.buckets, found.tasks, found.files) == ("2", 4, 4, 8)
         one = answers.reply(PlanRequest(target, strategy=Strategy.FULL, buckets=(0,))).value
         assert (one.buckets, one.bytes < found.bytes) == (2, True)
         part = answers.reply(PlanRequest(target, strategy=Strategy.FULL, partitions=({"dt": "a"},))).value
         assert part.buckets == 2
-        assert answers.reply(PlanRequest(target)).value == PlanFound(snapshot=2)
+        assert answers.reply(PlanRequest(target)).value == PlanFound(snapshot=SnapshotId("2"))
 
     def test_comes_over_the_wire_as_it_is(self, answers: Answers, target: TableTarget) -> None:
         reply = answers.reply(PlanRequest(target, strategy=Strategy.FULL))

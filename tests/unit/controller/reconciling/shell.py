@@ -50,6 +50,7 @@ from lithify.resources.names import (
     ObjectKey,
     ResourceKind,
 )
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import PlanFound, RunFound
 from unit.controller.running.runs import FOUND
 from unit.controller.running.runs import POLICY as RULES
@@ -269,7 +270,7 @@ class Observer:
         await _leave()
         if not self.world.catalog_answers:
             raise CatalogUnavailable("lake", "no answer")
-        return PlanFound(snapshot=7, buckets=3, tasks=120, files=412, bytes=6_550_000_000)
+        return PlanFound(snapshot=SnapshotId("7"), buckets=3, tasks=120, files=412, bytes=6_550_000_000)
 
     async def list_tables(
         self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES

@@ -32,6 +32,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.observing.resting import resting_reasons
 
@@ -41,7 +42,7 @@ class View:
     """The live files of the selected buckets, and the kinds of index that the snapshot has.
 
     Attributes:
-        snapshot_id: the snapshot.
+        snapshot_number: the snapshot.
         commit_millis: when it was committed.
         index_types: the kinds of index files that it has.
         files: the files, a row each, as narrow columns (see `entry_columns`), and whether they are usual;
@@ -50,12 +51,17 @@ class View:
         order_keys: turns key bounds into order keys.
     """
 
-    snapshot_id: SnapshotId
+    snapshot_number: int
     commit_millis: int
     index_types: frozenset[str]
     files: pa.Table
     spans: Mapping[BucketId, tuple[int, int]]
     order_keys: Callable[[pa.Array], Sequence[OrderKey]]
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """The snapshot, as others know it."""
+        return snapshot_id(self.snapshot_number)
 
     @property
     def bucket_ids(self) -> list[BucketId]:

@@ -15,12 +15,13 @@ from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import Block, BucketReport, StepOutcome, TaskResult, Totals
-from lithify.tables.model import BucketId, DataFile, SnapshotId
+from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
 from lithify.tables.paimon.commit.sweeping import sweep
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.outputs import Outputs
@@ -56,7 +57,7 @@ def begin_step(
         for unit in plan.units
     ]
     newest = table.snapshots.latest()
-    base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_id, plan.view.commit_millis)
+    base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_number, plan.view.commit_millis)
     attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
     work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
     return CompactionStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
@@ -135,7 +136,8 @@ class CompactionStep:
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
         reports = tuple(bucket_report(unit, outputs.added(unit.bucket)) for unit in done)
-        return StepOutcome(outcome.snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
+        snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
+        return StepOutcome(snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
 
     def clean(self) -> Sequence[str]:
         """Deletes what the commit left out, then forgets the attempt; returns why that did not work.
@@ -173,7 +175,7 @@ class CompactionStep:
         assert self._outputs is not None  # noqa: S101  # a step is committed after its tasks
         return self._outputs
 
-    def _close(self, snapshot: SnapshotId | None = None) -> None:
+    def _close(self, snapshot: int | None = None) -> None:
         """Forgets the attempt, unless its tasks may still be writing: a later run looks again then.
 
         So it does if the attempt has committed a snapshot where others may yet rename theirs over it.
