@@ -146,21 +146,45 @@ class TaskFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskOutputs:
+    """The new files of a task or of a group, as handles that only the adapter reads.
+
+    Attributes:
+        data: data files, in their order.
+        changelog: files with the changes that the data files make visible.
+        index: index files, such as deletion vectors.
+    """
+
+    data: tuple[Any, ...] = ()
+    changelog: tuple[Any, ...] = ()
+    index: tuple[Any, ...] = ()
+
+    @staticmethod
+    def joined(parts: Collection[TaskOutputs]) -> TaskOutputs:
+        """The outputs of several tasks, in the order of the tasks."""
+        return TaskOutputs(
+            data=tuple(file for part in parts for file in part.data),
+            changelog=tuple(file for part in parts for file in part.changelog),
+            index=tuple(file for part in parts for file in part.index),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """What a task did.
 
     Attributes:
         index: number of the task.
-        files: the adapter's metadata of the files that it wrote, in their order.
+        outputs: what it wrote.
         seconds: processor time.
         peak_bytes: largest resident size of the process so far.
         attempt: which try of the task this was, from 0.
-        failure: why there are no files.
+        failure: why there are no outputs.
         elapsed: wall time in seconds.
     """
 
     index: int
-    files: tuple[Any, ...]
+    outputs: TaskOutputs
     seconds: float
     peak_bytes: int
     attempt: int = 0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NewType, Protocol
+from typing import Any, NewType, Protocol
 
 SnapshotId = NewType("SnapshotId", str)
 """Names a snapshot of a table. Only the table's adapter can read it; others compare ids for equality."""
@@ -70,6 +70,7 @@ class DataFile:
         created_millis: creation time in the wall clock of whoever wrote it, as milliseconds.
         delete_rows: rows that retract their key; None where the writer did not count them.
         schema_id: the schema that the file was written with.
+        handle: by which the adapter finds all else that it knows of the file; nobody else reads it.
     """
 
     name: str
@@ -83,6 +84,7 @@ class DataFile:
     created_millis: int
     delete_rows: int | None
     schema_id: int = 0
+    handle: Any = None
 
     @property
     def may_hold_deletes(self) -> bool:

@@ -229,14 +229,14 @@ class PaimonTable:
             raise UnsupportedTable(self.name, tuple(problems))
 
     def check_files(
-        self, bucket: BucketId, files: Sequence[DataFile], unusual: Iterable[ManifestEntry]
+        self, bucket: BucketId, files: Sequence[DataFile], unusual: Sequence[ManifestEntry]
     ) -> None:
         """Makes sure that some files of a bucket can be compacted under the newest schema.
 
         Args:
             bucket: the bucket.
             files: the files.
-            unusual: entries of the bucket that have to be looked at one by one; see `View.unusual`.
+            unusual: entries of those that have to be looked at one by one; see `View.unusual`.
 
         Raises:
             UnsupportedTable: some cannot, or nobody can tell in which directory they are.
@@ -244,12 +244,10 @@ class PaimonTable:
         """
         self.folder(bucket)
         stored = sorted({(file.schema_id, format_of(file.name)) for file in files})
-        names = {file.name for file in files}
-        doubted = [entry for entry in unusual if entry.file.name in names]
         problems = [
-            *(problem for entry in doubted for problem in file_problems(entry, self.storage.reaches)),
-            *(problem for entry in doubted if (problem := self.locations.external_problem(entry.file))),
-            *(problem for entry in doubted for problem in self._order_problems(entry.file)),
+            *(problem for entry in unusual for problem in file_problems(entry, self.storage.reaches)),
+            *(problem for entry in unusual if (problem := self.locations.external_problem(entry.file))),
+            *(problem for entry in unusual for problem in self._order_problems(entry.file)),
             *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
         ]
         if problems:

@@ -187,7 +187,7 @@ def entries_of(frame: pa.Table) -> list[ManifestEntry]:
 
 
 def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
-    """What planning needs of the files of a frame.
+    """What planning needs of the files of a frame; their handles are their rows in it.
 
     Args:
         frame: live files.
@@ -201,10 +201,11 @@ def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) 
         columns = [
             keys(whole(frame[name])) if name in _BOUNDS else listed(frame[name])
             for name in DataFile.__slots__
+            if name != "handle"
         ]
     except (CorruptTable, UnsupportedTable) as error:
         raise _with_file(error, frame, keys) from error
-    return tuple(map(DataFile, *columns))
+    return tuple(map(DataFile, *columns, range(len(frame))))
 
 
 def _with_file(

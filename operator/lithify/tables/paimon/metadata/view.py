@@ -7,7 +7,7 @@ way of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -78,16 +78,15 @@ class View:
         files = self.files.slice(*self.spans[bucket])
         return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0].as_py())
 
-    def entries(self, bucket: BucketId, files: Iterable[DataFile]) -> dict[str, ManifestEntry]:
-        """The manifest entries of some files of a bucket by file name, without statistics."""
-        names = [file.name for file in files]
-        return {entry.file.name: entry for entry in entries_of(self._named(bucket, names))}
+    def entries(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
+        """The manifest entries of some files of a bucket, in their order, without statistics."""
+        return entries_of(self._rows(bucket, files))
 
-    def unusual(self, bucket: BucketId) -> list[ManifestEntry]:
-        """The entries of a bucket's files that have more to them than rows in the bucket's directory."""
-        files = self.files.slice(*self.spans[bucket])
-        is_usual = flags(files[_USUAL])
-        return [] if is_usual.all() else entries_of(flagged(files, ~is_usual))
+    def unusual(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
+        """The entries of those of a bucket's files that are more than rows in the bucket's directory."""
+        rows = self._rows(bucket, files)
+        is_usual = flags(rows[_USUAL])
+        return [] if is_usual.all() else entries_of(flagged(rows, ~is_usual))
 
     def names(self, bucket: BucketId) -> frozenset[tuple[str, int]]:
         """Name and level of each live file of a bucket; of none if it has none."""
@@ -98,9 +97,10 @@ class View:
         """Identifies the live files of a bucket."""
         return fingerprint_of(self.names(bucket))
 
-    def _named(self, bucket: BucketId, names: Sequence[str]) -> pa.Table:
-        files = self.files.slice(*self.spans[bucket])
-        return files if len(names) == len(files) else flagged(files, is_one_of(files["name"], names))
+    def _rows(self, bucket: BucketId, files: Sequence[DataFile]) -> pa.Table:
+        """The rows of some files of a bucket, whose handles count from the bucket's first row."""
+        handles = np.array([file.handle for file in files], np.int64)
+        return taken(self.files.slice(*self.spans[bucket]), handles)
 
     def resting(self, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
         """The buckets that certainly rest, with the reason; others have to be planned to know."""

@@ -135,7 +135,7 @@ class CompactionStep:
         outcome = Committer(self._table, self._attempt, self._clock).commit(outputs.changes, to_come)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
-        reports = tuple(bucket_report(unit, outputs.added(unit.bucket)) for unit in done)
+        reports = tuple(bucket_report(unit, outputs.of(unit.bucket).data) for unit in done)
         snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
         return StepOutcome(snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
 
