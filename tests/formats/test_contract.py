@@ -91,7 +91,7 @@ def test_a_compaction_changes_no_row_and_says_what_it_did(tables: PaimonTables, 
     report = run_inline(table)
 
     assert tables.rows(table) == rows
-    assert (report.status, len(report.buckets), report.skipped) == ("Compacted", 2, {})
+    assert (report.status, len(report.groups), report.skipped) == ("Compacted", 2, {})
     assert report.before.files > report.after.files > 0
     assert report.snapshot_before is not None
     assert report.snapshot_after is not None
@@ -116,7 +116,7 @@ def test_a_conflict_of_one_group_leaves_the_others_their_work(tables: PaimonTabl
 
     report = compact(request, runner, ShiftedClock())
 
-    assert [bucket.bucket for bucket in report.buckets] == ["bucket-1"]
+    assert [group.group for group in report.groups] == ["bucket-1"]
     assert list(report.skipped) == ["bucket-0"]
     assert tables.rows(table) == rows
     assert tables.strays(table) == set()

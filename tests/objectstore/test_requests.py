@@ -171,7 +171,7 @@ def test_a_run_writes_no_more_than_it_must(s3: Bucket, proxy: S3Proxy) -> None:
 
     assert report.status == "Compacted"
     counted = proxy.counted()
-    data = sum(bucket.after.files for bucket in report.buckets)
+    data = sum(group.after.files for group in report.groups)
     # the probe twice, the journal, manifest and lists, the snapshot, the hint, the journal that is kept
     assert counted["PUT"] == data + 2 + 1 + 3 + 1 + 1 + 1
     assert counted["DELETE"] == 2

@@ -60,7 +60,7 @@ class Instructions:
     `task_size` is set, tasks are `task_share` of the size that is usual for the table. A run commits when it
     has read `commit_every`, or earlier, by the time that takes. With a `sizing` the number of executors
     follows from the plan; if none has come after `patience` seconds, the attempt ends. `held` are
-    fingerprints of buckets by path: those that still have these files are left out. `own_prefixes` and
+    fingerprints of groups by path: those that still have these files are left out. `own_prefixes` and
     `own_with_endpoint` say where the rights of the driver's own process may be used, see `Reach`.
     `plan_only` has the driver plan, report the plan and end; only operators of older releases ask for that.
     With `members`, the driver compacts their tables one after the other; all else is true of each of them.

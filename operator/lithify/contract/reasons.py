@@ -72,7 +72,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def blocks_of(blocked: Iterable[BlockedBucket]) -> tuple[BucketBlock, ...]:
-    """The blocked buckets that an outcome names.
+    """The blocked groups that an outcome names.
 
     Paths of any length would leave no room for others; those that are left out are tried again.
     """
@@ -81,7 +81,7 @@ def blocks_of(blocked: Iterable[BlockedBucket]) -> tuple[BucketBlock, ...]:
 
 
 def outcome_of_plan(run: str, attempt: int, found: PlanFound) -> Outcome:
-    """The outcome of an attempt that only plans, also where blocked buckets leave it nothing to do."""
+    """The outcome of an attempt that only plans, also where blocked groups leave it nothing to do."""
     outcome = Outcome(
         run=run,
         attempt=attempt,

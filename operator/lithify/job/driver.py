@@ -1,6 +1,6 @@
 """One run: pins a snapshot, plans, has the tasks run, commits, reports.
 
-Called by the command line, also inside of drivers. Buckets that other commits changed meanwhile are
+Called by the command line, also inside of drivers. Groups that other commits changed meanwhile are
 planned anew on the newest snapshot, a bounded number of rounds; the work of the others is kept. A round goes
 in steps (`steps`), each with a commit of its own and an attempt with a journal, written before its first
 file. A run that ended between two steps goes on when it is started again.
@@ -53,9 +53,9 @@ class Request:
         run: its id, None for a new one; a run that is started again finds out whether it has committed.
         sizing: how work is cut.
         commits: how often it commits.
-        max_rounds: how often conflicting buckets are planned.
+        max_rounds: how often conflicting groups are planned.
         table_uuid: the table that is meant, None for whatever has the name.
-        held: fingerprints of buckets that could not be compacted before, by path: not tried while they have
+        held: fingerprints of groups that could not be compacted before, by path: not tried while they have
             these files.
     """
 
@@ -90,7 +90,7 @@ class Observer(Protocol):
         ...
 
     def blocked(self, report: Report) -> None:
-        """Buckets were found that cannot be compacted; the report lists all so far."""
+        """Groups were found that cannot be compacted; the report lists all so far."""
         ...
 
     def continued(self) -> None:
@@ -123,14 +123,14 @@ class Silent:
 def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observer | None = None) -> Report:
     """Runs one compaction to its end.
 
-    A bucket whose own files cannot be compacted stands in nobody's way: the others are committed, and the
+    A group whose own files cannot be compacted stands in nobody's way: the others are committed, and the
     report names it. Its error is raised only if nothing at all was committed.
 
     Raises:
         UserError: the request or the table cannot be served.
         CorruptTable: a file of the table is missing or broken; nothing was changed.
         StorageError: the file system refused; nothing was changed, unless it is a CommitUnknown.
-        CommitConflict: every bucket was changed by others in every round.
+        CommitConflict: every group was changed by others in every round.
     """
     if request.run is not None:
         check_run_id(request.run)
@@ -221,7 +221,7 @@ class _Run:
 
     def _note_blocks(self, blocks: Sequence[Block]) -> None:
         if blocks:
-            self._blocks |= {block.bucket: block for block in blocks}
+            self._blocks |= {block.group: block for block in blocks}
             self._note(blocked=tuple(block.told for block in self._blocks.values()))
             self._observer.blocked(self._report)
 
@@ -319,7 +319,7 @@ class _Run:
                 snapshot_after=outcome.snapshot,
                 commits=self._report.commits + 1,
                 to_come=to_come,
-                buckets=(*self._report.buckets, *outcome.reports),
+                groups=(*self._report.groups, *outcome.reports),
             )
 
     def _note(self, **values: object) -> None:

@@ -17,7 +17,7 @@ from lithify.tables.observation import PlanFound
 
 _NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 _MOST_TOLD = 1000
-"""Blocked buckets that are named; all are counted."""
+"""Blocked groups that are named; all are counted."""
 
 
 def plan_only(
@@ -36,7 +36,7 @@ def plan_only(
         strategy: minor or full.
         clock: for triggers that depend on the time.
         sizing: how work would be cut.
-        held: fingerprints by bucket path: buckets that still have these files are left out.
+        held: fingerprints by path: groups that still have these files are left out.
 
     Raises:
         UserError: the table or the selection cannot be served.

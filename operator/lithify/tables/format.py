@@ -1,8 +1,9 @@
 """The seam between runs and table formats: what a run needs of a table, whatever its format.
 
 `job` works with these Protocols only; `registry` finds the adapter that implements them. A group is what one
-decision is about and what one commit takes as a whole: in Paimon a bucket of a partition. Units and tasks are
-the adapter's own; a run counts them, ships tasks to executors, and hands results back.
+decision is about and what one commit takes as a whole: in Paimon a bucket of a partition, elsewhere a
+partition or a node of a tree. Units and tasks are the adapter's own; a run counts them, ships tasks to
+executors, and hands results back.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Selection:
 
     Attributes:
         partitions: each a set of column values; a partition is meant if it has the values of one of them.
-        buckets: bucket numbers.
+        buckets: bucket numbers; adapters of formats that have no buckets refuse any.
     """
 
     partitions: tuple[Mapping[str, str], ...] = ()
@@ -87,30 +88,30 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class BucketReport:
+class GroupReport:
     """One group that was compacted.
 
     Attributes:
-        bucket: its path.
+        group: its path.
         trigger: the trigger that fired, for example `SortedRuns`.
         reason: the numbers behind it.
         output_level: where output went; None where files have no levels.
-        upgraded: files that only changed level.
+        upgraded: files that only changed in metadata.
         before: the files that were rewritten.
         after: what they became.
-        levels_before: live files a level, before.
-        levels_after: live files a level, after.
+        levels_before: live files a level, before; None where files have no levels.
+        levels_after: the same, after.
     """
 
-    bucket: str
+    group: str
     trigger: str
     reason: str
     output_level: int | None
     upgraded: int
     before: Totals
     after: Totals
-    levels_before: dict[int, int] = field(default_factory=dict)
-    levels_after: dict[int, int] = field(default_factory=dict)
+    levels_before: Mapping[int, int] | None = None
+    levels_after: Mapping[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,12 @@ class Block:
     """A group that cannot be compacted while its files stay as they are.
 
     Attributes:
-        bucket: which.
+        group: which.
         error: what was met.
         told: the same for people, and for the decision about the next run.
     """
 
-    bucket: GroupId
+    group: GroupId
     error: LithifyError
     told: BlockedBucket
 
@@ -322,7 +323,7 @@ class StepOutcome:
 
     snapshot: SnapshotId | None
     tries: int
-    reports: tuple[BucketReport, ...]
+    reports: tuple[GroupReport, ...]
     conflicts: Mapping[Any, str]
 
 

@@ -1,8 +1,8 @@
-"""The vocabulary that every layer shares: a data file, a bucket, and what a bucket's files are called.
+"""The vocabulary that several layers share: ids of snapshots, groups and runs, and the files of a merge tree.
 
-Made by the format adapters, read by planning, the job and the command line. It names no format: keys are
-bytes whose order is the table's key order (`rewriting.order` makes them), so planning only ever compares
-bytes.
+Made by the format adapters. `DataFile`, `Bucket` and `BucketId` are what merge trees are planned with
+(`planning.merge_tree`); what runs and the operator work with has no keys, levels or sequence numbers. Keys
+are bytes whose order is the table's key order (`rewriting.order` makes them): planning only compares bytes.
 """
 
 from __future__ import annotations

@@ -9,14 +9,14 @@ import pytest
 
 from lithify.cli.render_report import report_view
 from lithify.job.report import Report
-from lithify.tables.format import BucketReport, TableAddress, Totals
+from lithify.tables.format import GroupReport, TableAddress, Totals
 from lithify.tables.model import SnapshotId
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 from unit.job.orders import ALL_THERE, NAME, copy_of, run, without_snapshots
 
-BUCKET = BucketReport(
-    bucket="dt=1/bucket-0",
+BUCKET = GroupReport(
+    group="dt=1/bucket-0",
     trigger="SortedRuns",
     reason="6 sorted runs, the trigger is 5",
     output_level=4,
@@ -35,7 +35,7 @@ COMPACTED = Report(
     snapshot_after=SnapshotId("9"),
     rounds=1,
     commit_tries=1,
-    buckets=(BUCKET,),
+    groups=(BUCKET,),
     tasks=1,
     core_seconds=2.25,
     peak_task_bytes=256 << 20,
@@ -80,21 +80,30 @@ class TestReport:
 
     def test_of_a_bucket_that_lost_everything(self) -> None:
         emptied = replace(BUCKET, after=Totals(), levels_after={})
-        assert missing(["6 → 0", "empty"], replace(COMPACTED, buckets=(emptied,))) == []
+        assert missing(["6 → 0", "empty"], replace(COMPACTED, groups=(emptied,))) == []
 
     def test_of_buckets_that_were_skipped(self) -> None:
         report = replace(COMPACTED, skipped={"[red]dt=1/bucket-1": "data-[b]0 is no longer in level 0"})
         assert missing(["[red]dt=1/bucket-1", "data-[b]0 is no longer in level 0"], report) == []
 
     def test_of_many_buckets_is_cut(self) -> None:
-        many = tuple(replace(BUCKET, bucket=f"bucket-{number}") for number in range(27))
-        seen = lines_of(report_view(replace(COMPACTED, buckets=many)))
+        many = tuple(replace(BUCKET, group=f"bucket-{number}") for number in range(27))
+        seen = lines_of(report_view(replace(COMPACTED, groups=many)))
         assert sum(line[0].startswith("bucket-") for line in seen) == 20
         assert [line[2] for line in seen if line[0] == "…"] == ["7"]
 
+    def test_of_files_without_levels_says_nothing_of_levels(self) -> None:
+        flat = replace(BUCKET, output_level=None, levels_before=None, levels_after=None)
+        (line,) = [
+            line
+            for line in lines_of(report_view(replace(COMPACTED, groups=(flat,))))
+            if line[0] == flat.group
+        ]
+        assert line[-1] == "MiB"
+
     def test_names_are_not_markup(self) -> None:
-        marked = replace(BUCKET, bucket="[red]dt=1[/red]:bug:/bucket-0")
-        report = replace(COMPACTED, table="db.[b]t[/b]", buckets=(marked,))
+        marked = replace(BUCKET, group="[red]dt=1[/red]:bug:/bucket-0")
+        report = replace(COMPACTED, table="db.[b]t[/b]", groups=(marked,))
         assert missing(["[red]dt=1[/red]:bug:/bucket-0", "db.[b]t[/b]"], report) == []
 
     @pytest.mark.parametrize(

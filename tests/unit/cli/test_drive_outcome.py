@@ -16,7 +16,7 @@ from lithify.errors import Failure
 from lithify.job.attempt.outcome import outcome_of_report, save_outcome
 from lithify.job.report import Report
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.tables.format import BucketReport, Totals
+from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import BlockedBucket, SnapshotId
 from lithify.tables.observation import PlanFound
 from support.cases import case
@@ -61,7 +61,7 @@ REASONS = {
     errors.AccountMissing: Reason.DRIVER_FAILED,
 }
 PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)
-BUCKET = BucketReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
+BUCKET = GroupReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
 COMPACTED = Report(
     table="db.t",
     run="run",
@@ -69,7 +69,7 @@ COMPACTED = Report(
     strategy="full",
     snapshot_before=SnapshotId("7"),
     snapshot_after=SnapshotId("9"),
-    buckets=(BUCKET,),
+    groups=(BUCKET,),
     tasks=2,
     core_seconds=2.6,
     skipped={f"bucket-{number}": "gone" * 200 for number in range(9)},

@@ -153,7 +153,7 @@ class TestSteps:
 
         assert (report.status, report.commits, report.rounds, report.to_come) == ("Compacted", 4, 1, 0)
         assert (report.snapshot_before, report.snapshot_after) == ("2", "6")
-        assert [bucket.bucket for bucket in report.buckets] == BUCKETS
+        assert [group.group for group in report.groups] == BUCKETS
         assert properties(orders)[2:] == [("r", "3"), ("r", "2"), ("r", "1"), ("r", None)]
         assert watching.done == [1, 2, 3, 4]
         assert rows(orders).equals(before)
@@ -179,14 +179,14 @@ class TestConflicts:
         report = run(orders, commits=ONE_BY_ONE, observer=others)
 
         assert (report.status, report.rounds, report.commits) == ("Compacted", 2, 2)
-        assert [bucket.bucket for bucket in report.buckets] == [BUCKETS[0], BUCKETS[2]]
+        assert [group.group for group in report.groups] == [BUCKETS[0], BUCKETS[2]]
         assert report.skipped == {}
         assert (journals(orders), unreferenced(orders)) == ([], set())
 
     def test_what_others_have_done_is_not_done_in_vain(self, orders: TableAddress) -> None:
         others = Between(1, lambda: run(orders), before_the_look=True)
         report = run(orders, commits=ONE_BY_ONE, observer=others)
-        assert (report.tasks, report.commits, len(report.buckets)) == (1, 1, 1)
+        assert (report.tasks, report.commits, len(report.groups)) == (1, 1, 1)
 
     def test_new_column_between_steps_has_the_rest_planned_anew(self, orders: TableAddress) -> None:
         def add_column() -> None:
@@ -197,7 +197,7 @@ class TestConflicts:
         report = run(orders, commits=ONE_BY_ONE, observer=Between(2, add_column, before_the_look=True))
 
         assert (report.status, report.rounds, report.commits, report.tasks) == ("Compacted", 2, 4, 4)
-        assert [bucket.bucket for bucket in report.buckets] == BUCKETS
+        assert [group.group for group in report.groups] == BUCKETS
 
     def test_nothing_but_conflicts_is_one(self, orders: TableAddress) -> None:
         class Losing(Between):
@@ -259,7 +259,7 @@ class TestCrashes:
         again = run(orders, run="r", commits=ONE_BY_ONE)
 
         assert (again.status, again.snapshot_before, again.snapshot_after) == ("Compacted", "4", "6")
-        assert [bucket.bucket for bucket in again.buckets] == BUCKETS[2:]
+        assert [group.group for group in again.groups] == BUCKETS[2:]
         assert rows(orders).equals(before)
         found = find_run(open_table(orders), "r")
         assert found is not None
@@ -271,17 +271,17 @@ class TestCrashes:
         forced = replace(orders, overrides={"compaction.force-rewrite-all-files": "true"})
         crashed(forced, after=3)
         again = run(forced, run="r", commits=ONE_BY_ONE)
-        assert [bucket.bucket for bucket in again.buckets] == BUCKETS[3:]
+        assert [group.group for group in again.groups] == BUCKETS[3:]
 
     def test_run_of_which_others_did_the_rest(self, orders: TableAddress) -> None:
         crashed(orders, after=1)
         run(orders)
         again = run(orders, run="r")
-        assert (again.status, again.snapshot_after, again.buckets) == ("AlreadyCommitted", "3", ())
+        assert (again.status, again.snapshot_after, again.groups) == ("AlreadyCommitted", "3", ())
 
     def test_another_run_has_all_of_it_to_do(self, orders: TableAddress) -> None:
         crashed(orders, after=1)
-        assert len(run(orders, run="s").buckets) == 3
+        assert len(run(orders, run="s").groups) == 3
 
     def test_error_in_a_step_leaves_those_before(self, orders: TableAddress) -> None:
         request = Request(orders, Strategy.FULL, run="r", commits=ONE_BY_ONE)
@@ -291,4 +291,4 @@ class TestCrashes:
         assert properties(orders)[2:] == [("r", "3"), ("r", "2")]
         assert unreferenced(orders) == set()
         assert [path.name for path in journals(orders)] == ["r-3.json"]  # its tasks might still be writing
-        assert len(run(orders, run="r", commits=ONE_BY_ONE).buckets) == 2
+        assert len(run(orders, run="r", commits=ONE_BY_ONE).groups) == 2

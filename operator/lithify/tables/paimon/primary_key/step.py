@@ -14,7 +14,7 @@ from lithify.clock import Clock
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
-from lithify.tables.format import Block, BucketReport, StepOutcome, TaskResult, Totals
+from lithify.tables.format import Block, GroupReport, StepOutcome, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
@@ -195,14 +195,14 @@ class CompactionStep:
                     self._table.storage.delete(file.path(self._table.folder(change.bucket)))
 
 
-def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> BucketReport:
+def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
     """What became of one unit; `added` are the new files' metadata."""
     rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
     before = Counter(file.level for run in unit.levels.runs for file in run.files)
     after = before - Counter(file.level for file in unit.inputs)
     after[unit.output_level] += len(unit.work.upgrades) + len(added)
-    return BucketReport(
-        bucket=str(unit.bucket),
+    return GroupReport(
+        group=unit.bucket.path,
         trigger=unit.verdict.trigger.value,
         reason=unit.verdict.detail,
         output_level=unit.output_level,
