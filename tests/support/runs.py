@@ -63,6 +63,7 @@ def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
         catalog_options=changes.pop("catalog", {}),
         overrides=changes.pop("options", {}),
         rule=changes.pop("rule", PickingRule.V1_4),
+        format=changes.pop("format", "paimon"),
     )
     return replace(Request(address, Strategy.FULL if full else Strategy.MINOR), **changes)
 
@@ -94,7 +95,11 @@ class RunProcess:
     """A run in a process of its own."""
 
     def __init__(
-        self, table: Table, faults: Mapping[str, str], arguments: Sequence[str], file_size_limit: int | None
+        self,
+        table: Table | TableAddress,
+        faults: Mapping[str, str],
+        arguments: Sequence[str],
+        file_size_limit: int | None,
     ) -> None:
         environment = {
             **os.environ,
@@ -121,7 +126,7 @@ class RunProcess:
 
 
 def start(
-    table: Table,
+    table: Table | TableAddress,
     *arguments: str,
     faults: Mapping[str, str] | None = None,
     file_size_limit: int | None = None,
@@ -168,6 +173,7 @@ def main(words: Sequence[str]) -> int:
     parser = ArgumentParser()
     parser.add_argument("warehouse")
     parser.add_argument("table")
+    parser.add_argument("--format", default="paimon")
     parser.add_argument("--minor", action="store_true")
     parser.add_argument("--run")
     parser.add_argument("--catalog", type=json.loads, default={}, help="options of the catalog, as JSON")
@@ -193,6 +199,7 @@ def main(words: Sequence[str]) -> int:
             sizing=sizing,
             commits=Commits(given.commit_every),
             catalog=given.catalog,
+            format=given.format,
         )
     except LithifyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
