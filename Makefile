@@ -85,10 +85,10 @@ test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes
 	$(MAKE) --jobs 2 --output-sync=target on-a-node thorough
 
 # The tests on the node wait for pods most of the time; what only computes has the processors meanwhile.
-on-a-node: $(READY)
+on-a-node: $(READY) ## The tests on a node, which `make test` and `make e2e` run
 	$(BIN)/pytest --quiet $(SLOWEST) tests/on_a_node
 
-thorough: $(READY)
+thorough: $(READY) ## The unit tests that take longer, or need the oracle; `make test` runs them
 	nice $(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile $(PROFILE) --hypothesis-seed $(SEED) -m "oracle or thorough or hypothesis" tests/unit
 
 soak: ## `test` with every case of every family, and every property as often as it says

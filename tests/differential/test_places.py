@@ -239,7 +239,7 @@ def test_two_directories_of_one_floating_point_partition_are_refused(oracle: Ora
     shutil.copytree(written, other, dirs_exist_ok=True)
 
     report = run_inline(copy_of(table, tmp_path / "with both"))
-    assert [bucket.bucket for bucket in report.buckets] == ["p=1.0/bucket-0"]
+    assert [group.group for group in report.groups] == ["p=1.0/bucket-0"]
     (block,) = report.blocked
     assert "same partition" in block.problem
 

@@ -1,13 +1,27 @@
-"""The formats that the contract is held against; a new adapter joins by a class beside `paimon`."""
+"""The formats that the contract is held against; the tables of a new adapter join in `MAKERS`."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from formats.paimon import PaimonTables
+from formats.tables import FormatTables
 from infrastructure.oracle.client import Oracle
+from lithify.tables.registry import FORMATS
+
+MAKERS = {"paimon": PaimonTables}
 
 
-@pytest.fixture(params=["paimon"])
-def tables(request: pytest.FixtureRequest, oracle: Oracle) -> PaimonTables:
-    return {"paimon": PaimonTables}[request.param](oracle)
+@pytest.fixture(scope="module", params=FORMATS)
+def tables(
+    request: pytest.FixtureRequest, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory
+) -> FormatTables:
+    return MAKERS[request.param](oracle, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture
+def table(tables: FormatTables, tmp_path: Any) -> Any:
+    """A table of two groups, both of which have work."""
+    return tables.make(tmp_path)

@@ -1,232 +1,422 @@
-"""What every adapter of a table format does, through `tables.format` and whole runs alone."""
+"""What every adapter of a table format does, through `tables.format`, `tables.watching` and whole runs."""
 
 from __future__ import annotations
 
 import pickle
+import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from formats.paimon import PaimonTables
-from infrastructure.oracle.client import Table
-from lithify.clock import SystemClock
+from formats.tables import FormatTables
+from lithify.clock import Clock, SystemClock
 from lithify.errors import InvalidOption, NotFound, UnsupportedTable
+from lithify.faults import POINTS
 from lithify.job.driver import Request, compact
-from lithify.job.runner import InlineRunner
+from lithify.job.report import Report
+from lithify.job.runner import InlineRunner, Progress
+from lithify.job.steps import Commits
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Selection, Sizing, TableAddress
+from lithify.tables.format import (
+    CommitStep,
+    OpenTable,
+    Plan,
+    Selection,
+    Sizing,
+    TableAddress,
+    Task,
+    TaskOutputs,
+    TaskResult,
+)
+from lithify.tables.model import SnapshotId, is_snapshot_id
+from lithify.tables.observation import Observation
 from lithify.tables.registry import open_table, open_watch
-from lithify.tables.watching import ObservationRequest
+from lithify.tables.watching import ObservationRequest, TableWatch
 from support.cases import case
-from support.crashes import assert_a_kill_is_harmless
+from support.crashes import SETTLED
 from support.races import Meanwhile
-from support.runs import ShiftedClock, run_inline, start
-from support.tables import journals
+from support.runs import ShiftedClock, start
 
 pytestmark = pytest.mark.oracle
 
 CLOCK = SystemClock(UTC)
-BEFORE_COMMIT = ["planned", "journal-written", "file-written", "tasks-done", "manifests-written"]
-AFTER_COMMIT = ["snapshot-written", "hint-written", "leftovers-deleted"]
+CLEANING = {"condemned": "0", "orphans-deleted": "1.1"}
+"""Points of the clean-up behind a dead attempt, and the hours after which a run comes to them."""
+ONE_BY_ONE = ("--commit-every", "1")
 
 
-def files_of(table: Table) -> set[Path]:
-    return {path for path in table.folder.rglob("*") if path.is_file()}
+def run(
+    address: TableAddress,
+    strategy: Strategy = Strategy.FULL,
+    *,
+    runner: InlineRunner | None = None,
+    shift: timedelta = timedelta(),
+    **changes: Any,
+) -> Report:
+    """Compacts in this process."""
+    request = Request(address, Selection(strategy=strategy), **changes)
+    return compact(request, runner or InlineRunner(), ShiftedClock(shift))
 
 
-def test_a_format_that_nobody_knows_is_refused_by_name() -> None:
-    with pytest.raises(InvalidOption) as refused:
-        open_table(TableAddress("/nowhere", "db.t", format="parchment"))
-    assert refused.value.option == "format"
+def kill(address: TableAddress, point: str, *arguments: str) -> None:
+    """Compacts in a process that is killed at a point."""
+    process = start(address, "--format", address.format, *arguments, faults={point: "kill"})
+    assert process.wait().code == -signal.SIGKILL
 
 
-def test_a_table_has_one_identity_however_often_it_is_opened(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    first, second = (open_table(tables.address(table)) for _ in range(2))
-    assert (first.name, first.uuid) == (second.name, second.uuid)
+def assert_cleaned_up(tables: FormatTables, table: Any, rows: list[Any]) -> None:
+    """The next runs remove all that dead attempts have left, and change no row."""
+    for later in (timedelta(), SETTLED, 2 * SETTLED, 3 * SETTLED):
+        run(tables.address(table), shift=later)
+        assert tables.rows(table) == rows
+    assert (tables.strays(table), tables.notes(table)) == (set(), set())
 
 
-@pytest.mark.parametrize("name", [case("db.none", id="table"), case("none.t", id="database")])
-def test_what_does_not_exist_is_not_found(tables: PaimonTables, tmp_path: Path, name: str) -> None:
-    table = tables.make(tmp_path)
-    with pytest.raises(NotFound):
-        open_table(TableAddress(str(table.warehouse), name))
+def files_of(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_run_meant_for_a_table_that_was_replaced_does_nothing(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    before = files_of(table)
-    with pytest.raises(NotFound):
-        run_inline(table, uuid="another")
-    assert files_of(table) == before
+def planned(address: TableAddress) -> tuple[OpenTable, Plan]:
+    """The plan of a full compaction."""
+    opened = open_table(address)
+    view = opened.look(Selection())
+    assert view is not None
+    return opened, opened.plan(view, Selection(strategy=Strategy.FULL), CLOCK)
+
+
+def begun(opened: OpenTable, plan: Plan) -> CommitStep:
+    return opened.begin(plan, opened.tasks_of(plan, Sizing()), "run-a", 0, CLOCK)
+
+
+def at_an_executor(task: Task) -> TaskResult:
+    """What a task comes back with from another process."""
+    there: Task = pickle.loads(pickle.dumps(task))
+    back: TaskResult = pickle.loads(pickle.dumps(there.run(CLOCK)))
+    return back
+
+
+class TestIdentity:
+    def test_a_format_that_nobody_knows_is_refused_by_name(self) -> None:
+        with pytest.raises(InvalidOption) as refused:
+            open_table(TableAddress("/nowhere", "db.t", format="parchment"))
+        assert refused.value.option == "format"
+
+    def test_a_table_has_one_identity_however_often_it_is_opened(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        first = open_table(tables.address(table))
+        tables.append(table)
+        second = open_table(tables.address(table))
+        assert (first.name, first.uuid) == (second.name, second.uuid)
+
+    def test_a_table_that_is_created_again_is_another_one(self, tables: FormatTables, table: Any) -> None:
+        address = tables.address(table)
+        former = open_table(address).uuid
+        tables.make_again(table)
+        rows = tables.rows(table)
+
+        with pytest.raises(NotFound):
+            run(replace(address, uuid=former))
+
+        assert open_table(address).uuid != former
+        assert (tables.rows(table), tables.strays(table)) == (rows, set())
+
+    @pytest.mark.parametrize("name", [case("db.none", id="table"), case("none.t", id="database")])
+    def test_what_does_not_exist_is_not_found(self, tables: FormatTables, table: Any, name: str) -> None:
+        with pytest.raises(NotFound):
+            open_table(replace(tables.address(table), name=name))
+
+    def test_a_catalog_lists_its_tables(self, tables: FormatTables, table: Any, tmp_path: Path) -> None:
+        address = tables.address(table)
+        assert watch_of(address, tmp_path / "cache").list_tables(address) == (address.name,)
 
 
 def test_what_is_not_supported_is_refused_by_name_before_any_work(
-    tables: PaimonTables, tmp_path: Path
+    tables: FormatTables, tmp_path: Path
 ) -> None:
-    table, option = tables.make_unsupported(tmp_path)
-    before = files_of(table)
+    table, option = tables.make_unsupported(tmp_path / "warehouse")
+    address, before = tables.address(table), files_of(tmp_path)
+
+    seen = watch_of(address, tmp_path / "cache").observe(ObservationRequest(address, "table"))
     with pytest.raises(UnsupportedTable) as refused:
-        run_inline(table)
+        run(address)
+
     assert any(option in reason for reason in refused.value.reasons)
-    assert files_of(table) == before
-
-
-def test_a_plan_writes_nothing(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    before = files_of(table)
-    opened = open_table(tables.address(table))
-    plan = opened.plan(opened.look(Selection()), Selection(strategy=Strategy.FULL), CLOCK)
-    assert len(plan.units) == len(opened.tasks_of(plan, Sizing())) == 2
-    assert all(unit.read_bytes > 0 and unit.rewritten_files > 0 for unit in plan.units)
-    assert files_of(table) == before
-
-
-def test_units_of_a_plan_say_what_they_do_and_why(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    opened = open_table(tables.address(table))
-    plan = opened.plan(opened.look(Selection()), Strategy.FULL, CLOCK, {})
-    for unit in plan.units:
-        assert unit.trigger
-        assert unit.reason
-        assert sum(len(names) for names in unit.rewrites) == unit.rewritten_files
-        assert len(unit.upgrades) == unit.upgraded_files
-
-
-def test_an_inspection_writes_nothing_and_finds_what_a_look_finds(
-    tables: PaimonTables, tmp_path: Path
-) -> None:
-    table = tables.make(tmp_path / "warehouse")
-    before, address = files_of(table), tables.address(table)
-
-    found = open_table(address).inspect(Selection(), CLOCK)
-
-    assert files_of(table) == before
-    watch = open_watch(address.format, tmp_path / "kept", 1 << 20, CLOCK, 8)
-    seen = watch.observe(ObservationRequest(address, "table"))
     assert seen is not None
-    assert (found.snapshot, found.unsupported) == (seen.snapshot, ())
-    assert [
-        sum(getattr(group, name) for group in found.groups) for name in ("files", "bytes", "small_files")
-    ] == [
-        seen.files,
-        seen.bytes,
-        seen.small_files,
-    ]
-    due = {group.due for group in found.groups if group.due is not None}
-    assert due == {finding.trigger for finding in seen.findings}
+    assert seen.refusals == refused.value.reasons
+    assert files_of(tmp_path / "warehouse") == before
 
 
-def test_an_inspection_shows_what_is_not_supported(tables: PaimonTables, tmp_path: Path) -> None:
-    table, option = tables.make_unsupported(tmp_path)
-    found = open_table(tables.address(table)).inspect(Selection(), CLOCK)
-    assert any(option in reason for reason in found.unsupported)
-
-
-def test_a_compaction_changes_no_row_and_says_what_it_did(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    rows = tables.rows(table)
-
-    report = run_inline(table)
-
-    assert tables.rows(table) == rows
-    assert (report.status, len(report.buckets), report.skipped) == ("Compacted", 2, {})
-    assert report.before.files > report.after.files > 0
-    assert report.snapshot_before is not None
-    assert report.snapshot_after is not None
-    assert run_inline(table).status == "NothingToDo"
-    assert tables.strays(table) == set()
-
-
-def test_tasks_survive_the_way_to_an_executor(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    opened = open_table(tables.address(table))
-    plan = opened.plan(opened.look(Selection()), Selection(strategy=Strategy.FULL), CLOCK)
-    for of_unit in opened.tasks_of(plan, Sizing()).values():
-        for task in of_unit:
-            assert pickle.loads(pickle.dumps(task)).input_sizes == task.input_sizes
-
-
-def test_a_conflict_of_one_group_leaves_the_others_their_work(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    rows = tables.rows(table)
-    runner = Meanwhile(after=lambda: tables.compact_first_group(table))
-    request = Request(tables.address(table), Selection(strategy=Strategy.FULL), max_rounds=1)
-
-    report = compact(request, runner, ShiftedClock())
-
-    assert [bucket.bucket for bucket in report.buckets] == ["bucket-1"]
-    assert list(report.skipped) == ["bucket-0"]
-    assert tables.rows(table) == rows
-    assert tables.strays(table) == set()
-
-
-def test_rows_that_come_meanwhile_are_kept(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    runner = Meanwhile(after=lambda: tables.append(table))
-
-    report = run_inline(table, runner=runner)
-
-    assert report.status == "Compacted"
-    assert "late" in str(tables.rows(table))
-
-
-def test_a_failed_run_leaves_nothing_behind(tables: PaimonTables, tmp_path: Path) -> None:
-    def fail() -> None:
-        raise RuntimeError("planted")
-
-    table = tables.make(tmp_path)
-    rows = tables.rows(table)
-    with pytest.raises(RuntimeError, match="planted"):
-        run_inline(table, runner=Meanwhile(after=fail))
-    for hours in (0, 2, 4):
-        run_inline(table, full=False, shift=timedelta(hours=hours))
-    assert tables.rows(table) == rows
-    assert (tables.strays(table), journals(table)) == (set(), set())
-
-
-@pytest.mark.parametrize("point", [*BEFORE_COMMIT, *AFTER_COMMIT])
-def test_a_kill_at_any_point_is_harmless(tables: PaimonTables, tmp_path: Path, point: str) -> None:
-    assert_a_kill_is_harmless(tables.oracle, tables.make(tmp_path), point)
-
-
-def test_a_run_that_is_started_again_commits_once(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path)
-    start(table, "--run", "run-a", faults={"snapshot-written": "kill"}).wait()
-
-    opened = open_table(tables.address(table))
-    found, committed = opened.find_run("run-a"), opened.committed_by("run-a")
-
-    assert found is not None
-    assert committed is not None
-    assert (committed.snapshot, committed.is_complete) == (found.snapshot, True)
-    assert len(opened.groups_of("run-a")) == 2
-    request = Request(tables.address(table), Selection(strategy=Strategy.FULL), run="run-a")
-    assert compact(request, InlineRunner(), ShiftedClock()).status == "AlreadyCommitted"
-
-
-def test_looks_that_follow_a_table_find_what_a_full_look_finds(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path / "warehouse")
-    address = tables.address(table)
-    following, fresh = (
-        open_watch(address.format, tmp_path / name, 1 << 20, CLOCK, 8) for name in ("following", "fresh")
-    )
-    look, seen = ObservationRequest(address, "table"), None
-    for change in (lambda: None, lambda: tables.append(table), lambda: run_inline(table)):
-        change()
-        known = (
-            look if seen is None else replace(look, known_uuid=seen.table_uuid, known_snapshot=seen.snapshot)
-        )
-        seen = following.observe(known)
+class TestInspection:
+    def test_writes_nothing_and_finds_what_a_look_finds(
+        self, tables: FormatTables, table: Any, tmp_path: Path
+    ) -> None:
+        before, address = files_of(tmp_path), tables.address(table)
+        found = open_table(address).inspect(Selection(), CLOCK)
+        assert files_of(tmp_path) == before
+        seen = watch_of(address, tmp_path / "cache").observe(ObservationRequest(address, "table"))
         assert seen is not None
-        assert seen == fresh.observe(replace(look, is_full=True))
-        again = replace(look, known_uuid=seen.table_uuid, known_snapshot=seen.snapshot)
-        assert following.observe(again) is None
+        assert (found.snapshot, found.unsupported) == (seen.snapshot, ())
+        names = ("files", "bytes", "small_files")
+        sums = [sum(getattr(group, name) for group in found.groups) for name in names]
+        assert sums == [getattr(seen, name) for name in names]
+        due = {group.due for group in found.groups if group.due is not None}
+        assert due == {finding.trigger for finding in seen.findings}
+
+    def test_shows_what_is_not_supported(self, tables: FormatTables, tmp_path: Path) -> None:
+        table, option = tables.make_unsupported(tmp_path)
+        found = open_table(tables.address(table)).inspect(Selection(), CLOCK)
+        assert any(option in reason for reason in found.unsupported)
 
 
-def test_a_catalog_lists_its_tables(tables: PaimonTables, tmp_path: Path) -> None:
-    table = tables.make(tmp_path / "warehouse")
-    watch = open_watch(tables.address(table).format, tmp_path / "kept", 1 << 20, CLOCK, 8)
-    assert watch.list_tables(tables.address(table)) == (str(table.name),)
+class TestPlan:
+    def test_units_say_what_they_do_and_why(self, tables: FormatTables, table: Any) -> None:
+        _, plan = planned(tables.address(table))
+        for unit in plan.units:
+            assert unit.trigger
+            assert unit.reason
+            assert sum(len(names) for names in unit.rewrites) == unit.rewritten_files
+            assert len(unit.upgrades) == unit.upgraded_files
+
+    def test_writes_nothing(self, tables: FormatTables, table: Any, tmp_path: Path) -> None:
+        before = files_of(tmp_path)
+        opened, plan = planned(tables.address(table))
+        assert len(plan.units) == len(opened.tasks_of(plan, Sizing())) == 2
+        assert all(unit.read_bytes > 0 and unit.rewritten_files > 0 for unit in plan.units)
+        assert len({unit.group for unit in plan.units}) == len({unit.group.path for unit in plan.units}) == 2
+        assert files_of(tmp_path) == before
+
+    def test_counts_tasks_without_making_them(self, tables: FormatTables, table: Any) -> None:
+        opened, plan = planned(tables.address(table))
+        for sizing in (Sizing(), Sizing(task_bytes=1)):
+            tasks = opened.tasks_of(plan, sizing)
+            assert opened.count_tasks(plan, sizing) == sum(map(len, tasks.values()))
+
+    def test_a_part_of_it_is_of_the_same_snapshot(self, tables: FormatTables, table: Any) -> None:
+        opened, plan = planned(tables.address(table))
+        part = opened.part_of(plan, plan.units[:1])
+        assert ([unit.group for unit in part.units], part.snapshot_id) == (
+            [plan.units[0].group],
+            plan.snapshot_id,
+        )
+
+
+class TestTasks:
+    def test_survive_the_way_to_an_executor_and_their_results_the_way_back(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        rows = tables.rows(table)
+        opened, plan = planned(tables.address(table))
+        step = begun(opened, plan)
+
+        results = [at_an_executor(task) for task in step.tasks]
+        followed = [at_an_executor(task) for task in step.followers(results)]
+        blocks = step.finish(results, followed)
+        outcome = step.commit(0)
+
+        assert all(task.input_sizes for task in step.tasks)
+        assert all(isinstance(result.outputs, TaskOutputs) and result.outputs.data for result in results)
+        assert (list(blocks), step.clean()) == ([], ())
+        assert {report.group for report in outcome.reports} == {unit.group.path for unit in plan.units}
+        assert (tables.rows(table), outcome.conflicts) == (rows, {})
+
+    def test_outputs_of_a_step_that_is_given_up_are_deleted(
+        self, tables: FormatTables, table: Any, tmp_path: Path
+    ) -> None:
+        before = files_of(tmp_path)
+        step = begun(*planned(tables.address(table)))
+        for task in step.tasks:
+            at_an_executor(task)
+        assert files_of(tmp_path) > before
+
+        step.give_up()
+
+        assert files_of(tmp_path) == before
+
+
+class TestRun:
+    def test_changes_no_row_and_says_what_it_did(self, tables: FormatTables, table: Any) -> None:
+        rows, address = tables.rows(table), tables.address(table)
+
+        report = run(address)
+
+        assert tables.rows(table) == rows
+        assert (report.status, len(report.groups), report.skipped) == ("Compacted", 2, {})
+        assert report.before.files > report.after.files > 0
+        assert report.before.rows >= report.after.rows > 0
+        assert report.before.bytes > 0 < report.after.bytes
+        assert all(group.trigger and group.reason for group in report.groups)
+        assert run(address).status == "NothingToDo"
+        assert tables.strays(table) == set()
+
+    def test_commits_as_many_steps_as_it_is_told(self, tables: FormatTables, table: Any) -> None:
+        rows = tables.rows(table)
+        report = run(tables.address(table), commits=Commits(1))
+        assert (report.commits, len(report.groups)) == (2, 2)
+        assert tables.rows(table) == rows
+
+    def test_a_conflict_of_one_group_leaves_the_others_their_work(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        rows = tables.rows(table)
+        lost: list[str] = []
+        runner = Meanwhile(after=lambda: lost.append(tables.compact_first_group(table)))
+
+        report = run(tables.address(table), runner=runner, max_rounds=1)
+
+        assert list(report.skipped) == lost
+        assert len(report.groups) == 1
+        assert report.groups[0].group not in lost
+        assert tables.rows(table) == rows
+        assert tables.strays(table) == set()
+
+    def test_rows_that_come_meanwhile_are_kept(self, tables: FormatTables, table: Any) -> None:
+        report = run(tables.address(table), runner=Meanwhile(after=lambda: tables.append(table)))
+        assert report.status == "Compacted"
+        assert "late" in str(tables.rows(table))
+
+    def test_that_fails_leaves_nothing_behind(self, tables: FormatTables, table: Any) -> None:
+        def fail() -> None:
+            raise RuntimeError("planted")
+
+        rows = tables.rows(table)
+        with pytest.raises(RuntimeError, match="planted"):
+            run(tables.address(table), runner=Meanwhile(after=fail))
+        assert_cleaned_up(tables, table, rows)
+
+    def test_that_is_started_again_commits_once(self, tables: FormatTables, table: Any) -> None:
+        address = tables.address(table)
+        kill(address, "snapshot-written", "--run", "run-a")
+
+        opened = open_table(address)
+        found, committed = opened.find_run("run-a"), opened.committed_by("run-a")
+
+        assert found is not None
+        assert committed is not None
+        assert (committed.snapshot, committed.is_complete) == (found.snapshot, True)
+        assert (found.input_files > found.output_files > 0, found.input_bytes > 0) == (True, True)
+        assert len(opened.groups_of("run-a")) == 2
+        assert (opened.find_run("run-b"), opened.committed_by("run-b")) == (None, None)
+        again = run(address, run="run-a")
+        assert (again.status, again.snapshot_after) == ("AlreadyCommitted", found.snapshot)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_at_any_point_is_harmless(tables: FormatTables, table: Any, point: str) -> None:
+    if point not in tables.points:
+        pytest.skip("runs on these tables do not come there")
+    rows, address = tables.rows(table), tables.address(table)
+    if point in CLEANING:
+        kill(address, "tasks-done")
+        run(address)
+    if point == "orphans-deleted":
+        run(address)
+    arguments = ONE_BY_ONE if point == "step-done" else ("--hours", CLEANING.get(point, "0"))
+
+    kill(address, point, *arguments)
+
+    assert tables.rows(table) == rows
+    assert_cleaned_up(tables, table, rows)
+
+
+def watch_of(address: TableAddress, cache: Path) -> TableWatch:
+    return open_watch(address.format, cache, 1 << 20, CLOCK, 8)
+
+
+def following(look: ObservationRequest, seen: Observation | None) -> ObservationRequest:
+    """The look after one that has seen something."""
+    return look if seen is None else replace(look, known_uuid=seen.table_uuid, known_snapshot=seen.snapshot)
+
+
+def test_looks_that_follow_a_table_find_what_a_full_look_finds(
+    tables: FormatTables, table: Any, tmp_path: Path
+) -> None:
+    address = tables.address(table)
+    watch, fresh = (watch_of(address, tmp_path / name) for name in ("following", "fresh"))
+    look, seen = ObservationRequest(address, "table"), None
+
+    def rewrite_history() -> None:
+        tables.roll_back(table)
+        tables.append(table)
+        tables.append(table)
+
+    changes = {
+        "nothing": lambda: None,
+        "others append": lambda: tables.append(table),
+        "others compact": lambda: tables.compact_first_group(table),
+        "a run": lambda: run(address),
+        "others rewrite history": rewrite_history,
+    }
+    for name, change in changes.items():
+        change()
+        seen = watch.observe(following(look, seen))
+        assert seen is not None, name
+        assert seen == fresh.observe(replace(look, is_full=True)), name
+        assert watch.observe(following(look, seen)) is None, name
+
+
+def test_a_full_look_finds_another_table_of_the_name(
+    tables: FormatTables, table: Any, tmp_path: Path
+) -> None:
+    look = ObservationRequest(tables.address(table), "table")
+    watch = watch_of(look.address, tmp_path / "cache")
+    former = watch.observe(look)
+    tables.make_again(table)
+
+    seen = watch.observe(replace(following(look, former), is_full=True))
+
+    assert former is not None
+    assert seen is not None
+    assert seen.table_uuid == open_table(look.address).uuid != former.table_uuid
+
+
+class Reversed(InlineRunner):
+    """Results come in the order in which tasks happen to end."""
+
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
+        return super().run(tasks, clock, progress)[::-1]
+
+
+def test_the_order_of_results_does_not_matter(tables: FormatTables, table: Any) -> None:
+    rows = tables.rows(table)
+    report = run(tables.address(table), runner=Reversed(), sizing=Sizing(task_bytes=1))
+    assert (report.status, tables.rows(table)) == ("Compacted", rows)
+
+
+class TestSnapshots:
+    """Ids are opaque: the same snapshot has the same id wherever it is named, and nothing else is asked."""
+
+    def test_the_same_one_has_the_same_id_everywhere(
+        self, tables: FormatTables, table: Any, tmp_path: Path
+    ) -> None:
+        address, look = tables.address(table), ObservationRequest(tables.address(table), "table")
+        watch = watch_of(address, tmp_path / "cache")
+        before = watch.observe(look)
+        _, plan = planned(address)
+
+        report = run(address, run="run-a")
+
+        after, found = watch.observe(following(look, before)), open_table(address).find_run("run-a")
+        assert before is not None
+        assert after is not None
+        assert found is not None
+        assert before.snapshot == plan.snapshot_id == report.snapshot_before == found.base
+        assert after.snapshot == report.snapshot_after == found.snapshot
+        assert found == watch.find_run(address, "run-a")
+        assert before.snapshot != after.snapshot
+        assert all(each is not None and is_snapshot_id(each) for each in (before.snapshot, after.snapshot))
+
+    @pytest.mark.parametrize("known", ["another-format:7", "-1", "9" * 64])
+    def test_one_that_the_table_never_had_is_no_news_that_nothing_changed(
+        self, tables: FormatTables, table: Any, tmp_path: Path, known: str
+    ) -> None:
+        look = ObservationRequest(tables.address(table), "table")
+        watch = watch_of(look.address, tmp_path / "cache")
+        seen = watch.observe(look)
+        assert seen is not None
+        stale = replace(following(look, seen), known_snapshot=SnapshotId(known))
+        assert watch.observe(stale) == seen

@@ -58,7 +58,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> SmallTable:
 
 async def is_looked_at(pool: ObserverPool, table: SmallTable) -> bool:
     found = await pool.observe(request_for(target_of(table), is_full=True), SECONDS)
-    return found is not None and found.snapshot == table.commits
+    return found is not None and found.snapshot == str(table.commits)
 
 
 @pytest.mark.parametrize("what", HOSTILE)

@@ -97,7 +97,7 @@ def test_tables_of_all_catalogs_are_looked_at(
 
     found = look(inside, targets)
 
-    twice, once = {"snapshot": 2, "files": 8}, {"snapshot": 1, "files": 4}
+    twice, once = {"snapshot": "2", "files": 8}, {"snapshot": "1", "files": 4}
     expected = {"local": twice, "rest": twice, "jdbc": twice, "s3": once} | dict.fromkeys(CODECS, once)
     listed = {"listed": ["db.t"], "run": None}
     assert found["answers"] == {name: {**answer, **listed} for name, answer in expected.items()}

@@ -161,16 +161,6 @@ class TestAttempt:
         with suppress(asyncio.CancelledError):
             await watching
 
-    async def test_only_plans_without_spark(self, make: Make, table: TableAddress) -> None:
-        files = sorted(Path(table.warehouse).rglob("*"))
-        launcher = make()
-        await launcher.start(order(table.warehouse, plan_only=True))
-        state = await until(launcher, ended)
-        assert state.outcome is not None
-        assert state.outcome.plan is not None
-        assert (state.outcome.reason, state.outcome.plan.buckets) == (Reason.PLANNED, 4)
-        assert sorted(Path(table.warehouse).rglob("*")) == files
-
     async def test_another_table_of_the_name_is_left_alone(self, make: Make, table: TableAddress) -> None:
         launcher = make()
         await launcher.start(order(table.warehouse, uuid="another"))

@@ -96,7 +96,7 @@ def test_partitions_with_unusual_names(oracle: Oracle, s3: Bucket) -> None:
 
     report = run(s3)
 
-    assert len(report.buckets) == len(names)
+    assert len(report.groups) == len(names)
     assert oracle.read(table) == rows
     assert {file.level for file in oracle.files(table)} == {5}
     assert stray_files(oracle, table) == set()

@@ -26,6 +26,7 @@ from lithify.errors import (
 )
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.address import Selection
+from lithify.tables.model import SnapshotId
 from support.observing.watching import (
     PATIENCE,
     is_alive,
@@ -99,9 +100,9 @@ async def test_looks_and_errors_come_home_from_one_worker(table: SmallTable, tmp
     async with pool_in(tmp_path) as pool:
         found = await pool.observe(request_for(target), PATIENCE)
         assert found is not None
-        assert (found.snapshot, found.files) == (1, 4)
+        assert (found.snapshot, found.files) == ("1", 4)
         pids = pool.pids
-        known = request_for(target, known_uuid=found.table_uuid, known_snapshot=1)
+        known = request_for(target, known_uuid=found.table_uuid, known_snapshot=SnapshotId("1"))
         assert await pool.observe(known, PATIENCE) is None
         assert (await pool.list_tables(target, PATIENCE)).names == ("db.t",)
         assert await pool.find_run(target, "run-1", PATIENCE) is None
@@ -166,7 +167,7 @@ async def test_a_plan_at_a_limit_of_the_worker_is_told_from_a_worker_that_died(
             await pool.plan(request, PATIENCE)
     async with pool_in(tmp_path, workers=1, memory_bytes=LEAST) as pool:
         found = await pool.plan(request, PATIENCE)
-        assert (found.snapshot, found.buckets) == (1, 4)
+        assert (found.snapshot, found.buckets) == ("1", 4)
         assert await pool.observe(request_for(target_of(table)), PATIENCE) is not None
 
 

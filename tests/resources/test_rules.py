@@ -133,10 +133,10 @@ def test_a_form_in_status_says_what_to_write(server: Server) -> None:
     body = made(LAKE_TABLE, "status-form", TABLE)
     found = server.create(LAKE_TABLE, body, keep=True)
     with pytest.raises(ApiException) as caught:
-        server.replace_status(LAKE_TABLE, {**found, "status": {"observation": {"snapshotId": "seven"}}})
+        server.replace_status(LAKE_TABLE, {**found, "status": {"observation": {"snapshotId": "snapshot 7"}}})
     ((field, message),) = causes(caught.value)
     assert field == "status.observation.snapshotId"
-    assert "the id of a snapshot is a number in quotes" in message
+    assert "the id of a snapshot is a text of letters" in message
 
 
 class TestSchema:

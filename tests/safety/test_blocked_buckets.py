@@ -113,7 +113,7 @@ def test_the_others_are_committed(oracle: Oracle, table: Table, how: dict[str, A
     report = run_inline(table, **how)
 
     assert report.status == "Compacted"
-    assert [bucket.bucket for bucket in report.buckets] == [path_of(dt) for dt in GOOD]
+    assert [group.group for group in report.groups] == [path_of(dt) for dt in GOOD]
     assert report.skipped == {}
     assert sorted(blocked_of(report)) == [path_of(dt) for dt in BAD]
     assert good_rows(oracle, table) == rows
@@ -193,7 +193,7 @@ def test_a_file_that_others_compacted_away_is_a_conflict_still(oracle: Oracle, t
     report = run_inline(table, runner=Meanwhile(before=compact))
 
     assert report.rounds == 2
-    assert [bucket.bucket for bucket in report.buckets] == [path_of(dt) for dt in GOOD[1:]]
+    assert [group.group for group in report.groups] == [path_of(dt) for dt in GOOD[1:]]
     assert sorted(blocked_of(report)) == [path_of(dt) for dt in BAD]
 
 
@@ -228,7 +228,7 @@ def test_the_bucket_is_compacted_once_it_is_mended(oracle: Oracle, table: Table)
 
     report = run_inline(table)
 
-    assert [bucket.bucket for bucket in report.buckets] == [path_of("n-lost")]
+    assert [group.group for group in report.groups] == [path_of("n-lost")]
     assert path_of("n-lost") not in blocked_of(report)
     assert len(oracle.read(table, partition={"dt": "n-lost"})) == 25
 

@@ -1,4 +1,7 @@
-"""Crashes and conflicts while manifests are merged: no manifest is lost, none is left behind."""
+"""Conflicts and errors while manifests are merged: no manifest is lost, none is left behind.
+
+That a kill there is harmless, every adapter has to show: see `formats.test_contract`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.found_runs import find_run
-from support.crashes import assert_a_kill_is_harmless
 from support.runs import Held, request, run_inline, start
 from support.tables import append, copy_of, expire, journals, make_plain, stray_files
 
@@ -21,13 +23,6 @@ def model(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
     """Every commit to it merges manifests."""
     warehouse = tmp_path_factory.mktemp("model")
     return make_plain(oracle, warehouse, commits=3, keys=30, **{"manifest.merge-min-count": "2"})
-
-
-@pytest.mark.parametrize("point", ["manifests-merged", "snapshot-written"])
-def test_killed_run_leaves_rows_intact_and_the_next_runs_clean_up(
-    oracle: Oracle, table: Table, point: str
-) -> None:
-    assert_a_kill_is_harmless(oracle, table, point)
 
 
 def test_java_commit_in_the_middle_of_a_merge(oracle: Oracle, table: Table, tmp_path: Path) -> None:
@@ -92,4 +87,4 @@ def test_a_snapshot_of_java_that_has_our_properties_is_not_ours(oracle: Oracle, 
     opened = open_table(request(table).table)
     found = find_run(opened, "second")
     assert found is not None
-    assert (found.snapshot, found.input_files > 0) == (ours["id"], True)
+    assert (found.snapshot, found.input_files > 0) == (str(ours["id"]), True)

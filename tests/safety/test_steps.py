@@ -40,7 +40,7 @@ def assert_goes_on(oracle: Oracle, table: Table, rows: list[object], left: int) 
     """Started again, the run does what is left, and only that; in the end nothing lies about."""
     assert oracle.read(table) == rows
     again = run_inline(table, run="run-a", commits=Commits(most_bytes=1))
-    assert (again.status, len(again.buckets)) == ("Compacted", left)
+    assert (again.status, len(again.groups)) == ("Compacted", left)
     assert compactions(oracle, table) == ["2", "1", None]
     assert set(map(frozenset, levels(oracle, table).values())) == {frozenset({5})}
     for later in (SETTLED, 2 * SETTLED, 3 * SETTLED):

@@ -63,7 +63,7 @@ def test_inspect_then_plan_then_compact_tell_one_story(oracle: Oracle, table: Ta
     due = {bucket["bucket"] for bucket in inspected["buckets"] if bucket["due"]}
     assert due == {unit["bucket"] for unit in planned["units"]} == {b["bucket"] for b in report["buckets"]}
     assert report["status"] == "Compacted"
-    assert report["snapshot_after"] == oracle.snapshots(table)[-1]["id"]
+    assert report["snapshot_after"] == str(oracle.snapshots(table)[-1]["id"])
     assert report["after"]["rows"] == len(rows)
     assert oracle.read(table) == rows
     assert stray_files(oracle, table) == set()

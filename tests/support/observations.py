@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import KeptSnapshots, MergeTreeObservation, Observation
 
 _LEVELS = MergeTreeObservation(
@@ -17,7 +18,7 @@ _LEVELS = MergeTreeObservation(
 )
 _PLAIN = Observation(
     table_uuid="table-1",
-    snapshot=1,
+    snapshot=SnapshotId("1"),
     snapshot_time=None,
     schema_id=0,
     refusals=(),

@@ -65,6 +65,7 @@ def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
         catalog_options=changes.pop("catalog", {}),
         overrides=changes.pop("options", {}),
         rule=changes.pop("rule", PickingRule.V1_4),
+        format=changes.pop("format", "paimon"),
     )
     strategy = Strategy.FULL if full else Strategy.MINOR
     selection = replace(changes.pop("selection", Selection()), strategy=strategy)
@@ -98,7 +99,11 @@ class RunProcess:
     """A run in a process of its own."""
 
     def __init__(
-        self, table: Table, faults: Mapping[str, str], arguments: Sequence[str], file_size_limit: int | None
+        self,
+        table: Table | TableAddress,
+        faults: Mapping[str, str],
+        arguments: Sequence[str],
+        file_size_limit: int | None,
     ) -> None:
         environment = {
             **os.environ,
@@ -125,7 +130,7 @@ class RunProcess:
 
 
 def start(
-    table: Table,
+    table: Table | TableAddress,
     *arguments: str,
     faults: Mapping[str, str] | None = None,
     file_size_limit: int | None = None,
@@ -172,6 +177,7 @@ def main(words: Sequence[str]) -> int:
     parser = ArgumentParser()
     parser.add_argument("warehouse")
     parser.add_argument("table")
+    parser.add_argument("--format", default="paimon")
     parser.add_argument("--minor", action="store_true")
     parser.add_argument("--run")
     parser.add_argument("--catalog", type=json.loads, default={}, help="options of the catalog, as JSON")
@@ -197,6 +203,7 @@ def main(words: Sequence[str]) -> int:
             sizing=sizing,
             commits=Commits(given.commit_every),
             catalog=given.catalog,
+            format=given.format,
         )
     except LithifyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)

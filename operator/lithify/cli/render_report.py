@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from lithify.cli.output import amount, blocked_lines, number
 from lithify.job.report import Report
-from lithify.tables.format import BucketReport
+from lithify.tables.format import GroupReport
 
 _SHOWN = 20
 
@@ -20,7 +22,7 @@ def report_view(report: Report) -> RenderableType:
     if report.status != "Compacted":
         return Group(Text.assemble((report.table, "bold"), f"  {_reason(report)}"), *blocked, *left)
     parts: list[RenderableType] = [_headline(report), _buckets(report)]
-    hidden = len(report.buckets) - _SHOWN
+    hidden = len(report.groups) - _SHOWN
     if hidden > 0:
         parts.append(Text(f"… and {number(hidden, 'more bucket')}; --json has them all", "dim"))
     parts += [
@@ -45,23 +47,25 @@ def _buckets(report: Report) -> Table:
     grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("bucket", "trigger", "files", "bytes", "levels before", "levels after"):
         grid.add_column(column)
-    for bucket in report.buckets[:_SHOWN]:
-        grid.add_row(*_cells(bucket))
+    for group in report.groups[:_SHOWN]:
+        grid.add_row(*_cells(group))
     return grid
 
 
-def _cells(bucket: BucketReport) -> list[RenderableType]:
+def _cells(group: GroupReport) -> list[RenderableType]:
     return [
-        Text(bucket.bucket),
-        bucket.trigger,
-        f"{bucket.before.files} → {bucket.after.files}",
-        f"{amount(bucket.before.bytes)} → {amount(bucket.after.bytes)}",
-        _levels(bucket.levels_before),
-        _levels(bucket.levels_after),
+        Text(group.group),
+        group.trigger,
+        f"{group.before.files} → {group.after.files}",
+        f"{amount(group.before.bytes)} → {amount(group.after.bytes)}",
+        _levels(group.levels_before),
+        _levels(group.levels_after),
     ]
 
 
-def _levels(levels: dict[int, int]) -> str:
+def _levels(levels: Mapping[int, int] | None) -> str:
+    if levels is None:
+        return ""
     return " ".join(f"L{level}:{files}" for level, files in levels.items()) or "empty"
 
 

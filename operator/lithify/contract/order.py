@@ -63,7 +63,6 @@ class Instructions:
 
     run: str
     attempt: int
-    plan_only: bool = False
     table: TableAddress
     selection: Selection = Field(default_factory=Selection)
     secret: str = ""

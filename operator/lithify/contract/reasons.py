@@ -72,7 +72,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def blocks_of(blocked: Iterable[BlockedBucket]) -> tuple[BucketBlock, ...]:
-    """The blocked buckets that an outcome names.
+    """The blocked groups that an outcome names.
 
     Paths of any length would leave no room for others; those that are left out are tried again.
     """
@@ -81,12 +81,12 @@ def blocks_of(blocked: Iterable[BlockedBucket]) -> tuple[BucketBlock, ...]:
 
 
 def outcome_of_plan(run: str, attempt: int, found: PlanFound) -> Outcome:
-    """The outcome of an attempt that only plans, also where blocked buckets leave it nothing to do."""
+    """The outcome of an attempt that only plans, also where blocked groups leave it nothing to do."""
     outcome = Outcome(
         run=run,
         attempt=attempt,
         reason=Reason.PLANNED if found.buckets else Reason.NOTHING_TO_DO,
-        base_snapshot_id=None if found.snapshot is None else str(found.snapshot),
+        base_snapshot_id=found.snapshot,
         plan=_summary(found),
         blocked=blocks_of(found.blocked),
         blocked_count=found.blocked_count,

@@ -28,7 +28,6 @@ class DriverOrder:
         key: the Compaction.
         uid: the Compaction's; also the id of the run, the same for all its attempts.
         attempt: from 1.
-        plan_only: plan, report the plan, and end.
         lake_table: name of the LakeTable.
         table: which table, without credentials; launchers know the driver's reach.
         secret_ref: where the credentials are that its catalog takes; None for none.
@@ -43,7 +42,6 @@ class DriverOrder:
     key: ObjectKey
     uid: str
     attempt: int
-    plan_only: bool
     lake_table: str
     table: TableAddress
     secret_ref: SecretReference | None

@@ -13,7 +13,7 @@ _REMEDY = "restore its files or rewrite them with the engine that writes the tab
 def error_of(table: str, blocks: Sequence[Block]) -> LithifyError:
     """The error of a run in which blocked groups are all that was left to do: that of the first of them.
 
-    A corrupt bucket goes before one that is merely not supported.
+    A corrupt group goes before one that is merely not supported.
     """
     first = min(blocks, key=lambda block: (not block.told.is_corrupt, block.told.bucket))
     others = f" ({len(blocks) - 1} more like it)" if len(blocks) > 1 else ""

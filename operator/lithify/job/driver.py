@@ -1,6 +1,6 @@
 """One run: pins a snapshot, plans, has the tasks run, commits, reports.
 
-Called by the command line, also inside of drivers. Buckets that other commits changed meanwhile are
+Called by the command line, also inside of drivers. Groups that other commits changed meanwhile are
 planned anew on the newest snapshot, a bounded number of rounds; the work of the others is kept. A round goes
 in steps (`steps`), each with a commit of its own and an attempt with a journal, written before its first
 file. A run that ended between two steps goes on when it is started again.
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from lithify.clock import Clock
@@ -31,6 +31,7 @@ from lithify.tables.format import (
     Plan,
     Sizing,
     StepOutcome,
+    TableView,
     Task,
     TaskResult,
     check_run_id,
@@ -49,7 +50,7 @@ class Request:
         run: its id, None for a new one; a run that is started again finds out whether it has committed.
         sizing: how work is cut.
         commits: how often it commits.
-        max_rounds: how often conflicting buckets are planned.
+        max_rounds: how often conflicting groups are planned.
     """
 
     table: TableAddress
@@ -80,7 +81,7 @@ class Observer(Protocol):
         ...
 
     def blocked(self, report: Report) -> None:
-        """Buckets were found that cannot be compacted; the report lists all so far."""
+        """Groups were found that cannot be compacted; the report lists all so far."""
         ...
 
     def continued(self) -> None:
@@ -113,14 +114,14 @@ class Silent:
 def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observer | None = None) -> Report:
     """Runs one compaction to its end.
 
-    A bucket whose own files cannot be compacted stands in nobody's way: the others are committed, and the
+    A group whose own files cannot be compacted stands in nobody's way: the others are committed, and the
     report names it. Its error is raised only if nothing at all was committed.
 
     Raises:
         UserError: the request or the table cannot be served.
         CorruptTable: a file of the table is missing or broken; nothing was changed.
         StorageError: the file system refused; nothing was changed, unless it is a CommitUnknown.
-        CommitConflict: every bucket was changed by others in every round.
+        CommitConflict: every group was changed by others in every round.
     """
     if request.run is not None:
         check_run_id(request.run)
@@ -180,12 +181,12 @@ class _Run:
         if self._blocks:
             raise error_of(self._table.name, list(self._blocks.values()))
 
-    def _look_again(self, groups: Collection[GroupId]) -> Any | None:
+    def _look_again(self, groups: Collection[GroupId]) -> TableView | None:
         """Looks anew at groups in conflict; the table's schema may be what changed."""
         self._table = open_table(self._request.table)
         return self._table.look_again(groups)
 
-    def _round(self, view: Any) -> Mapping[GroupId, str]:
+    def _round(self, view: TableView) -> Mapping[GroupId, str]:
         """Plans and compacts the groups of a view; returns those in conflict, with the reason."""
         self._note(rounds=self._report.rounds + 1)
         with self._stage("plan"):
@@ -201,7 +202,7 @@ class _Run:
 
     def _note_blocks(self, blocks: Sequence[Block]) -> None:
         if blocks:
-            self._blocks |= {block.bucket: block for block in blocks}
+            self._blocks |= {block.group: block for block in blocks}
             self._note(blocked=tuple(block.told for block in self._blocks.values()))
             self._observer.blocked(self._report)
 
@@ -299,7 +300,7 @@ class _Run:
                 snapshot_after=outcome.snapshot,
                 commits=self._report.commits + 1,
                 to_come=to_come,
-                buckets=(*self._report.buckets, *outcome.reports),
+                groups=(*self._report.groups, *outcome.reports),
             )
 
     def _note(self, **values: object) -> None:

@@ -13,7 +13,7 @@ from lithify.tables.format import OpenTable, Sizing
 from lithify.tables.observation import PlanFound
 
 _MOST_TOLD = 1000
-"""Blocked buckets that are named; all are counted."""
+"""Blocked groups that are named; all are counted."""
 
 
 def plan_only(

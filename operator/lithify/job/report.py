@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lithify.tables.format import BucketReport, Totals
-from lithify.tables.model import BlockedBucket
+from lithify.tables.format import GroupReport, Totals
+from lithify.tables.model import BlockedBucket, SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class Report:
         rounds: how often it planned; more than one means conflicts.
         commits: how many snapshots it committed, one a step.
         commit_tries: how often a commit was built.
-        to_come: buckets of its plan that it had not begun when it committed last.
-        buckets: what was compacted.
-        skipped: buckets given up on because others changed them, with the reason.
-        blocked: buckets that cannot be compacted while their files stay as they are.
-        held: buckets that were not tried because they were blocked before, and have the same files.
-        resting: how many buckets had nothing to do, by reason.
+        to_come: groups of its plan that it had not begun when it committed last.
+        groups: what was compacted.
+        skipped: groups given up on because others changed them, with the reason.
+        blocked: groups that cannot be compacted while their files stay as they are.
+        held: groups that were not tried because they were blocked before, and have the same files.
+        resting: how many groups had nothing to do, by reason.
         tasks: tasks run.
         task_retries: tries beyond the first.
         core_seconds: processor time of the tasks.
@@ -46,13 +46,13 @@ class Report:
     run: str
     status: str
     strategy: str
-    snapshot_before: int | None = None
-    snapshot_after: int | None = None
+    snapshot_before: SnapshotId | None = None
+    snapshot_after: SnapshotId | None = None
     rounds: int = 0
     commits: int = 0
     commit_tries: int = 0
     to_come: int = 0
-    buckets: tuple[BucketReport, ...] = ()
+    groups: tuple[GroupReport, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
     blocked: tuple[BlockedBucket, ...] = ()
     held: tuple[str, ...] = ()
@@ -69,19 +69,25 @@ class Report:
     @property
     def before(self) -> Totals:
         """All files that were rewritten."""
-        return sum((bucket.before for bucket in self.buckets), Totals())
+        return sum((group.before for group in self.groups), Totals())
 
     @property
     def after(self) -> Totals:
         """What they became."""
-        return sum((bucket.after for bucket in self.buckets), Totals())
+        return sum((group.after for group in self.groups), Totals())
 
     @property
     def upgraded(self) -> int:
         """Files that only changed level."""
-        return sum(bucket.upgraded for bucket in self.buckets)
+        return sum(group.upgraded for group in self.groups)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
+        """Everything as plain data, for JSON; there a group is a bucket, as users say."""
+        groups = [_renamed(asdict(group), "group", "bucket") for group in self.groups]
         totals = {"before": asdict(self.before), "after": asdict(self.after), "upgraded": self.upgraded}
-        return {**asdict(self), **totals}
+        return {**_renamed(asdict(self) | {"groups": groups}, "groups", "buckets"), **totals}
+
+
+def _renamed(fields: dict[str, Any], name: str, other: str) -> dict[str, Any]:
+    """The same fields in the same order, one of them with another name."""
+    return {other if each == name else each: value for each, value in fields.items()}

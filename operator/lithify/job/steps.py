@@ -23,7 +23,7 @@ class Commits:
     """How often a run commits.
 
     Attributes:
-        most_bytes: what a step reads at most, unless one bucket alone takes more; None for no bound but time.
+        most_bytes: what a step reads at most, unless one group alone takes more; None for no bound but time.
         seconds: about how long a step takes.
     """
 

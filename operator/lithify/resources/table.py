@@ -21,12 +21,17 @@ from lithify.resources.modelling import (
     rules,
 )
 from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference, shortened
-from lithify.tables.model import BlockedBucket
+from lithify.tables.model import MOST_SNAPSHOT_ID, SNAPSHOT_ID, BlockedBucket
 
 BUCKET_LENGTH = 1024
 IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"
 SnapshotText = Annotated[
-    str, matching("^[0-9]+$", "the id of a snapshot is a number in quotes, such as '42'", max_length=20)
+    str,
+    matching(
+        f"^{SNAPSHOT_ID}$",
+        "the id of a snapshot is a text of letters, digits and .:_-, such as '42'",
+        max_length=MOST_SNAPSHOT_ID,
+    ),
 ]
 TimeZone = Annotated[
     str,

@@ -1,8 +1,9 @@
 """The seam between runs and table formats: what a run needs of a table, whatever its format.
 
 `job` works with these Protocols only; `registry` finds the adapter that implements them. A group is what one
-decision is about and what one commit takes as a whole: in Paimon a bucket of a partition. Units and tasks are
-the adapter's own; a run counts them, ships tasks to executors, and hands results back.
+decision is about and what one commit takes as a whole: in Paimon a bucket of a partition, elsewhere a
+partition or a node of a tree. Units and tasks are the adapter's own; a run counts them, ships tasks to
+executors, and hands results back.
 """
 
 from __future__ import annotations
@@ -52,30 +53,30 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class BucketReport:
+class GroupReport:
     """One group that was compacted.
 
     Attributes:
-        bucket: its path.
+        group: its path.
         trigger: the trigger that fired, for example `SortedRuns`.
         reason: the numbers behind it.
         output_level: where output went; None where files have no levels.
-        upgraded: files that only changed level.
+        upgraded: files that only changed in metadata.
         before: the files that were rewritten.
         after: what they became.
-        levels_before: live files a level, before.
-        levels_after: live files a level, after.
+        levels_before: live files a level, before; None where files have no levels.
+        levels_after: the same, after.
     """
 
-    bucket: str
+    group: str
     trigger: str
     reason: str
     output_level: int | None
     upgraded: int
     before: Totals
     after: Totals
-    levels_before: dict[int, int] = field(default_factory=dict)
-    levels_after: dict[int, int] = field(default_factory=dict)
+    levels_before: Mapping[int, int] | None = None
+    levels_after: Mapping[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,12 @@ class Block:
     """A group that cannot be compacted while its files stay as they are.
 
     Attributes:
-        bucket: which.
+        group: which.
         error: what was met.
         told: the same for people, and for the decision about the next run.
     """
 
-    bucket: GroupId
+    group: GroupId
     error: LithifyError
     told: BlockedBucket
 
@@ -111,21 +112,45 @@ class TaskFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskOutputs:
+    """The new files of a task or of a group, as handles that only the adapter reads.
+
+    Attributes:
+        data: data files, in their order.
+        changelog: files with the changes that the data files make visible.
+        index: index files, such as deletion vectors.
+    """
+
+    data: tuple[Any, ...] = ()
+    changelog: tuple[Any, ...] = ()
+    index: tuple[Any, ...] = ()
+
+    @staticmethod
+    def joined(parts: Collection[TaskOutputs]) -> TaskOutputs:
+        """The outputs of several tasks, in the order of the tasks."""
+        return TaskOutputs(
+            data=tuple(file for part in parts for file in part.data),
+            changelog=tuple(file for part in parts for file in part.changelog),
+            index=tuple(file for part in parts for file in part.index),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """What a task did.
 
     Attributes:
         index: number of the task.
-        files: the adapter's metadata of the files that it wrote, in their order.
+        outputs: what it wrote.
         seconds: processor time.
         peak_bytes: largest resident size of the process so far.
         attempt: which try of the task this was, from 0.
-        failure: why there are no files.
+        failure: why there are no outputs.
         elapsed: wall time in seconds.
     """
 
     index: int
-    files: tuple[Any, ...]
+    outputs: TaskOutputs
     seconds: float
     peak_bytes: int
     attempt: int = 0
@@ -154,6 +179,15 @@ class Task(Protocol):
             attempt: counts the tries of this task from 0.
             attempt_id: unique among all tries of all tasks of the step; part of the file names.
         """
+        ...
+
+
+class TableView(Protocol):
+    """The selected groups in one pinned snapshot; what else it holds is the adapter's own."""
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """The snapshot."""
         ...
 
 
@@ -284,7 +318,7 @@ class StepOutcome:
 
     snapshot: SnapshotId | None
     tries: int
-    reports: tuple[BucketReport, ...]
+    reports: tuple[GroupReport, ...]
     conflicts: Mapping[Any, str]
 
 
@@ -397,17 +431,15 @@ class OpenTable(Protocol):
         """
         ...
 
-    def look(self, selection: Selection) -> Any | None:
+    def look(self, selection: Selection) -> TableView | None:
         """Pins the newest snapshot and lists the files of the selected groups; None if there is none.
-
-        The view is the adapter's own; `plan` takes it.
 
         Raises:
             InvalidOption, NotFound: the selection makes no sense.
         """
         ...
 
-    def look_again(self, groups: Collection[Any]) -> Any | None:
+    def look_again(self, groups: Collection[Any]) -> TableView | None:
         """The same for exactly these groups."""
         ...
 

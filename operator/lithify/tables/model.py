@@ -1,19 +1,26 @@
-"""The vocabulary that every layer shares: a data file, a bucket, and what a bucket's files are called.
+"""The vocabulary that several layers share: ids of snapshots, groups and runs, and the files of a merge tree.
 
-Made by the format adapters, read by planning, the job and the command line. It names no format: keys are
-bytes whose order is the table's key order (`rewriting.order` makes them), so planning only ever compares
-bytes.
+Made by the format adapters. `DataFile`, `Bucket` and `BucketId` are what merge trees are planned with
+(`planning.merge_tree`); what runs and the operator work with has no keys, levels or sequence numbers. Keys
+are bytes whose order is the table's key order (`rewriting.order` makes them): planning only compares bytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NewType, Protocol
+from typing import Any, NewType, Protocol
 
-SnapshotId = NewType("SnapshotId", int)
-"""Snapshots are numbered from 1 without gaps until old ones are expired."""
+SnapshotId = NewType("SnapshotId", str)
+"""Names a snapshot of a table. Only the table's adapter can read it; others compare ids for equality."""
+
+MOST_SNAPSHOT_ID = 64
+"""Characters of the id of a snapshot: room for three 64-bit numbers."""
+
+SNAPSHOT_ID = "[A-Za-z0-9._:-]+"
+"""Pattern of the ids of snapshots, whatever the format."""
 
 RUN_ID = "[A-Za-z0-9-]{1,63}"
 """Pattern of the id of a run, of which names of files are made."""
@@ -65,6 +72,7 @@ class DataFile:
         schema_id: the schema that the file was written with.
         earliest: the earliest time among its rows in seconds since the epoch, where rows of the table expire;
             None if that is not known.
+        handle: by which the adapter finds all else that it knows of the file; nobody else reads it.
     """
 
     name: str
@@ -79,6 +87,7 @@ class DataFile:
     delete_rows: int | None
     schema_id: int = 0
     earliest: int | None = None
+    handle: Any = None
 
     @property
     def may_hold_deletes(self) -> bool:
@@ -119,6 +128,11 @@ class BlockedBucket:
     is_corrupt: bool
     problem: str
     fingerprint: str
+
+
+def is_snapshot_id(text: str) -> bool:
+    """Whether a text can be the id of a snapshot; what comes from elsewhere need not be."""
+    return len(text) <= MOST_SNAPSHOT_ID and re.fullmatch(SNAPSHOT_ID, text) is not None
 
 
 def fingerprint_of(files: Iterable[tuple[str, int]]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from lithify.tables.model import BlockedBucket
+from lithify.tables.model import BlockedBucket, SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Observation:
     """
 
     table_uuid: str
-    snapshot: int | None
+    snapshot: SnapshotId | None
     snapshot_time: datetime | None
     schema_id: int
     refusals: tuple[str, ...]
@@ -159,8 +159,8 @@ class RunFound:
         is_complete: whether the run was through; else a step of it was the last that came about.
     """
 
-    snapshot: int
-    base: int
+    snapshot: SnapshotId
+    base: SnapshotId
     input_files: int
     output_files: int
     input_bytes: int
@@ -184,7 +184,7 @@ class PlanFound:
         problem: why the run would fail, if blocked buckets are all that was left to do.
     """
 
-    snapshot: int | None
+    snapshot: SnapshotId | None
     buckets: int = 0
     tasks: int = 0
     files: int = 0

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from lithify.tables.address import Selection, TableAddress
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Observation, RunFound
 
 
@@ -46,7 +47,7 @@ class ObservationRequest:
     address: TableAddress
     cache_key: str
     known_uuid: str | None = None
-    known_snapshot: int | None = None
+    known_snapshot: SnapshotId | None = None
     is_full: bool = False
     reconsider: bool = False
     wanted: Filter = field(default_factory=Filter)

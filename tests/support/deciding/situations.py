@@ -14,6 +14,7 @@ from lithify.controller.deciding.situation import Situation
 from lithify.resources.modelling import read
 from lithify.resources.policy import CompactionPolicySpec, Day, Window
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Finding, KeptSnapshots, MergeTreeObservation, Observation
 from support.observations import with_levels
 from support.properties import examples
@@ -34,7 +35,7 @@ SORTED_RUNS = Finding(
 )
 QUIET = Observation(
     table_uuid="t-1",
-    snapshot=41,
+    snapshot=SnapshotId("41"),
     snapshot_time=datetime(2026, 3, 10, 11, 58, tzinfo=UTC),
     schema_id=0,
     refusals=(),

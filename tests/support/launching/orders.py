@@ -19,7 +19,6 @@ ORDER = DriverOrder(
     key=KEY,
     uid="0b5f6c1e-5a0c-4f2e-9a70-0d8c8f3f1c11",
     attempt=1,
-    plan_only=False,
     lake_table="orders",
     table=TableAddress("/warehouse", "shop.orders", reach=NOWHERE, time_zone="UTC"),
     secret_ref=None,

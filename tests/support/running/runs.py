@@ -20,6 +20,7 @@ from lithify.resources.compaction import (
 )
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec, Deadlines, Retries
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import RunFound
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -39,7 +40,12 @@ RESULT = ResultSummary(
     input_files=412, output_files=9, input_bytes=6_550_000_000, output_bytes=6_230_000_000, buckets=3
 )
 FOUND = RunFound(
-    snapshot=8, base=7, input_files=412, output_files=9, input_bytes=6_550_000_000, output_bytes=6_230_000_000
+    snapshot=SnapshotId("8"),
+    base=SnapshotId("7"),
+    input_files=412,
+    output_files=9,
+    input_bytes=6_550_000_000,
+    output_bytes=6_230_000_000,
 )
 
 

@@ -12,8 +12,9 @@ from datetime import datetime
 
 from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.running.case import is_plan_only, is_planned_here
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts, Unknown
-from lithify.controller.running.machine import is_plan_only, is_planned_here, step
+from lithify.controller.running.machine import step
 from lithify.controller.running.searching import UNANSWERED
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, CompactionStatus, Reason

@@ -9,13 +9,14 @@ import pytest
 
 from lithify.cli.render_report import report_view
 from lithify.job.report import Report
-from lithify.tables.format import BucketReport, TableAddress, Totals
+from lithify.tables.format import GroupReport, TableAddress, Totals
+from lithify.tables.model import SnapshotId
 from support.orders_table import ALL_THERE, NAME, copy_of, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 
-BUCKET = BucketReport(
-    bucket="dt=1/bucket-0",
+BUCKET = GroupReport(
+    group="dt=1/bucket-0",
     trigger="SortedRuns",
     reason="6 sorted runs, the trigger is 5",
     output_level=4,
@@ -30,17 +31,17 @@ COMPACTED = Report(
     run="run",
     status="Compacted",
     strategy="minor",
-    snapshot_before=7,
-    snapshot_after=9,
+    snapshot_before=SnapshotId("7"),
+    snapshot_after=SnapshotId("9"),
     rounds=1,
     commit_tries=1,
-    buckets=(BUCKET,),
+    groups=(BUCKET,),
     tasks=1,
     core_seconds=2.25,
     peak_task_bytes=256 << 20,
     seconds={"rewrite": 2.0, "commit": 0.5},
 )
-NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=7, rounds=1)
+NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), rounds=1)
 
 
 def missing(facts: list[str], report: Report) -> list[str]:
@@ -79,21 +80,30 @@ class TestReport:
 
     def test_of_a_bucket_that_lost_everything(self) -> None:
         emptied = replace(BUCKET, after=Totals(), levels_after={})
-        assert missing(["6 → 0", "empty"], replace(COMPACTED, buckets=(emptied,))) == []
+        assert missing(["6 → 0", "empty"], replace(COMPACTED, groups=(emptied,))) == []
 
     def test_of_buckets_that_were_skipped(self) -> None:
         report = replace(COMPACTED, skipped={"[red]dt=1/bucket-1": "data-[b]0 is no longer in level 0"})
         assert missing(["[red]dt=1/bucket-1", "data-[b]0 is no longer in level 0"], report) == []
 
     def test_of_many_buckets_is_cut(self) -> None:
-        many = tuple(replace(BUCKET, bucket=f"bucket-{number}") for number in range(27))
-        seen = lines_of(report_view(replace(COMPACTED, buckets=many)))
+        many = tuple(replace(BUCKET, group=f"bucket-{number}") for number in range(27))
+        seen = lines_of(report_view(replace(COMPACTED, groups=many)))
         assert sum(line[0].startswith("bucket-") for line in seen) == 20
         assert [line[2] for line in seen if line[0] == "…"] == ["7"]
 
+    def test_of_files_without_levels_says_nothing_of_levels(self) -> None:
+        flat = replace(BUCKET, output_level=None, levels_before=None, levels_after=None)
+        (line,) = [
+            line
+            for line in lines_of(report_view(replace(COMPACTED, groups=(flat,))))
+            if line[0] == flat.group
+        ]
+        assert line[-1] == "MiB"
+
     def test_names_are_not_markup(self) -> None:
-        marked = replace(BUCKET, bucket="[red]dt=1[/red]:bug:/bucket-0")
-        report = replace(COMPACTED, table="db.[b]t[/b]", buckets=(marked,))
+        marked = replace(BUCKET, group="[red]dt=1[/red]:bug:/bucket-0")
+        report = replace(COMPACTED, table="db.[b]t[/b]", groups=(marked,))
         assert missing(["[red]dt=1[/red]:bug:/bucket-0", "db.[b]t[/b]"], report) == []
 
     @pytest.mark.parametrize(
@@ -111,7 +121,7 @@ class TestReport:
             ),
             pytest.param(NOTHING, ["nothing to do", "no files"], id="a snapshot without files"),
             pytest.param(
-                replace(NOTHING, status="AlreadyCommitted", snapshot_after=9),
+                replace(NOTHING, status="AlreadyCommitted", snapshot_after=SnapshotId("9")),
                 ["run run", "snapshot 9 already"],
                 id="the run has committed before",
             ),
@@ -131,7 +141,7 @@ class TestCommand:
         assert (found["table"], found["run"], found["strategy"]) == (NAME, "Nightly-7", "minor")
         assert (found["status"], found["snapshot_before"], found["snapshot_after"]) == (
             "NothingToDo",
-            3,
+            "3",
             None,
         )
         assert found["resting"] == {"no trigger fired": 4}
@@ -160,5 +170,5 @@ class TestCommand:
         run(table, run="r-1")
         words = ["compact", *named(table), "--strategy", "full", "--run-id", "r-1"]
         found = lithify(*words, "--json").json
-        assert (found["status"], found["snapshot_after"]) == ("AlreadyCommitted", 4)
+        assert (found["status"], found["snapshot_after"]) == ("AlreadyCommitted", "4")
         assert "run r-1" in lithify(*words).out

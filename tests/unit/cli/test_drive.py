@@ -20,6 +20,7 @@ from lithify.controller.launching.ordering import instructions_of
 from lithify.job.attempt.environment import DriverEnvironment
 from lithify.job.attempt.exchange import FolderExchange, NoExchange, PodExchange
 from lithify.job.attempt.pod import PodAddress
+from lithify.planning.merge_tree.policy import Strategy
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.tables.format import TableAddress
@@ -77,14 +78,14 @@ class TestCommand:
     def test_order_from_the_environment(
         self, lithify: Lithify, orders: TableAddress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        instructions = told(orders.warehouse, plan_only=True)
+        instructions = told(orders.warehouse, strategy=Strategy.MINOR)
         monkeypatch.setenv("LITHIFY_ORDER", write_instructions(instructions))
         monkeypatch.setenv("LITHIFY_OUTCOME", str(tmp_path / "outcome"))
         monkeypatch.setenv("LITHIFY_PROGRESS", str(tmp_path / "progress"))
         ended = lithify("drive")
         outcome = read_outcome((tmp_path / "outcome").read_text())
         assert outcome is not None
-        assert (outcome.reason, outcome.run, ended.code) == (Reason.PLANNED, instructions.run, 0)
+        assert (outcome.reason, outcome.run, ended.code) == (Reason.NOTHING_TO_DO, instructions.run, 0)
         assert read_progress((tmp_path / "progress").read_text()) is not None
         assert "LITHIFY_ORDER" not in os.environ
         lines = [json.loads(line) for line in ended.err.splitlines()]
@@ -94,7 +95,9 @@ class TestCommand:
         self, lithify: Lithify, orders: TableAddress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         catalog = CatalogSpec(warehouse=orders.warehouse, secret_ref=SECRET)
-        instructions = instructions_of(order(catalog=catalog, plan_only=True), master="m", conf={})
+        instructions = instructions_of(
+            order(catalog=catalog, strategy=Strategy.MINOR), master="local[1]", conf={}
+        )
         monkeypatch.setenv("LITHIFY_SECRETS", str(tmp_path))
         monkeypatch.setenv("LITHIFY_OUTCOME", str(tmp_path / "outcome"))
 
@@ -109,7 +112,7 @@ class TestCommand:
         (tmp_path / "key").write_text(PASSWORD)
         code, found = ended()
         assert found is not None
-        assert (code, found.reason) == (0, Reason.PLANNED)
+        assert (code, found.reason) == (0, Reason.NOTHING_TO_DO)
 
     @pytest.mark.parametrize("text", ["", '{"run": "r"'])
     def test_without_an_order_nothing_is_done(

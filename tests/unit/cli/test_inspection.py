@@ -51,7 +51,7 @@ MARKED = "[red]dt=1[/red]:bug:/bucket-0"
 def inspection(*groups: GroupInspection, **changes: Any) -> TableInspection:
     fields: dict[str, Any] = {
         "table": "db.t",
-        "snapshot": 7,
+        "snapshot": "7",
         "primary_key": ("id",),
         "partition_keys": ("dt",),
         "unsupported": (),
@@ -65,7 +65,7 @@ class TestJson:
         plain = json.loads(json.dumps(inspection_dict(inspection(GROUP))))
         assert {key: value for key, value in plain.items() if key != "buckets"} == {
             "table": "db.t",
-            "snapshot": 7,
+            "snapshot": "7",
             "primary_key": ["id"],
             "partition_keys": ["dt"],
             "unsupported": [],
@@ -168,7 +168,7 @@ class TestPicture:
 class TestCommand:
     def test_json_has_everything(self, lithify: Lithify, orders: TableAddress) -> None:
         found = lithify("inspect", *named(orders), "--json").json
-        assert (found["table"], found["snapshot"], found["unsupported"]) == (NAME, 3, [])
+        assert (found["table"], found["snapshot"], found["unsupported"]) == (NAME, "3", [])
         assert (found["primary_key"], found["partition_keys"]) == (["order_id"], ["dt"])
         assert [bucket["bucket"] for bucket in found["buckets"]] == BUCKETS
         for bucket in found["buckets"]:

@@ -17,7 +17,7 @@ from lithify.controller.launching.pod import pod_key
 from lithify.resources.names import ObjectKey
 from support.pages import CURRENT, README, ROOT, Page, arguments
 
-OF_OTHERS = frozenset({"--set", "--output", "--build-arg"})
+OF_OTHERS = frozenset({"--set", "--output", "--build-arg", "--hypothesis-profile", "--sample"})
 """Flags of other programs that stand in the prose without their program."""
 OTHERS = ("kubectl ", "helm ", "docker ", "skopeo ", "kind ")
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")

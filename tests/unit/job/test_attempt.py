@@ -113,21 +113,12 @@ class TestOutcome:
             pytest.param({"overrides": {"bucket": "9"}}, Reason.INVALID_SPEC, 2, id="not to be overridden"),
         ],
     )
-    @pytest.mark.parametrize("plan_only", [True, False])
     def test_request_that_cannot_be_served(
-        self, orders: TableAddress, changes: dict[str, Any], reason: Reason, code: int, plan_only: bool
+        self, orders: TableAddress, changes: dict[str, Any], reason: Reason, code: int
     ) -> None:
-        outcome, ended = execute(told(orders.warehouse, plan_only=plan_only, **changes))
+        outcome, ended = execute(told(orders.warehouse, **changes))
         assert outcome is not None
         assert (outcome.reason, outcome.failure, ended) == (reason, Failure.USER, code)
-
-    def test_planned_as_it_would_be_done(self, table: TableAddress) -> None:
-        planned, code = execute(told(table.warehouse, plan_only=True, buckets=frozenset({1})))
-        done, _ = execute(told(table.warehouse, buckets=frozenset({1})))
-        assert planned is not None
-        assert done is not None
-        assert (planned.reason, planned.base_snapshot_id, code) == (Reason.PLANNED, "3", 0)
-        assert planned.plan == done.plan
 
     def test_error_that_nobody_expected_is_reported_without_secrets(
         self, capsys: pytest.CaptureFixture[str], orders: TableAddress

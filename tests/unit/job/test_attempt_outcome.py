@@ -16,8 +16,8 @@ from lithify.errors import Failure
 from lithify.job.attempt.outcome import outcome_of_report, save_outcome
 from lithify.job.report import Report
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.tables.format import BucketReport, Totals
-from lithify.tables.model import BlockedBucket
+from lithify.tables.format import GroupReport, Totals
+from lithify.tables.model import BlockedBucket, SnapshotId
 from lithify.tables.observation import PlanFound
 from support.cases import case
 
@@ -61,15 +61,15 @@ REASONS = {
     errors.AccountMissing: Reason.DRIVER_FAILED,
 }
 PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)
-BUCKET = BucketReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
+BUCKET = GroupReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
 COMPACTED = Report(
     table="db.t",
     run="run",
     status="Compacted",
     strategy="full",
-    snapshot_before=7,
-    snapshot_after=9,
-    buckets=(BUCKET,),
+    snapshot_before=SnapshotId("7"),
+    snapshot_after=SnapshotId("9"),
+    groups=(BUCKET,),
     tasks=2,
     core_seconds=2.6,
     skipped={f"bucket-{number}": "gone" * 200 for number in range(9)},
@@ -120,14 +120,16 @@ class TestReports:
         assert read_outcome(write_outcome(outcome)) == outcome
 
     def test_nothing_to_do(self) -> None:
-        report = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=7, orphans_deleted=4)
+        report = Report(
+            "db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), orphans_deleted=4
+        )
         outcome = outcome_of_report(report, 1, None)
         assert (outcome.reason, outcome.committed_snapshot_id) == (Reason.NOTHING_TO_DO, None)
         assert outcome.result is not None
         assert outcome.result.orphans_deleted == 4
 
     def test_committed_before(self) -> None:
-        report = Report("db.t", "run", "AlreadyCommitted", "minor", snapshot_after=9)
+        report = Report("db.t", "run", "AlreadyCommitted", "minor", snapshot_after=SnapshotId("9"))
         outcome = outcome_of_report(report, 2, None)
         assert (outcome.reason, outcome.result) == (Reason.COMPACTED, None)
         assert outcome.committed_snapshot_id == "9"
@@ -141,7 +143,7 @@ class TestReports:
     )
     def test_planned(self, changes: dict[str, int], reason: Reason) -> None:
         plan = replace(PLAN, **changes)
-        outcome = outcome_of_plan("run", 1, PlanFound(snapshot=7, **plan_fields(plan)))
+        outcome = outcome_of_plan("run", 1, PlanFound(snapshot=SnapshotId("7"), **plan_fields(plan)))
         assert (outcome.reason, outcome.plan, outcome.base_snapshot_id) == (reason, plan, "7")
 
     def test_planned_without_a_snapshot(self) -> None:
@@ -153,7 +155,9 @@ class TestReports:
     )
     def test_planned_and_nothing_but_blocked_buckets(self, corrupt: bool, reason: Reason) -> None:
         blocked = BlockedBucket("bucket-0", is_corrupt=corrupt, problem="a key is NaN", fingerprint="0f")
-        found = PlanFound(snapshot=7, blocked=(blocked,), blocked_count=2, problem="nothing is left")
+        found = PlanFound(
+            snapshot=SnapshotId("7"), blocked=(blocked,), blocked_count=2, problem="nothing is left"
+        )
         outcome = outcome_of_plan("run", 1, found)
         assert (outcome.reason, outcome.failure, outcome.message) == (reason, Failure.USER, "nothing is left")
         assert ([each.bucket for each in outcome.blocked], outcome.blocked_count) == (["bucket-0"], 2)

@@ -83,13 +83,13 @@ def test_one_bucket_is_blocked_and_the_others_are_planned(
 
     assert [str(unit.bucket) for unit in plan.units] == [path for path in BUCKETS if path != BAD]
     (block,) = plan.blocks
-    assert block.bucket.path == block.told.bucket == BAD
+    assert block.group.path == block.told.bucket == BAD
     assert isinstance(block.error, error)
     assert word in block.told.problem
     assert "manifest" not in block.told.problem.split(":")[0]
     said = str(error_of(table.name, plan.blocks))
     assert [part for part in (table.name, BAD, word) if part not in said] == []
-    assert block.told.fingerprint == view.fingerprint(block.bucket)
+    assert block.told.fingerprint == view.fingerprint(block.group)
 
 
 @pytest.mark.parametrize(("damage", "error", "word"), DAMAGES)

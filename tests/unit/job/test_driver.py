@@ -56,11 +56,11 @@ class TestCompacted:
         report = run(orders)
 
         assert (report.table, report.strategy, report.status) == ("shop.orders", "full", "Compacted")
-        assert (report.snapshot_before, report.snapshot_after) == (2, 3)
-        assert [bucket.bucket for bucket in report.buckets] == BUCKETS
-        assert {bucket.trigger for bucket in report.buckets} == {"Full"}
-        assert all(bucket.levels_before == {0: 2} for bucket in report.buckets)
-        assert all(bucket.levels_after == {5: 1} for bucket in report.buckets)
+        assert (report.snapshot_before, report.snapshot_after) == ("2", "3")
+        assert [group.group for group in report.groups] == BUCKETS
+        assert {group.trigger for group in report.groups} == {"Full"}
+        assert all(group.levels_before == {0: 2} for group in report.groups)
+        assert all(group.levels_after == {5: 1} for group in report.groups)
         assert (report.before.files, report.after.files, report.upgraded) == (8, 4, 0)
         assert report.after.rows == before.num_rows < report.before.rows == 60
         assert rows(orders).equals(before)
@@ -81,13 +81,13 @@ class TestCompacted:
         eager = replace(orders, overrides={"num-sorted-run.compaction-trigger": "1"})
         report = run(eager, Strategy.MINOR)
         assert report.strategy == "minor"
-        assert len(report.buckets) == 4
-        assert all(bucket.reason for bucket in report.buckets)
-        assert {bucket.trigger for bucket in report.buckets} == {"SortedRuns"}
+        assert len(report.groups) == 4
+        assert all(group.reason for group in report.groups)
+        assert {group.trigger for group in report.groups} == {"SortedRuns"}
 
     def test_only_what_was_selected(self, orders: TableAddress) -> None:
         report = run(orders, buckets=frozenset({1}), partitions=({"dt": "2026-01-02"},))
-        assert [bucket.bucket for bucket in report.buckets] == [BUCKETS[3]]
+        assert [group.group for group in report.groups] == [BUCKETS[3]]
         assert levels(orders) == {bucket: [5] if bucket == BUCKETS[3] else [0, 0] for bucket in BUCKETS}
 
     def test_small_files_between_tasks_are_joined(self, orders: TableAddress) -> None:
@@ -96,7 +96,7 @@ class TestCompacted:
         report = run(orders, sizing=Sizing(task_bytes=1))
 
         assert report.tasks > 4
-        assert report.after.files == len(report.buckets) == 4
+        assert report.after.files == len(report.groups) == 4
         assert rows(orders).equals(before)
         files = {path.name for path in Path(orders.warehouse).rglob("bucket-*/*")}
         assert len(files) == report.before.files + report.after.files
@@ -106,13 +106,13 @@ class TestNothingToDo:
     def test_no_snapshot_yet(self, made: TableAddress, tmp_path: Path) -> None:
         report = run(without_snapshots(made, tmp_path / "warehouse"))
         assert (report.status, report.snapshot_before, report.snapshot_after) == ("NothingToDo", None, None)
-        assert (report.rounds, report.resting, report.buckets) == (0, {}, ())
+        assert (report.rounds, report.resting, report.groups) == (0, {}, ())
 
     def test_no_trigger_fired(self, made: TableAddress) -> None:
         report = run(made, Strategy.MINOR)
-        assert (report.status, report.snapshot_before, report.snapshot_after) == ("NothingToDo", 2, None)
+        assert (report.status, report.snapshot_before, report.snapshot_after) == ("NothingToDo", "2", None)
         assert report.resting == {"no trigger fired": 4}
-        assert (report.tasks, report.commit_tries, report.buckets, report.skipped) == (0, 0, (), {})
+        assert (report.tasks, report.commit_tries, report.groups, report.skipped) == (0, 0, (), {})
         assert journals(made) == []
 
     def test_all_is_done_already(self, orders: TableAddress) -> None:
@@ -125,9 +125,9 @@ class TestStartedAgain:
     def test_does_not_commit_twice(self, orders: TableAddress) -> None:
         first = run(orders, run="nightly-7")
         again = run(orders, run="nightly-7")
-        assert (first.run, first.status, first.snapshot_after) == ("nightly-7", "Compacted", 3)
-        assert (again.run, again.status, again.snapshot_after) == ("nightly-7", "AlreadyCommitted", 3)
-        assert again.buckets == ()
+        assert (first.run, first.status, first.snapshot_after) == ("nightly-7", "Compacted", "3")
+        assert (again.run, again.status, again.snapshot_after) == ("nightly-7", "AlreadyCommitted", "3")
+        assert again.groups == ()
 
     def test_runs_without_a_name_get_different_ones(self, made: TableAddress) -> None:
         assert run(made, Strategy.MINOR).run != run(made, Strategy.MINOR).run
@@ -144,7 +144,7 @@ class TestConflicts:
         report = run(orders, observer=others)
 
         assert report.status == "Compacted"
-        assert [bucket.bucket for bucket in report.buckets] == [BUCKETS[3]]
+        assert [group.group for group in report.groups] == [BUCKETS[3]]
         assert (report.rounds, report.skipped) == (2, {})
         assert report.resting == {ALL_THERE: 3}
         assert rows(orders).equals(before)
@@ -157,7 +157,7 @@ class TestConflicts:
             max_rounds=1,
         )
         assert report.status == "Compacted"
-        assert [bucket.bucket for bucket in report.buckets] == [BUCKETS[1], BUCKETS[3]]
+        assert [group.group for group in report.groups] == [BUCKETS[1], BUCKETS[3]]
         assert set(report.skipped) == {BUCKETS[0], BUCKETS[2]}
         assert all(report.skipped.values())
 

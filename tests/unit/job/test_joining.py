@@ -20,7 +20,7 @@ from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.format import TaskFailure, TaskResult
+from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.model import Bucket, BucketId
 from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
@@ -85,11 +85,11 @@ def results_of(rewrites: Rewrites) -> list[TaskResult]:
 def result_of(index: int, sizes: Sequence[int]) -> TaskResult:
     if sizes is FAILED:
         failure = TaskFailure("StorageError", "/warehouse", "full")
-        return TaskResult(index, (), 0.5, 1000, attempt=1, failure=failure)
+        return TaskResult(index, TaskOutputs(), 0.5, 1000, attempt=1, failure=failure)
     files = tuple(
         file_meta(f"{index}.{number}", 5, size=size, rows=size * 2) for number, size in enumerate(sizes)
     )
-    return TaskResult(index, files, 0.25, 2000)
+    return TaskResult(index, TaskOutputs(files), 0.25, 2000)
 
 
 def groups(joins: Sequence[Join]) -> list[list[str]]:
@@ -185,8 +185,10 @@ def test_results_lose_the_joined_files_and_nothing_else() -> None:
 
     left = without_joined(results, joins_of(work_of(rewrites), results))
 
-    assert [[file.name for file in result.files] for result in left] == [["0.0"], ["1.1"], [], ["3.0"]]
-    assert [replace(result, files=()) for result in left] == [replace(result, files=()) for result in results]
+    assert [[file.name for file in result.outputs.data] for result in left] == [["0.0"], ["1.1"], [], ["3.0"]]
+    assert [replace(result, outputs=TaskOutputs()) for result in left] == [
+        replace(result, outputs=TaskOutputs()) for result in results
+    ]
 
 
 def test_results_without_joins_stay_as_they_are() -> None:
@@ -215,7 +217,7 @@ def test_joining_leaves_no_small_file_before_another(rewrites: Rewrites) -> None
     assert [name for name, _ in in_order if name in set(chain(*joined))] == list(chain(*joined))
     for files in numbered(rewrites, results):
         assert_rewrite_is_joined(files_of(files), joined)
-    left = {file.name for result in without_joined(results, joins) for file in result.files}
+    left = {file.name for result in without_joined(results, joins) for file in result.outputs.data}
     assert left | set(chain(*joined)) == {name for name, _ in in_order}
     assert left.isdisjoint(chain(*joined))
 
@@ -227,7 +229,7 @@ def numbered(rewrites: Rewrites, results: Sequence[TaskResult]) -> list[list[Tas
 
 
 def files_of(results: Sequence[TaskResult]) -> list[tuple[str, int]]:
-    return [(file.name, file.size) for result in results for file in result.files]
+    return [(file.name, file.size) for result in results for file in result.outputs.data]
 
 
 def assert_rewrite_is_joined(files: Sequence[tuple[str, int]], joined: Sequence[Sequence[str]]) -> None:

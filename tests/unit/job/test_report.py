@@ -12,8 +12,8 @@ import pytest
 from lithify.job.report import Report
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
-from lithify.tables.format import BucketReport, Totals
-from lithify.tables.model import BlockedBucket, BucketId, DataFile
+from lithify.tables.format import GroupReport, Totals
+from lithify.tables.model import BlockedBucket, BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.primary_key.step import bucket_report, totals
@@ -33,11 +33,11 @@ def new_files(*sizes: int) -> list[FileMeta]:
     return [file_meta(f"new-{number}", 5, size=size, rows=4) for number, size in enumerate(sizes)]
 
 
-class TestBucketReport:
+class TestGroupReport:
     def test_names_bucket_trigger_and_reason(self) -> None:
         unit = unit_of(stack((0, 100), (0, 100), (5, 900)), Strategy.MINOR)
         report = bucket_report(unit, new_files(70))
-        assert (report.bucket, report.output_level) == ("dt=1/bucket-3", unit.output_level)
+        assert (report.group, report.output_level) == ("dt=1/bucket-3", unit.output_level)
         assert (report.trigger, report.reason) == (unit.verdict.trigger.value, unit.verdict.detail)
 
     def test_counts_what_was_rewritten_and_what_it_became(self) -> None:
@@ -96,9 +96,9 @@ def test_resting_counts_by_reason() -> None:
     assert RunPlan(view, (), ()).resting == {}
 
 
-def bucket(name: str, *, upgraded: int = 0, before: int = 3, after: int = 1) -> BucketReport:
-    return BucketReport(
-        bucket=name,
+def bucket(name: str, *, upgraded: int = 0, before: int = 3, after: int = 1) -> GroupReport:
+    return GroupReport(
+        group=name,
         trigger="Full",
         reason="a full compaction was asked for",
         output_level=5,
@@ -110,17 +110,19 @@ def bucket(name: str, *, upgraded: int = 0, before: int = 3, after: int = 1) -> 
     )
 
 
-NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=7, rounds=1, resting={"quiet": 4})
+NOTHING = Report(
+    "db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), rounds=1, resting={"quiet": 4}
+)
 COMPACTED = Report(
     table="db.t",
     run="run",
     status="Compacted",
     strategy="full",
-    snapshot_before=7,
-    snapshot_after=9,
+    snapshot_before=SnapshotId("7"),
+    snapshot_after=SnapshotId("9"),
     rounds=2,
     commit_tries=3,
-    buckets=(bucket("dt=1/bucket-0"), bucket("dt=1/bucket-1", upgraded=2, before=5)),
+    groups=(bucket("dt=1/bucket-0"), bucket("dt=1/bucket-1", upgraded=2, before=5)),
     skipped={"dt=1/bucket-2": "data-0 is no longer in level 0"},
     blocked=(BlockedBucket("dt=1/bucket-3", True, "data-1: it cannot be read", "0011"),),
     held=("dt=1/bucket-4",),
@@ -190,7 +192,7 @@ class TestReport:
     def test_json_holds_everything_that_the_report_does(self) -> None:
         plain = json.loads(json.dumps(COMPACTED.to_dict()))
         for field in fields(Report):
-            if field.name not in ("buckets", "blocked"):
+            if field.name not in ("groups", "blocked"):
                 value = getattr(COMPACTED, field.name)
                 assert plain[field.name] == (list(value) if isinstance(value, tuple) else value)
         assert [each["bucket"] for each in plain["buckets"]] == ["dt=1/bucket-0", "dt=1/bucket-1"]

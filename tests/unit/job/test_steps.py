@@ -15,7 +15,7 @@ from pypaimon.schema.data_types import AtomicType
 from pypaimon.schema.schema_change import SchemaChange
 
 from lithify.clock import Clock, SystemClock
-from lithify.errors import CommitConflict, StorageError
+from lithify.errors import CommitConflict, StorageError, UnsupportedTable
 from lithify.job.driver import Request, Silent, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import FIRST_BYTES, Commits, Pace
@@ -153,8 +153,8 @@ class TestSteps:
         report = run(orders, run="r", commits=ONE_BY_ONE, observer=watching)
 
         assert (report.status, report.commits, report.rounds, report.to_come) == ("Compacted", 4, 1, 0)
-        assert (report.snapshot_before, report.snapshot_after) == (2, 6)
-        assert [bucket.bucket for bucket in report.buckets] == BUCKETS
+        assert (report.snapshot_before, report.snapshot_after) == ("2", "6")
+        assert [group.group for group in report.groups] == BUCKETS
         assert properties(orders)[2:] == [("r", "3"), ("r", "2"), ("r", "1"), ("r", None)]
         assert watching.done == [1, 2, 3, 4]
         assert rows(orders).equals(before)
@@ -180,14 +180,14 @@ class TestConflicts:
         report = run(orders, commits=ONE_BY_ONE, observer=others)
 
         assert (report.status, report.rounds, report.commits) == ("Compacted", 2, 2)
-        assert [bucket.bucket for bucket in report.buckets] == [BUCKETS[0], BUCKETS[2]]
+        assert [group.group for group in report.groups] == [BUCKETS[0], BUCKETS[2]]
         assert report.skipped == {}
         assert (journals(orders), unreferenced(orders)) == ([], set())
 
     def test_what_others_have_done_is_not_done_in_vain(self, orders: TableAddress) -> None:
         others = Between(1, lambda: run(orders), before_the_look=True)
         report = run(orders, commits=ONE_BY_ONE, observer=others)
-        assert (report.tasks, report.commits, len(report.buckets)) == (1, 1, 1)
+        assert (report.tasks, report.commits, len(report.groups)) == (1, 1, 1)
 
     def test_new_column_between_steps_has_the_rest_planned_anew(self, orders: TableAddress) -> None:
         def add_column() -> None:
@@ -198,7 +198,7 @@ class TestConflicts:
         report = run(orders, commits=ONE_BY_ONE, observer=Between(2, add_column, before_the_look=True))
 
         assert (report.status, report.rounds, report.commits, report.tasks) == ("Compacted", 2, 4, 4)
-        assert [bucket.bucket for bucket in report.buckets] == BUCKETS
+        assert [group.group for group in report.groups] == BUCKETS
 
     def test_nothing_but_conflicts_is_one(self, orders: TableAddress) -> None:
         class Losing(Between):
@@ -225,22 +225,46 @@ class Failing(InlineRunner):
         return results
 
 
+class WithChangelog(InlineRunner):
+    """Tasks that write a changelog file beside each data file, which no commit takes so far."""
+
+    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
+        results = super().run(tasks, clock, progress)
+        by_index = {task.index: task.target.folder for task in tasks}
+        return [self._with_changelog(result, by_index[result.index]) for result in results]
+
+    def _with_changelog(self, result: TaskResult, folder: str) -> TaskResult:
+        files = result.outputs.data
+        changelog = tuple(replace(file, name=file.name.replace("data-", "changelog-")) for file in files)
+        for file, copy in zip(files, changelog, strict=True):
+            Path(folder, copy.name).write_bytes(Path(folder, file.name).read_bytes())
+        return replace(result, outputs=replace(result.outputs, changelog=changelog))
+
+
+def test_outputs_that_cannot_be_committed_end_the_run_and_leave_no_file(orders: TableAddress) -> None:
+    files, before = sorted(Path(orders.warehouse).rglob("*.*")), rows(orders)
+    with pytest.raises(UnsupportedTable):
+        compact(Request(orders, Selection(strategy=Strategy.FULL)), WithChangelog(), SystemClock())
+    assert sorted(Path(orders.warehouse).rglob("*.*")) == files
+    assert rows(orders).equals(before)
+
+
 class TestCrashes:
     def test_run_goes_on_where_it_ended(self, orders: TableAddress) -> None:
         before = rows(orders)
         crashed(orders, after=2)
         found = find_run(open_table(orders), "r")
         assert found is not None
-        assert (found.is_complete, found.snapshot) == (False, 4)
+        assert (found.is_complete, found.snapshot) == (False, "4")
 
         again = run(orders, run="r", commits=ONE_BY_ONE)
 
-        assert (again.status, again.snapshot_before, again.snapshot_after) == ("Compacted", 4, 6)
-        assert [bucket.bucket for bucket in again.buckets] == BUCKETS[2:]
+        assert (again.status, again.snapshot_before, again.snapshot_after) == ("Compacted", "4", "6")
+        assert [group.group for group in again.groups] == BUCKETS[2:]
         assert rows(orders).equals(before)
         found = find_run(open_table(orders), "r")
         assert found is not None
-        assert (found.is_complete, found.base, found.input_files, found.output_files) == (True, 2, 8, 4)
+        assert (found.is_complete, found.base, found.input_files, found.output_files) == (True, "2", 8, 4)
         assert run(orders, run="r").status == "AlreadyCommitted"
 
     def test_what_is_done_is_not_done_again(self, orders: TableAddress) -> None:
@@ -248,17 +272,17 @@ class TestCrashes:
         forced = replace(orders, overrides={"compaction.force-rewrite-all-files": "true"})
         crashed(forced, after=3)
         again = run(forced, run="r", commits=ONE_BY_ONE)
-        assert [bucket.bucket for bucket in again.buckets] == BUCKETS[3:]
+        assert [group.group for group in again.groups] == BUCKETS[3:]
 
     def test_run_of_which_others_did_the_rest(self, orders: TableAddress) -> None:
         crashed(orders, after=1)
         run(orders)
         again = run(orders, run="r")
-        assert (again.status, again.snapshot_after, again.buckets) == ("AlreadyCommitted", 3, ())
+        assert (again.status, again.snapshot_after, again.groups) == ("AlreadyCommitted", "3", ())
 
     def test_another_run_has_all_of_it_to_do(self, orders: TableAddress) -> None:
         crashed(orders, after=1)
-        assert len(run(orders, run="s").buckets) == 3
+        assert len(run(orders, run="s").groups) == 3
 
     def test_error_in_a_step_leaves_those_before(self, orders: TableAddress) -> None:
         request = Request(orders, Selection(strategy=Strategy.FULL), run="r", commits=ONE_BY_ONE)
@@ -268,4 +292,4 @@ class TestCrashes:
         assert properties(orders)[2:] == [("r", "3"), ("r", "2")]
         assert unreferenced(orders) == set()
         assert [path.name for path in journals(orders)] == ["r-3.json"]  # its tasks might still be writing
-        assert len(run(orders, run="r", commits=ONE_BY_ONE).buckets) == 2
+        assert len(run(orders, run="r", commits=ONE_BY_ONE).groups) == 2

@@ -24,7 +24,7 @@ from lithify.errors import (
 from lithify.job.runner import InlineRunner
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.format import TaskFailure, TaskResult
+from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
@@ -88,7 +88,7 @@ def values(task: MergeTask, results: Sequence[TaskResult]) -> dict[int, int]:
     files = [
         input_file(Path(task.target.folder), file)
         for result in sorted(results, key=lambda result: result.index)
-        for file in result.files
+        for file in result.outputs.data
     ]
     return {row["id"]: row["v"] for row in read(files, [SCHEMA])}
 
@@ -106,9 +106,9 @@ class TestSuccess:
         result = run_task(task, Stopped(), attempt=2, attempt_id=5)
 
         assert values(task, [result]) == MERGED
-        assert [Path(task.target.folder, file.name) for file in result.files] == output(task)
+        assert [Path(task.target.folder, file.name) for file in result.outputs.data] == output(task)
         assert (result.index, result.attempt, result.failure) == (7, 2, None)
-        assert [(file.rows, file.level, file.created_millis) for file in result.files] == [
+        assert [(file.rows, file.level, file.created_millis) for file in result.outputs.data] == [
             (10, task.target.level, 1_772_366_400_000)
         ]
         assert result.seconds > 0
@@ -116,15 +116,17 @@ class TestSuccess:
 
     def test_files_are_named_after_the_try(self, task: MergeTask) -> None:
         result = run_task(task, Stopped(), attempt_id=5)
-        assert [writer_id(PREFIX, 7, 5) in file.name for file in result.files] == [True]
+        assert [writer_id(PREFIX, 7, 5) in file.name for file in result.outputs.data] == [True]
 
     def test_two_tries_do_not_share_files(self, task: MergeTask) -> None:
         first, second = (run_task(task, Stopped(), attempt=n, attempt_id=n) for n in (0, 1))
-        assert len(output(task)) == len({file.name for file in (*first.files, *second.files)}) == 2
+        assert (
+            len(output(task)) == len({file.name for file in (*first.outputs.data, *second.outputs.data)}) == 2
+        )
 
     def test_files_are_cut_at_the_target_size(self, task: MergeTask) -> None:
         result = run_task(in_many_files(task), Stopped())
-        assert len(result.files) == len(output(task)) > 3
+        assert len(result.outputs.data) == len(output(task)) > 3
         assert values(task, [result]) == MERGED
 
     def test_task_and_result_can_be_shipped(self, task: MergeTask) -> None:
@@ -169,7 +171,7 @@ class TestFailure:
         result = run_task(task, Stopped(), attempt=1)
         came_back = pickle.loads(pickle.dumps(result))
 
-        assert came_back.files == ()
+        assert came_back.outputs == TaskOutputs()
         assert (came_back.index, came_back.attempt) == (7, 1)
         found = came_back.failure.as_error()
         assert type(found) is error
@@ -182,7 +184,7 @@ class TestFailure:
     ) -> None:
         result = run_task(in_many_files(task), Stopped(MemoryError("malloc of size 64"), after))
 
-        assert result.files == ()
+        assert result.outputs == TaskOutputs()
         assert result.failure is not None
         assert isinstance(result.failure.as_error(), OutOfMemory)
         assert result.failure.path == task.target.folder
@@ -202,7 +204,7 @@ class TestFailure:
         first = run_task(task, Stopped(), attempt_id=0)
         cut(task)
         run_task(task, Stopped(), attempt_id=1)
-        assert [path.name for path in output(task)] == [file.name for file in first.files]
+        assert [path.name for path in output(task)] == [file.name for file in first.outputs.data]
 
 
 RETURNED = (CorruptTable, StorageError, OutOfMemory)
@@ -245,7 +247,7 @@ class TestInlineRunner:
 
         results, told = self.run(halves)
 
-        assert [(result.index, result.attempt, len(result.files)) for result in results] == [
+        assert [(result.index, result.attempt, len(result.outputs.data)) for result in results] == [
             (0, 0, 1),
             (1, 0, 1),
         ]

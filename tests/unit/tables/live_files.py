@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
 
 from lithify.tables.model import Bucket, DataFile
-from lithify.tables.paimon.metadata.entry_columns import NARROW
+from lithify.tables.paimon.metadata.entry_columns import NARROW, PLANNED
 
-SCHEMA = pa.schema([NARROW.field(name) for name in ("partition", "bucket", *DataFile.__slots__)])
+SCHEMA = pa.schema([NARROW.field(name) for name in ("partition", "bucket", *PLANNED)])
+_planned = attrgetter(*PLANNED)
 
 
 def live_files(buckets: Iterable[Bucket]) -> pa.Table:
     """The files of some buckets. Their key bounds are order keys already, not rows."""
-    rows = [(each.id.partition, each.id.bucket, *astuple(file)) for each in buckets for file in each.files]
+    rows = [(each.id.partition, each.id.bucket, *_planned(file)) for each in buckets for file in each.files]
     return frame(rows, SCHEMA)
 
 
 def files_of_one(files: Iterable[DataFile]) -> pa.Table:
     """The files of one bucket."""
-    return frame([(b"", 3, *astuple(file)) for file in files], SCHEMA)
+    return frame([(b"", 3, *_planned(file)) for file in files], SCHEMA)
 
 
 def frame(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.errors import UnsupportedTable
+from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.metadata.binary_row import order_key
@@ -27,7 +29,7 @@ def change(
     added: Sequence[FileMeta] = (),
     output_level: int = 5,
 ) -> BucketChange:
-    return BucketChange(BUCKET, tuple(removed), tuple(upgraded), output_level, tuple(added))
+    return BucketChange(BUCKET, tuple(removed), tuple(upgraded), output_level, TaskOutputs(tuple(added)))
 
 
 A, B, C = entry("a"), entry("b", low=5, high=15), entry("c", 5, 20, 29)
@@ -52,6 +54,13 @@ class TestEntries:
         elsewhere = replace(A, partition=b"p", bucket=7, total_buckets=8)
         made = change(removed=[elsewhere], added=[file_meta("new", 5)]).entries()
         assert {(each.partition, each.bucket, each.total_buckets) for each in made} == {(b"p", 7, 8)}
+
+    @pytest.mark.parametrize("kind", ["changelog", "index"])
+    def test_what_a_commit_would_leave_out_is_refused(self, kind: str) -> None:
+        outputs = replace(TaskOutputs((file_meta("new", 5),)), **{kind: (file_meta("more"),)})
+        with pytest.raises(UnsupportedTable) as refused:
+            BucketChange(BUCKET, (A,), (), 5, outputs)
+        assert refused.value.table == "bucket-0"
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def test_a_full_compaction_begins_anew(tmp_path: Path) -> None:
 def test_a_minor_compaction_does_not(tmp_path: Path) -> None:
     table, watcher = make(tmp_path, 2)
     eager = replace(table.address, overrides={"num-sorted-run.compaction-trigger": "1"})
-    assert run(eager, Strategy.MINOR).buckets
+    assert run(eager, Strategy.MINOR).groups
     table.append()
     assert count(watcher) == 3
 

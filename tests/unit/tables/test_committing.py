@@ -14,7 +14,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from infrastructure.sampling import Sampler
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
-from lithify.tables.format import Selection
+from lithify.tables.format import Selection, TaskOutputs
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.changes import BucketChange
@@ -48,7 +48,7 @@ def compaction(table: PaimonTable, attempt: Attempt) -> BucketChange:
     inputs = tuple(table.live_in([bucket], newest_of(table))[bucket])
     name = f"data-{attempt.prefix}{len(inputs):012x}-{attempt.number}.parquet"
     Path(table.folder(bucket), name).touch()
-    return BucketChange(bucket, inputs, (), 5, (replace(inputs[0].file, name=name, level=5),))
+    return BucketChange(bucket, inputs, (), 5, TaskOutputs((replace(inputs[0].file, name=name, level=5),)))
 
 
 class Interrupted:
@@ -366,4 +366,4 @@ def replaced(table: PaimonTable, attempt: Attempt, entries: list[ManifestEntry])
     name = f"data-{attempt.prefix}{'f' * 12}-0.parquet"
     Path(table.folder(bucket), name).touch()
     added = replace(entries[0].file, name=name, level=5)
-    return BucketChange(bucket, tuple(entries), (), 5, (added,))
+    return BucketChange(bucket, tuple(entries), (), 5, TaskOutputs((added,)))

@@ -103,7 +103,7 @@ class TestWhatIsFound:
     def test_a_table_with_files(self, table: SmallTable, watcher: Watcher) -> None:
         table.append("a")
         found = watcher.find()
-        assert (found.snapshot, found.schema_id, found.refusals) == (3, 0, ())
+        assert (found.snapshot, found.schema_id, found.refusals) == ("3", 0, ())
         assert (found.partitions, found.files, found.small_files, found.delete_percent) == (2, 10, 10, 0)
         levels = levels_of(found)
         assert (levels.buckets, levels.level0_files) == (4, 10)
@@ -128,7 +128,7 @@ class TestWhatIsFound:
         assert (found.snapshots.count, found.snapshots.oldest) == (0, None)
         assert watcher.look() is None
         table.append()
-        assert watcher.find().snapshot == 1
+        assert watcher.find().snapshot == "1"
 
     def test_why_it_is_due(self, table: SmallTable, watcher: Watcher) -> None:
         for _ in range(4):
@@ -432,7 +432,7 @@ class TestHistory:
         watcher.find()
         table.roll_back_to(1)
         found = watcher.find(is_full=True)
-        assert (found.snapshot, found.files) == (1, 4)
+        assert (found.snapshot, found.files) == ("1", 4)
 
     @pytest.mark.parametrize("commits", [2, 3])
     def test_rolled_back_and_written_to_again(
@@ -445,7 +445,7 @@ class TestHistory:
             table.append("a")
         found = watcher.find()
         assert found == watcher.full()
-        assert (found.snapshot, found.files) == (1 + commits, 4 + 2 * commits)
+        assert (found.snapshot, found.files) == (str(1 + commits), 4 + 2 * commits)
 
     def test_rolled_back_to_the_same_number(self, table: SmallTable, watcher: Watcher) -> None:
         """No cheap look can see that, but a full one does, and one after a long pause."""
@@ -465,7 +465,7 @@ class TestHistory:
         found = watcher.find()
         assert found == watcher.full()
         assert found.table_uuid != before.table_uuid
-        assert (found.snapshot, found.files) == (3, 6)
+        assert (found.snapshot, found.files) == ("3", 6)
 
     def test_dropped(self, table: SmallTable, watcher: Watcher) -> None:
         watcher.find()
@@ -488,7 +488,7 @@ class TestHistory:
         table.expire(keep=1)
         found = watcher.find()
         assert found == watcher.full()
-        assert found.snapshot == 3
+        assert found.snapshot == "3"
 
     def test_next_snapshot_has_come_and_gone_in_a_long_pause(
         self, table: SmallTable, watcher: Watcher
@@ -500,7 +500,7 @@ class TestHistory:
         watcher.clock.moved = HOUR
         found = watcher.find()
         assert found == watcher.full()
-        assert found.snapshot == 4
+        assert found.snapshot == "4"
 
     def test_no_snapshot_is_known_and_the_first_ones_are_gone(
         self, table: SmallTable, tmp_path: Path
@@ -511,7 +511,7 @@ class TestHistory:
         table.append()
         table.expire(keep=1)
         watcher.clock.moved = HOUR
-        assert watcher.find().snapshot == 2
+        assert watcher.find().snapshot == "2"
 
     @pytest.mark.parametrize("gone", ["deltaManifestList", "snapshot"])
     def test_a_step_between_is_gone(self, gone: str, table: SmallTable, watcher: Watcher) -> None:
@@ -524,7 +524,7 @@ class TestHistory:
         else:
             (table.folder / "manifest" / table.snapshot(4)[gone]).unlink()
         found = watcher.find()
-        assert (found.snapshot, found.files) == (5, 16)
+        assert (found.snapshot, found.files) == ("5", 16)
 
     def test_a_new_schema(self, table: SmallTable, watcher: Watcher) -> None:
         watcher.find()
@@ -630,7 +630,7 @@ class TestRuns:
         table.append()
         found = watcher.watch.find_run(table.address, "run-1")
         assert found is not None
-        assert (found.snapshot, found.base) == (3, 2)
+        assert (found.snapshot, found.base) == ("3", "2")
         assert (found.input_files, found.input_bytes) == (before.files, before.bytes)
         assert (found.output_files, found.output_bytes > 0) == (4, True)
 
@@ -642,7 +642,7 @@ class TestRuns:
             path.write_text(path.read_text().replace("run-0", "run-1"))
         found = watcher.watch.find_run(table.address, "run-1")
         assert found is not None
-        assert (found.snapshot, found.base, found.input_files) == (5, 2, 9)
+        assert (found.snapshot, found.base, found.input_files) == ("5", "2", 9)
 
     @pytest.mark.parametrize("since", [None, timedelta(hours=2), timedelta(days=7)])
     def test_nothing(self, since: timedelta | None, table: SmallTable, watcher: Watcher) -> None:

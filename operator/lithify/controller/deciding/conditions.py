@@ -84,7 +84,7 @@ def summary_of(seen: Observation) -> ObservationSummary:
     """A look at a table as it stands in status."""
     percent = seen.delete_percent
     return ObservationSummary(
-        snapshot_id=None if seen.snapshot is None else str(seen.snapshot),
+        snapshot_id=seen.snapshot,
         schema_id=seen.schema_id,
         partitions=seen.partitions,
         files=seen.files,

@@ -30,7 +30,6 @@ def instructions_of(
     return Instructions(
         run=order.uid,
         attempt=order.attempt,
-        plan_only=order.plan_only,
         table=replace(order.table, reach=reach),
         selection=order.selection,
         secret=mounts.name if mounts else "",

@@ -180,7 +180,7 @@ def _key(order: DriverOrder, members: Sequence[DriverOrder]) -> ObjectKey:
 
 def _metadata(order: DriverOrder, sizing: ExecutorSizing, members: Sequence[DriverOrder]) -> Plain:
     key = _key(order, members)
-    marks = driver_marks(order.spark.kueue, executor_prefix(order), _group_size(order, sizing))
+    marks = driver_marks(order.spark.kueue, executor_prefix(order), sizing.most)
     spark = {APP_LABEL: executor_prefix(order), _ROLE_LABEL: DRIVER_ROLE}
     shared = {LABEL_SHARED: label_value(order.key.name)} if members else {}
     annotations = {**marks.annotations, **_shared_by(members)}
@@ -225,11 +225,6 @@ def _labels(order: DriverOrder, role: str, members: Sequence[DriverOrder]) -> di
     """
     table = {} if members else {LABEL_TABLE: label_value(order.lake_table)}
     return {LABEL_MANAGER: MANAGER, LABEL_ROLE: role, LABEL_ATTEMPT: str(order.attempt), **table}
-
-
-def _group_size(order: DriverOrder, sizing: ExecutorSizing) -> int:
-    """How many executors there are at most; a driver that only plans has none."""
-    return 0 if order.plan_only else sizing.most
 
 
 def _spec(order: DriverOrder) -> Plain:
@@ -286,7 +281,7 @@ def _amounts(order: DriverOrder) -> dict[str, str]:
     """What the driver's container gets; pods of a group of Kueue's count like it, so no less than they do."""
     spark = order.spark
     cores, memory = spark.driver.cores, driver_memory(spark, order.memory_factor)
-    if is_group(spark.kueue) and not order.plan_only:
+    if is_group(spark.kueue):
         cores = max(cores, spark.executor.cores)
         memory = max(memory, executor_memory(spark, order.memory_factor, task_memory(order)))
     return {"cpu": str(cores), "memory": _quantity(memory)}
@@ -343,7 +338,7 @@ def executor_template(
     order: DriverOrder, sizing: ExecutorSizing, members: Sequence[DriverOrder] = ()
 ) -> Plain:
     """What Spark makes executor pods from; it adds name, image, memory and the like by itself."""
-    marks = executor_marks(order.spark.kueue, executor_prefix(order), _group_size(order, sizing))
+    marks = executor_marks(order.spark.kueue, executor_prefix(order), sizing.most)
     metadata: Plain = {"labels": {**_labels(order, EXECUTOR_ROLE, members), **marks.labels}}
     if marks.annotations:
         metadata["annotations"] = marks.annotations

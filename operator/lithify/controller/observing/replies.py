@@ -19,6 +19,7 @@ from lithify import errors
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import LithifyError
+from lithify.tables.model import is_snapshot_id
 from lithify.tables.observation import Observation, PlanFound, RunFound
 
 _MOST_INTEGER = 1 << 63
@@ -59,6 +60,7 @@ def read_reply(data: bytes) -> Reply:
         _check(found)
         shape, error = found["shape"], found["error"]
         value = None if shape is None else _adapter(shape).validate_python(found["value"])
+        _check_snapshots(value)
         resident = int(found["resident_bytes"])
         return Reply(value, None if error is None else _to_error(error), resident)
     except (KeyError, TypeError, AttributeError, RecursionError) as problem:
@@ -109,6 +111,13 @@ def _check(value: Any) -> None:
             raise ValueError("a text is too long, or no text")
         if isinstance(each, int) and abs(each) >= _MOST_INTEGER:
             raise ValueError("a number is too large")
+
+
+def _check_snapshots(value: Observation | PlanFound | RunFound | TableList | None) -> None:
+    """Refuses what no status could hold as the id of a snapshot."""
+    names = [getattr(value, name, None) for name in ("snapshot", "base")]
+    if not all(name is None or is_snapshot_id(name) for name in names):
+        raise ValueError("not the id of a snapshot")
 
 
 def _encodes(text: str) -> bool:

@@ -18,7 +18,7 @@ from lithify.controller.reconciling.run_memory import RunMemories, RunMemory
 from lithify.controller.reconciling.searches import Begin
 from lithify.controller.reconciling.sharing import Sharing
 from lithify.controller.running.facts import Act, RunFacts
-from lithify.controller.running.machine import is_plan_only, memory_factor
+from lithify.controller.running.failures import memory_factor
 from lithify.errors import AccountMissing, ClusterRefused, ClusterUnavailable, NameTaken
 from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Compaction, RunStrategy
@@ -155,7 +155,6 @@ def driver_order(context: Context, run: Compaction) -> DriverOrder | None:
         key=run.metadata.key,
         uid=run.metadata.uid,
         attempt=run.status.attempts,
-        plan_only=is_plan_only(run),
         lake_table=table.metadata.name,
         table=replace(address, uuid=run.status.table_uuid),
         secret_ref=catalog.spec.secret_ref,

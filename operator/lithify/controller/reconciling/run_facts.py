@@ -11,8 +11,8 @@ from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import LockView, TableLocking
 from lithify.controller.reconciling.run_memory import RunMemory
 from lithify.controller.reconciling.sharing import SharedView, Sharing
+from lithify.controller.running.case import is_planned_here
 from lithify.controller.running.facts import UNKNOWN, Lock, Problem, RunFacts, Unknown
-from lithify.controller.running.machine import is_planned_here
 from lithify.errors import ClusterRefused, ClusterUnavailable, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason

@@ -144,7 +144,12 @@ def is_planned_here(run: Compaction) -> bool:
 
     A driver that an operator of an older release has started for it is still heard.
     """
-    return is_plan_only(run) and run.status.driver is None
+    return is_plan_only(run) and not names_driver(run.status)
+
+
+def names_driver(status: CompactionStatus) -> bool:
+    """Whether a driver was seen that was started for the attempt; a name without a UID is none."""
+    return status.driver is not None and status.driver.uid is not None
 
 
 def case_of(run: Compaction, facts: RunFacts, now: datetime) -> Case:

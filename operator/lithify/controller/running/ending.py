@@ -45,6 +45,7 @@ from lithify.resources.compaction import (
 )
 from lithify.resources.objects import ConditionStatus, shortened
 from lithify.resources.policy import Approval
+from lithify.tables.model import is_snapshot_id
 from lithify.tables.observation import RunFound
 
 CANCELLED = "Cancelled as asked for by spec.cancel."
@@ -55,7 +56,6 @@ _REFUSED = frozenset({Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPP
 """What a driver ends with that was not let do its work. Its table may never be readable for us either, and
 who waits for that would hear a day later what is wrong."""
 _CAUSE_LENGTH = 500
-_SNAPSHOT_DIGITS = 20
 
 
 def record(case: Case, outcome: Outcome) -> Step:
@@ -206,8 +206,8 @@ def recovered(case: Case, found: RunFound, failure: str = "") -> Step:
         case,
         result,
         message,
-        base_snapshot_id=_snapshot(str(found.base)),
-        committed_snapshot_id=_snapshot(str(found.snapshot)),
+        base_snapshot_id=_snapshot(found.base),
+        committed_snapshot_id=_snapshot(found.snapshot),
     )
 
 
@@ -301,5 +301,5 @@ def _patience(case: Case) -> float:
 
 
 def _snapshot(text: str | None) -> str | None:
-    is_number = text is not None and text.isascii() and text.isdigit() and len(text) <= _SNAPSHOT_DIGITS
-    return text if is_number else None
+    """An id as status may have it: whoever can change a pod can write anything into its outcome."""
+    return text if text is not None and is_snapshot_id(text) else None

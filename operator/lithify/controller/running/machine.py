@@ -10,17 +10,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from lithify.controller.driver import DriverPhase
-from lithify.controller.running.case import Case, case_of, is_plan_only, is_planned_here
+from lithify.controller.running.case import Case, case_of
 from lithify.controller.running.driving import adopt, drive
 from lithify.controller.running.ending import compacted
 from lithify.controller.running.facts import UNKNOWN, Lock, RunFacts, Step
-from lithify.controller.running.failures import memory_factor
 from lithify.controller.running.planning import is_planning, plan
 from lithify.controller.running.release import free_table, settle
 from lithify.controller.running.waiting import wait
 from lithify.resources.compaction import Compaction, Reason
-
-__all__ = ["is_plan_only", "is_planned_here", "memory_factor", "step"]
 
 
 def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:

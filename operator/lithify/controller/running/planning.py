@@ -8,7 +8,7 @@ wait for a turn: thousands of runs may want a plan at the same time.
 
 from __future__ import annotations
 
-from lithify.controller.running.case import Case, is_plan_only
+from lithify.controller.running.case import Case, is_plan_only, names_driver
 from lithify.controller.running.driving import recreated
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, finish, record
 from lithify.controller.running.facts import Act, Step
@@ -25,7 +25,7 @@ _TOO_LONG = (
 
 def is_planning(case: Case) -> bool:
     """Whether an attempt is under way that only plans, and for which there is no driver."""
-    if case.current is not None or case.status.driver is not None or not case.reason.has_driver:
+    if case.current is not None or names_driver(case.status) or not case.reason.has_driver:
         return False
     return case.reason is Reason.PLANNING or is_plan_only(case.run)
 

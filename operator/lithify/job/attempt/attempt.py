@@ -14,15 +14,14 @@ from pathlib import Path
 
 from lithify.contract.order import Instructions
 from lithify.contract.outcome import Outcome
-from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_plan
-from lithify.errors import Failure, LithifyError, UserError, in_fields
+from lithify.contract.reasons import failure_of, outcome_of_error
+from lithify.errors import Failure, LithifyError, in_fields
 from lithify.job.attempt.log import AttemptLog
 from lithify.job.attempt.outcome import outcome_of_found, outcome_of_report, with_blocked
 from lithify.job.attempt.progress import DriveObserver, Tell
-from lithify.job.attempt.request import clock_of, credentials_of, request_of
+from lithify.job.attempt.request import credentials_of, request_of
 from lithify.job.attempt.stopping import STOPPED, StopSignal
 from lithify.job.driver import Request
-from lithify.job.dry_run import plan_only
 from lithify.job.report import Report
 from lithify.tables.registry import open_table
 
@@ -65,13 +64,11 @@ class DriverAttempt:
             runs: what runs a request.
         """
         told = self._instructions
-        self._log.write("started", planOnly=told.plan_only, strategy=told.selection.strategy.value)
+        self._log.write("started", strategy=told.selection.strategy.value)
         try:
             credentials = credentials_of(told, secrets)
             self._log.hide(credentials)
             request = request_of(told, credentials)
-            if told.plan_only:
-                return self._plan(request)
             report = runs(request, self._observer)
             self._stop.shield()
             return self._ended(request, report)
@@ -116,17 +113,3 @@ class DriverAttempt:
     def _goes_on_after(self, error: BaseException) -> bool:
         """Whether another attempt does what this one has left; it begins where this one ended."""
         return self._stop.requested or failure_of(error) in _PASSING
-
-    def _plan(self, request: Request) -> Outcome:
-        """Plans as the run would, without Spark. Operators of older releases ask drivers for it."""
-        told = self._instructions
-        found = plan_only(
-            open_table(request.table),
-            request.selection,
-            clock_of(told),
-            request.sizing,
-        )
-        if found.problem:
-            self._log.write("failed", problem=found.problem)
-            self.exit_code = 1 if any(each.is_corrupt for each in found.blocked) else UserError.exit_code
-        return outcome_of_plan(told.run, told.attempt, found)

@@ -37,7 +37,7 @@ def plan_summary(plan: Plan, tasks: Sequence[Task]) -> PlanSummary:
 def result_summary(report: Report) -> ResultSummary:
     """What a run did."""
     left_out = [*((each.bucket, each.problem) for each in report.blocked), *sorted(report.skipped.items())]
-    samples = [f"{bucket}: {reason}" for bucket, reason in left_out[:_SAMPLES]]
+    samples = [f"{path}: {reason}" for path, reason in left_out[:_SAMPLES]]
     blocked = len(report.blocked) + len(report.held)
     return ResultSummary(
         input_files=report.before.files,
@@ -47,7 +47,7 @@ def result_summary(report: Report) -> ResultSummary:
         input_rows=report.before.rows,
         output_rows=report.after.rows,
         upgraded_files=report.upgraded,
-        buckets=len(report.buckets),
+        buckets=len(report.groups),
         skipped_buckets=len(report.skipped) + blocked,
         blocked_buckets=blocked,
         skipped_samples=tuple(sample[:_SAMPLE_LENGTH] for sample in samples),
@@ -61,7 +61,7 @@ def result_summary(report: Report) -> ResultSummary:
 
 
 def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
-    """An outcome that also says which buckets the run could not compact."""
+    """An outcome that also says which groups the run could not compact."""
     if report is None:
         return outcome
     count = len(report.blocked) + len(report.held)
@@ -71,7 +71,7 @@ def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
 def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, message: str = "") -> Outcome:
     """A run that came to its end, or that committed something before it was ended."""
     committed = report.snapshot_after
-    is_new = bool(report.buckets)
+    is_new = bool(report.groups)
     outcome = Outcome(
         run=report.run,
         attempt=attempt,
@@ -79,8 +79,8 @@ def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, me
         message=message or _skips(report),
         plan=plan,
         result=result_summary(report) if is_new or committed is None else None,
-        base_snapshot_id=_text(report.snapshot_before),
-        committed_snapshot_id=_text(committed),
+        base_snapshot_id=report.snapshot_before,
+        committed_snapshot_id=committed,
     )
     return with_blocked(outcome, report)
 
@@ -98,8 +98,8 @@ def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:
             output_bytes=found.output_bytes,
             recovered=True,
         ),
-        base_snapshot_id=_text(found.base),
-        committed_snapshot_id=_text(found.snapshot),
+        base_snapshot_id=found.base,
+        committed_snapshot_id=found.snapshot,
     )
 
 
@@ -129,7 +129,3 @@ def _skips(report: Report) -> str:
     if not report.skipped:
         return ""
     return f"{len(report.skipped)} buckets were left out because others changed them meanwhile"
-
-
-def _text(snapshot: int | None) -> str | None:
-    return None if snapshot is None else str(snapshot)

@@ -35,7 +35,7 @@ class DriveObserver:
     Attributes:
         plan: what the first round does; later ones only repeat parts of it.
         committed_so_far: the run as it stood after its last commit.
-        blocked_so_far: the run as it stood when it last found buckets that cannot be compacted.
+        blocked_so_far: the run as it stood when it last found groups that cannot be compacted.
     """
 
     def __init__(self, tell: Tell, stop: StopSignal, *, needs_executors: bool = False) -> None:

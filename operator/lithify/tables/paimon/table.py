@@ -18,7 +18,7 @@ from lithify.settings import PARTITIONS
 from lithify.tables.address import Selection
 from lithify.tables.files.names import format_of
 from lithify.tables.io.storage import Storage
-from lithify.tables.model import BucketId, DataFile, OrderKey, SnapshotId
+from lithify.tables.model import BucketId, DataFile, OrderKey
 from lithify.tables.paimon.catalog.identity import home, table_uuid
 from lithify.tables.paimon.commit.conditional_put import check_heeded
 from lithify.tables.paimon.commit.journal import Journal
@@ -252,14 +252,14 @@ class PaimonTable:
             raise UnsupportedTable(self.name, tuple(problems))
 
     def check_files(
-        self, bucket: BucketId, files: Sequence[DataFile], unusual: Iterable[ManifestEntry]
+        self, bucket: BucketId, files: Sequence[DataFile], unusual: Sequence[ManifestEntry]
     ) -> None:
         """Makes sure that some files of a bucket can be compacted under the newest schema.
 
         Args:
             bucket: the bucket.
             files: the files.
-            unusual: entries of the bucket that have to be looked at one by one; see `View.unusual`.
+            unusual: entries of those that have to be looked at one by one; see `View.unusual`.
 
         Raises:
             UnsupportedTable: some cannot, or nobody can tell in which directory they are.
@@ -267,12 +267,10 @@ class PaimonTable:
         """
         self.folder(bucket)
         stored = sorted({(file.schema_id, format_of(file.name)) for file in files})
-        names = {file.name for file in files}
-        doubted = [entry for entry in unusual if entry.file.name in names]
         problems = [
-            *(problem for entry in doubted for problem in file_problems(entry, self.storage.reaches)),
-            *(problem for entry in doubted if (problem := self.locations.external_problem(entry.file))),
-            *(problem for entry in doubted for problem in self._order_problems(entry.file)),
+            *(problem for entry in unusual for problem in file_problems(entry, self.storage.reaches)),
+            *(problem for entry in unusual if (problem := self.locations.external_problem(entry.file))),
+            *(problem for entry in unusual for problem in self._order_problems(entry.file)),
             *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
         ]
         if problems:
@@ -329,7 +327,7 @@ class PaimonTable:
     def _view(self, snapshot: Snapshot, selection: EntrySelection) -> View:
         files, spans = by_bucket(self.manifests.live_columns(snapshot, selection), self.bucket_id)
         return View(
-            snapshot_id=SnapshotId(snapshot.id),
+            snapshot_number=snapshot.id,
             commit_millis=snapshot.time_millis,
             index_types=self.manifests.index_types(snapshot),
             files=files,

@@ -374,13 +374,6 @@ class TestKueue:
         # All pods of the group count like the driver.
         assert container_of(pod)["resources"]["requests"] == {"cpu": "2", "memory": "3072Mi"}
 
-    def test_group_of_a_driver_that_only_plans_is_the_driver(self) -> None:
-        pod = driver_pod(
-            order(spark=SparkTemplate(kueue=KueueTemplate(queue_name="lake")), plan_only=True), SETTINGS
-        )
-        assert pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "1"
-        assert container_of(pod)["resources"]["requests"] == {"cpu": "1", "memory": "1024Mi"}
-
     def test_driver_alone(self) -> None:
         kueue = KueueTemplate(queue_name="lake", admission=QueueAdmission.DRIVER)
         ordered = order(spark=SparkTemplate(kueue=kueue))

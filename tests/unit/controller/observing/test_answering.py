@@ -21,6 +21,7 @@ from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.io.reach import UNBOUNDED
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Observation, PlanFound
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.watching import Filter, ObservationRequest
@@ -90,12 +91,12 @@ class TestPlans:
         table.append()
         found = sent(answers.reply(PlanRequest(target, FULL))).value
         assert isinstance(found, PlanFound)
-        assert (found.snapshot, found.buckets, found.tasks, found.files) == (2, 4, 4, 8)
+        assert (found.snapshot, found.buckets, found.tasks, found.files) == ("2", 4, 4, 8)
         one = answers.reply(PlanRequest(target, replace(FULL, buckets=frozenset({0})))).value
         assert (one.buckets, one.bytes < found.bytes) == (2, True)
         part = answers.reply(PlanRequest(target, replace(FULL, partitions=({"dt": "a"},)))).value
         assert part.buckets == 2
-        assert answers.reply(PlanRequest(target)).value == PlanFound(snapshot=2)
+        assert answers.reply(PlanRequest(target)).value == PlanFound(snapshot=SnapshotId("2"))
 
     def test_comes_over_the_wire_as_it_is(self, answers: Answers, target: TableAddress) -> None:
         reply = answers.reply(PlanRequest(target, FULL))

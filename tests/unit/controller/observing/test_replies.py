@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from lithify.controller.observing.replies import read_reply, write_reply
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotFound, UnsupportedTable
-from lithify.tables.model import BlockedBucket
+from lithify.tables.model import BlockedBucket, SnapshotId
 from lithify.tables.observation import Finding, RunFound
 from support.cases import case
 from support.observations import observation, with_levels
@@ -30,6 +30,7 @@ SEEN = replace(
     blocked=(BlockedBucket("bucket-0", True, "a.parquet: cut off", "0123"),),
     next_trigger=datetime(2026, 11, 23, tzinfo=UTC),
 )
+RUN = RunFound(SnapshotId("8274931150398217734:-17"), SnapshotId("3"), 4, 1, 100, 90)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ SEEN = replace(
         case(None, id="nothing new"),
         case(SEEN, id="an observation"),
         case(replace(SEEN, merge_tree=None), id="an observation of files without levels"),
-        case(RunFound(7, 3, 4, 1, 100, 90), id="a run"),
+        case(RUN, id="a run"),
         case(TableList(("db.t",), 3, 1), id="a list"),
     ],
 )
@@ -95,6 +96,10 @@ def reply_with(**changes: Any) -> bytes:
     return json.dumps({"shape": None, "value": None, "error": None, "resident_bytes": 0} | changes).encode()
 
 
+def run_with(**changes: Any) -> bytes:
+    return reply_with(shape="run", value=asdict(RUN) | changes)
+
+
 def error_with(**changes: Any) -> bytes:
     return reply_with(error={"kind": "LithifyError", "message": "m", "fields": {}} | changes)
 
@@ -108,6 +113,10 @@ def error_with(**changes: Any) -> bytes:
         case(b"[" * 200_000, id="deep nesting"),
         case(reply_with(shape="os.system", value="true"), id="an unknown shape"),
         case(reply_with(shape="run", value={"snapshot": "x"}), id="other fields"),
+        case(run_with(snapshot=7), id="a number for the id of a snapshot"),
+        case(run_with(snapshot="7\n"), id="a control character in the id of a snapshot"),
+        case(run_with(base="7" * 65), id="a long id of a snapshot"),
+        case(run_with(base=""), id="an empty id of a snapshot"),
         case(reply_with(shape="tables", value={"names": [1 << 70]}), id="a huge number"),
         case(reply_with(shape="tables", value={"names": ["x" * 10_000]}), id="a long name"),
         case(reply_with(shape="tables", value={"names": ["\ud800"]}), id="half of a surrogate pair"),

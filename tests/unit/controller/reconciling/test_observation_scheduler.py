@@ -15,6 +15,7 @@ from lithify.controller.reconciling.observation_scheduler import JITTER, Observa
 from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.address import Selection, TableAddress
+from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Observation
 from lithify.tables.watching import Filter, ObservationRequest
 from support.observations import observation
@@ -90,7 +91,7 @@ class Stage:
 
 @pytest.mark.asyncio
 async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it() -> None:
-    found = observation(snapshot=7)
+    found = observation(snapshot=SnapshotId("7"))
     stage = Stage(Answers(lambda request: found if request.known_uuid is None else None))
     await stage.look()
     wait = stage.scheduler.ask(KEY, REQUEST, RHYTHM)
@@ -99,7 +100,7 @@ async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it(
     assert await stage.look_in_vain() == pytest.approx(wait)
     first, second = stage.answers.asked
     assert (first.is_full, first.known_snapshot) == (False, None)
-    assert (second.is_full, second.known_snapshot, second.known_uuid) == (False, 7, found.table_uuid)
+    assert (second.is_full, second.known_snapshot, second.known_uuid) == (False, "7", found.table_uuid)
     assert stage.endings == ["changed", "unchanged"]
     assert stage.scheduler.seen(KEY).observation == found
     stage.end()

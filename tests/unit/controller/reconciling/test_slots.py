@@ -192,5 +192,7 @@ def test_a_driver_that_an_older_release_has_plan_takes_a_slot() -> None:
     stage = Stage()
     stage.store.tables.put(table("b"))
     planning = run("b", Reason.PLANNING, attempts=1, dry_run=True)
-    stage.run(replace(planning, status=replace(planning.status, driver=DriverStatus(name="b-driver"))))
+    stage.run(
+        replace(planning, status=replace(planning.status, driver=DriverStatus(name="b-driver", uid="pod-b")))
+    )
     assert stage.table("a") != ""

@@ -9,9 +9,9 @@ import pytest
 
 from lithify.contract.outcome import Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
+from lithify.controller.running.case import is_plan_only
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
-from lithify.controller.running.machine import is_plan_only
 from lithify.errors import Failure
 from lithify.resources.compaction import SUCCEEDED, Reason
 from lithify.resources.objects import condition_of

@@ -10,7 +10,7 @@ import pytest
 from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem
-from lithify.controller.running.machine import memory_factor
+from lithify.controller.running.failures import memory_factor
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.objects import condition_of
@@ -347,8 +347,34 @@ def test_an_older_attempt_that_comes_back_counts_if_it_compacted() -> None:
     assert way.reason is Reason.COMPACTED
 
 
-def test_results_without_sense_are_taken_without_them() -> None:
-    way = done(under_way(), outcome_of(Reason.COMPACTED, committed_snapshot_id="yes"))
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        case("42", id="a number"),
+        case("8274931150398217734", id="64 bits"),
+        case("-9223372036854775808:9223372036854775807", id="two numbers"),
+        case("9f0c-4e1d_a.b", id="text"),
+    ],
+)
+def test_ids_of_snapshots_are_opaque(snapshot: str) -> None:
+    committed = outcome_of(Reason.COMPACTED, base_snapshot_id=snapshot, committed_snapshot_id=snapshot)
+    status = done(under_way(), committed).run.status
+    assert (status.base_snapshot_id, status.committed_snapshot_id) == (snapshot, snapshot)
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        case("", id="nothing"),
+        case("7" * 65, id="too long"),
+        case("7\n", id="control character"),
+        case("snapshot 7", id="space"),
+        case("\u0667", id="digit of another script"),
+        case("<b>7</b>", id="markup"),
+    ],
+)
+def test_results_without_sense_are_taken_without_them(snapshot: str) -> None:
+    way = done(under_way(), outcome_of(Reason.COMPACTED, committed_snapshot_id=snapshot))
     assert way.run.status.committed_snapshot_id is None
     assert way.run.status.result == ResultSummary()
 

@@ -9,10 +9,11 @@ import pytest
 
 from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverPhase
+from lithify.controller.running.case import is_planned_here
 from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts
-from lithify.controller.running.machine import is_planned_here, step
+from lithify.controller.running.machine import step
 from lithify.errors import Failure
-from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.compaction import Compaction, DriverStatus, Reason
 from lithify.resources.policy import Approval
 from lithify.resources.table import BucketBlock
 from support.cases import case
@@ -165,6 +166,16 @@ class TestWhatAnOlderReleaseBegan:
         way.ask(lock=Lock.OURS)
         assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.DROP_LOCK, Act.PLAN))
         assert way.run.status.attempts == 1
+
+    def test_a_driver_in_status_that_nobody_has_seen_is_none(self) -> None:
+        way = Way(dry_run=True)
+        submitting = Way().ask().run.status.conditions
+        named = replace(
+            way.run.status, attempts=1, conditions=submitting, driver=DriverStatus(name="orders-7-driver")
+        )
+        way.run = replace(way.run, status=named)
+        way.ask(driver=None, lock=Lock.OURS)
+        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.DROP_LOCK, Act.PLAN))
 
     def test_a_driver_of_the_name_is_cleared_away(self) -> None:
         way = planning().ask(driver=driver_of(DriverPhase.ENDED, owner_uid="another"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 
@@ -25,14 +26,27 @@ class BucketChange:
         removed: entries of the files that were rewritten; statistics may be missing (see `found_in`).
         upgraded: entries of the files that only change level.
         output_level: where upgraded files go.
-        added: the new files.
+        outputs: the new files.
+
+    Raises:
+        UnsupportedTable: files of another kind than data files are among the new ones.
     """
 
     bucket: BucketId
     removed: tuple[ManifestEntry, ...]
     upgraded: tuple[ManifestEntry, ...]
     output_level: int
-    added: tuple[FileMeta, ...]
+    outputs: TaskOutputs
+
+    def __post_init__(self) -> None:
+        """Refuses what the commit would leave out."""
+        if self.outputs.changelog or self.outputs.index:
+            raise UnsupportedTable(self.bucket.path, ("commits of changelog and index files",))
+
+    @property
+    def added(self) -> tuple[FileMeta, ...]:
+        """The new data files."""
+        return self.outputs.data
 
     @property
     def inputs(self) -> tuple[ManifestEntry, ...]:

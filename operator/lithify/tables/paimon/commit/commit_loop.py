@@ -22,7 +22,7 @@ from lithify import __version__
 from lithify.clock import Clock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
 from lithify.faults import reach
-from lithify.tables.model import BucketId, SnapshotId
+from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.inherited_properties import inherited_properties
@@ -55,14 +55,14 @@ class CommitOutcome:
     """What a commit came to.
 
     Attributes:
-        snapshot: id of the new snapshot, None if every bucket was in conflict.
+        snapshot: number of the new snapshot, None if every bucket was in conflict.
         committed: the buckets that are in it.
         conflicts: the others, each with the reason.
         tries: how often the commit was built.
         overwritten: whether a try was in place and then lost, so that others may have built on its files.
     """
 
-    snapshot: SnapshotId | None
+    snapshot: int | None
     committed: tuple[BucketId, ...]
     conflicts: dict[BucketId, str]
     tries: int
@@ -92,12 +92,12 @@ class Committer:
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: MergedManifests | None = None
         self._to_come = 0
-        self._full_of: SnapshotId | None = None
+        self._full_of: int | None = None
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._looked: datetime | None = None
 
     def commit(
-        self, changes: Sequence[BucketChange], to_come: int = 0, full_of: SnapshotId | None = None
+        self, changes: Sequence[BucketChange], to_come: int = 0, full_of: int | None = None
     ) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits; to be called once.
 
@@ -152,7 +152,7 @@ class Committer:
         written = self._try(ready, base, number)
         if written is Written.OURS:
             committed = tuple(change.bucket for change in ready)
-            return CommitOutcome(SnapshotId(base.id + 1), committed, conflicts, number + 1)
+            return CommitOutcome(base.id + 1, committed, conflicts, number + 1)
         if written is Written.TAKEN_BACK:
             rolled_back = "the table was rolled back, or its snapshots expired, while ours was written"
             return replace(_nothing(changes, rolled_back, number + 1), overwritten=True)
@@ -255,7 +255,7 @@ class Committer:
         """
         path = self._table.snapshots.path(snapshot.id)
         try:
-            self._table.snapshots.advance_hint(SnapshotId(snapshot.id))
+            self._table.snapshots.advance_hint(snapshot.id)
             reach("hint-written")
             found = self._table.snapshots.get(snapshot.id)
         except LithifyError as error:

@@ -17,6 +17,7 @@ from lithify.tables.model import BucketId
 from lithify.tables.observation import RunFound
 from lithify.tables.paimon.commit.journal import SAFE_AGE
 from lithify.tables.paimon.metadata.entries import ADD
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.metadata.snapshots import RUN_PROPERTY, is_last_step, own_properties
 from lithify.tables.paimon.table import PaimonTable
 
@@ -100,8 +101,8 @@ def _found(table: PaimonTable, found: Sequence[Snapshot]) -> RunFound:
     added = [entry.file.size for entry in entries if entry.kind == ADD]
     removed = [entry.file.size for entry in entries if entry.kind != ADD]
     return RunFound(
-        snapshot=found[0].id,
-        base=found[-1].id - 1,
+        snapshot=snapshot_id(found[0].id),
+        base=snapshot_id(found[-1].id - 1),
         input_files=len(removed),
         output_files=len(added),
         input_bytes=sum(removed),

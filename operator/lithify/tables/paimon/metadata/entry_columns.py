@@ -119,6 +119,8 @@ NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **_OF_FI
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
+PLANNED = tuple(name for name in DataFile.__slots__ if name != "handle")
+"""The columns of a frame that planning needs of a file, in the order of `DataFile`."""
 
 
 def _stored(*columns: Columns, **records: pa.DataType) -> pa.StructType:
@@ -197,7 +199,7 @@ def entries_of(frame: pa.Table) -> list[ManifestEntry]:
 
 
 def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
-    """What planning needs of the files of a frame.
+    """What planning needs of the files of a frame; their handles are their rows in it.
 
     Args:
         frame: live files.
@@ -208,13 +210,10 @@ def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) 
         UnsupportedTable: a key bound has no order; the table is the file's name.
     """
     try:
-        columns = [
-            keys(whole(frame[name])) if name in _BOUNDS else listed(frame[name])
-            for name in DataFile.__slots__
-        ]
+        columns = [keys(whole(frame[name])) if name in _BOUNDS else listed(frame[name]) for name in PLANNED]
     except (CorruptTable, UnsupportedTable) as error:
         raise _with_file(error, frame, keys) from error
-    return tuple(map(DataFile, *columns))
+    return tuple(map(DataFile, *columns, range(len(frame))))
 
 
 def _with_file(

@@ -36,7 +36,6 @@ from lithify.errors import (
 )
 from lithify.tables.io.small_files import MOST_SNAPSHOT
 from lithify.tables.io.storage import Storage
-from lithify.tables.model import SnapshotId
 from lithify.tables.paimon.catalog.committing_server import CatalogServer, has_server
 from lithify.tables.paimon.commit.conditional_put import ConditionalPut
 from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY
@@ -350,7 +349,7 @@ class Snapshots:
             return _LinkWriter(self, self._storage)
         return ConditionalPut(self._files.snapshot_dir, s3)
 
-    def advance_hint(self, snapshot_id: SnapshotId) -> None:
+    def advance_hint(self, snapshot_id: int) -> None:
         """Points the LATEST file, which is a hint only, to a new snapshot; servers do that themselves."""
         if self._server is not None:
             return

@@ -7,7 +7,7 @@ way of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -32,6 +32,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.observing.resting import resting_reasons
 
@@ -41,7 +42,7 @@ class View:
     """The live files of the selected buckets, and the kinds of index that the snapshot has.
 
     Attributes:
-        snapshot_id: the snapshot.
+        snapshot_number: the snapshot.
         commit_millis: when it was committed.
         index_types: the kinds of index files that it has.
         files: the files, a row each, as narrow columns (see `entry_columns`), and whether they are usual;
@@ -50,12 +51,17 @@ class View:
         order_keys: turns key bounds into order keys.
     """
 
-    snapshot_id: SnapshotId
+    snapshot_number: int
     commit_millis: int
     index_types: frozenset[str]
     files: pa.Table
     spans: Mapping[BucketId, tuple[int, int]]
     order_keys: Callable[[pa.Array], Sequence[OrderKey]]
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """The snapshot, as others know it."""
+        return snapshot_id(self.snapshot_number)
 
     @property
     def bucket_ids(self) -> list[BucketId]:
@@ -72,16 +78,15 @@ class View:
         files = self.files.slice(*self.spans[bucket])
         return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0].as_py())
 
-    def entries(self, bucket: BucketId, files: Iterable[DataFile]) -> dict[str, ManifestEntry]:
-        """The manifest entries of some files of a bucket by file name, without statistics."""
-        names = [file.name for file in files]
-        return {entry.file.name: entry for entry in entries_of(self._named(bucket, names))}
+    def entries(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
+        """The manifest entries of some files of a bucket, in their order, without statistics."""
+        return entries_of(self._rows(bucket, files))
 
-    def unusual(self, bucket: BucketId) -> list[ManifestEntry]:
-        """The entries of a bucket's files that have more to them than rows in the bucket's directory."""
-        files = self.files.slice(*self.spans[bucket])
-        is_usual = flags(files[_USUAL])
-        return [] if is_usual.all() else entries_of(flagged(files, ~is_usual))
+    def unusual(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
+        """The entries of those of a bucket's files that are more than rows in the bucket's directory."""
+        rows = self._rows(bucket, files)
+        is_usual = flags(rows[_USUAL])
+        return [] if is_usual.all() else entries_of(flagged(rows, ~is_usual))
 
     def names(self, bucket: BucketId) -> frozenset[tuple[str, int]]:
         """Name and level of each live file of a bucket; of none if it has none."""
@@ -92,9 +97,10 @@ class View:
         """Identifies the live files of a bucket."""
         return fingerprint_of(self.names(bucket))
 
-    def _named(self, bucket: BucketId, names: Sequence[str]) -> pa.Table:
-        files = self.files.slice(*self.spans[bucket])
-        return files if len(names) == len(files) else flagged(files, is_one_of(files["name"], names))
+    def _rows(self, bucket: BucketId, files: Sequence[DataFile]) -> pa.Table:
+        """The rows of some files of a bucket, whose handles count from the bucket's first row."""
+        handles = np.array([file.handle for file in files], np.int64)
+        return taken(self.files.slice(*self.spans[bucket]), handles)
 
     def resting(self, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
         """The buckets that certainly rest, with the reason; others have to be planned to know."""

@@ -19,6 +19,7 @@ from lithify.tables.observation import Observation, RunFound
 from lithify.tables.paimon.catalog import connecting
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit import found_runs
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id, snapshot_number
 from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.live_files import is_still_there, judge_again, mark_of, read, update
 from lithify.tables.paimon.observing.observation_cache import (
@@ -114,7 +115,12 @@ class TableWatch:
     def _is_unchanged(self, request: ObservationRequest, opened: _Opened) -> bool:
         if request.is_full or request.known_uuid != opened.uuid:
             return False
-        snapshots, known = opened.table.snapshots, request.known_snapshot
+        known = None
+        if request.known_snapshot is not None:
+            known = snapshot_number(request.known_snapshot)
+            if known is None:
+                return False
+        snapshots = opened.table.snapshots
         is_marked = opened.newest is not None and opened.newest.id == known
         if snapshots.has_server:
             newest = snapshots.latest()
@@ -149,8 +155,8 @@ class TableWatch:
         with ExitStack() as unless_used:
             unless_used.callback(cache.close)
             state = cache.state
-            number = state.newest.id if state.newest else None
-            is_known = (state.uuid, state.schema_id, number) == (
+            newest = snapshot_id(state.newest.id) if state.newest else None
+            is_known = (state.uuid, state.schema_id, newest) == (
                 opened.uuid,
                 opened.table.schema.id,
                 request.known_snapshot,

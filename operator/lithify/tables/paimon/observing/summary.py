@@ -24,6 +24,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     places_in,
     taken,
 )
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
 from lithify.tables.paimon.observing.observation_cache import ObservationCache, TableState
 from lithify.tables.paimon.observing.table_statistics import (
@@ -54,7 +55,7 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     write_only = is_write_only(table.stored_options)
     return Observation(
         table_uuid=state.uuid,
-        snapshot=state.newest.id if state.newest else None,
+        snapshot=snapshot_id(state.newest.id) if state.newest else None,
         snapshot_time=_time(state.newest.millis) if state.newest else None,
         schema_id=state.schema_id,
         refusals=(*table.refusals, *([index_problem] if index_problem else [])),

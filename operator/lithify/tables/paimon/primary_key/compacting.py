@@ -13,10 +13,11 @@ from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.address import Selection
 from lithify.tables.format import CommittedRun, Recovered, Sizing
 from lithify.tables.inspection import TableInspection
-from lithify.tables.model import BucketId, SnapshotId
+from lithify.tables.model import BucketId
 from lithify.tables.observation import RunFound
 from lithify.tables.paimon.commit.found_runs import buckets_of, find_run
 from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.metadata.snapshots import is_last_step
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.inspecting import inspect_table
@@ -63,7 +64,7 @@ class CompactedTable:
     def committed_by(self, run: str) -> CommittedRun | None:
         """What a run has committed, None if nothing."""
         found = self.table.snapshots.committed_by_run(run)
-        return None if found is None else CommittedRun(SnapshotId(found.id), is_last_step(found))
+        return None if found is None else CommittedRun(snapshot_id(found.id), is_last_step(found))
 
     def find_run(self, run: str) -> RunFound | None:
         """What a run has committed, in numbers; see `found_runs.find_run`."""

@@ -8,14 +8,14 @@ need none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.planning.merge_tree.plan import Unit
 from lithify.rewriting.rolling import SMALL
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.files.model import InputFile
-from lithify.tables.format import TaskResult
+from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 
@@ -46,7 +46,7 @@ def joins_of(work: Sequence[UnitTask], results: Sequence[TaskResult]) -> list[Jo
     joins: list[Join] = []
     files: list[Made] = []
     for unit, task in work:
-        files += [Made(unit, task, file) for file in by_index[task.index].files]
+        files += [Made(unit, task, file) for file in by_index[task.index].outputs.data]
         if task.is_last:
             joins += [_join(group, len(work) + len(joins) + n) for n, group in enumerate(_neighbours(files))]
             files = []
@@ -56,7 +56,11 @@ def joins_of(work: Sequence[UnitTask], results: Sequence[TaskResult]) -> list[Jo
 def without_joined(results: Sequence[TaskResult], joins: Sequence[Join]) -> list[TaskResult]:
     """The results less the files that were joined."""
     joined = {file.name for join in joins for file in join.files}
-    return [replace(r, files=tuple(file for file in r.files if file.name not in joined)) for r in results]
+    return [replace(result, outputs=_without(result.outputs, joined)) for result in results]
+
+
+def _without(outputs: TaskOutputs, joined: Collection[str]) -> TaskOutputs:
+    return replace(outputs, data=tuple(file for file in outputs.data if file.name not in joined))
 
 
 def _neighbours(files: Sequence[Made]) -> Iterator[list[Made]]:

@@ -35,7 +35,7 @@ from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
-from lithify.tables.format import TaskFailure, TaskResult
+from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
@@ -103,11 +103,11 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
         attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
     """
     started, began = time.process_time(), time.monotonic()
-    files: tuple[FileMeta, ...] = ()
+    outputs = TaskOutputs()
     failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
     try:
-        files = tuple(merge.run())
+        outputs = TaskOutputs(data=tuple(merge.run()))
         reach("file-written", attempt)
     except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()
@@ -127,7 +127,7 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
         raise
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     seconds, elapsed = time.process_time() - started, time.monotonic() - began
-    return TaskResult(task.index, files, seconds, peak, attempt, failure, elapsed)
+    return TaskResult(task.index, outputs, seconds, peak, attempt, failure, elapsed)
 
 
 class _Merge:

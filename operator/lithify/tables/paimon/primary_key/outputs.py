@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.planning.merge_tree.plan import Unit
-from lithify.tables.format import TaskResult
+from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange
-from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.table import PaimonTable
@@ -32,9 +31,9 @@ class Outputs:
     """
 
     def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
-        self._results: dict[BucketId, list[TaskResult]] = {}
+        self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
-            self._results.setdefault(unit.bucket, []).append(result)
+            self._outputs.setdefault(unit.bucket, []).append(result.outputs)
         failures = Blocks(table, plan.view)
         for unit, result in done:
             if result.failure is not None:
@@ -49,17 +48,16 @@ class Outputs:
         """Whether files of buckets that are not committed may be in the table's folder."""
         return bool(self.lost or self.blocks)
 
-    def added(self, bucket: BucketId) -> list[FileMeta]:
+    def of(self, bucket: BucketId) -> TaskOutputs:
         """The new files of a bucket."""
-        return [file for result in self._results.get(bucket, ()) for file in result.files]
+        return TaskOutputs.joined(self._outputs.get(bucket, ()))
 
     def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
-        entries = plan.view.entries(unit.bucket, unit.inputs)
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,
-            removed=tuple(entries[file.name] for file in rewritten),
-            upgraded=tuple(entries[file.name] for file in unit.work.upgrades),
+            removed=tuple(plan.view.entries(unit.bucket, rewritten)),
+            upgraded=tuple(plan.view.entries(unit.bucket, unit.work.upgrades)),
             output_level=unit.output_level,
-            added=tuple(self.added(unit.bucket)),
+            outputs=self.of(unit.bucket),
         )

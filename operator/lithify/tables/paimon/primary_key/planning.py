@@ -101,7 +101,7 @@ def plan_run(
     resting = view.resting(policy, strategy, now)
     planned: dict[BucketId, Unit | Rest] = {}
 
-    def plan(bucket: BucketId, doubted: frozenset[str] = frozenset()) -> None:
+    def plan(bucket: BucketId, doubted: frozenset[int] = frozenset()) -> None:
         with blocks.isolate(bucket):
             files = _corrected(view.bucket(bucket), doubted)
             planned[bucket] = plan_bucket(files, policy, strategy, now)
@@ -114,11 +114,11 @@ def plan_run(
         else:
             plan(bucket)
     doubted = _files_hiding_deletes(table, view, _units(planned), blocks)
-    for bucket, names in doubted.items():
-        plan(bucket, names)
+    for bucket, files in doubted.items():
+        plan(bucket, files)
     for unit in _units(planned):
         with blocks.isolate(unit.bucket):
-            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket))
+            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
     return RunPlan(
@@ -145,7 +145,8 @@ def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tupl
     """The tasks of all units, each with its unit; they belong to no attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
     for unit in plan.units:
-        entries = plan.view.entries(unit.bucket, unit.inputs)
+        found = plan.view.entries(unit.bucket, unit.inputs)
+        entries = {file.handle: entry for file, entry in zip(unit.inputs, found, strict=True)}
         for rewrite in unit.work.rewrites:
             for part in split_rewrite(rewrite, task_bytes):
                 yield unit, _task(table, entries, unit, part, sizing.budget)
@@ -157,10 +158,10 @@ def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[
 
 
 def _task(
-    table: PaimonTable, entries: Mapping[str, ManifestEntry], unit: Unit, part: TaskPlan, budget: Budget
+    table: PaimonTable, entries: Mapping[int, ManifestEntry], unit: Unit, part: TaskPlan, budget: Budget
 ) -> MergeTask:
     def read(file: DataFile) -> InputFile:
-        return _input_file(table, unit, entries[file.name], is_inside=part.span.covers(file))
+        return _input_file(table, unit, entries[file.handle], is_inside=part.span.covers(file))
 
     sections = tuple(tuple(tuple(map(read, run)) for run in section.runs) for section in part.sections)
     schema_ids = {file.schema_id for section in part.sections for file in section.files}
@@ -215,38 +216,38 @@ def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:
 
 def _files_hiding_deletes(
     table: PaimonTable, view: View, units: Iterable[Unit], blocks: Blocks
-) -> dict[BucketId, frozenset[str]]:
-    """By bucket, the files that would be upgraded to the top level as free of deletes but are not.
+) -> dict[BucketId, frozenset[int]]:
+    """By bucket, the handles of files that would be upgraded to the top level as free of deletes but are not.
 
     Some writers (pypaimon among them) store deletes without counting them, and an upgrade to a level between
     keeps a file as it is. What a compaction has written is counted.
     """
     suspects = [
-        (unit.bucket, entry)
+        (unit.bucket, file, entry)
         for unit in units
         if unit.output_level == unit.levels.max_level
-        for entry in view.entries(unit.bucket, unit.work.upgrades).values()
+        for file, entry in zip(unit.work.upgrades, view.entries(unit.bucket, unit.work.upgrades), strict=True)
         if entry.file.source != COMPACT_SOURCE
     ]
     if not suspects:
         return {}
     footers = Readers(table.storage)
-    found: dict[BucketId, set[str]] = {}
+    found: dict[BucketId, set[int]] = {}
 
-    def look(bucket: BucketId, entry: ManifestEntry) -> None:
+    def look(bucket: BucketId, file: DataFile, entry: ManifestEntry) -> None:
         with blocks.isolate(bucket):
             if hold_deletes(footers, table.path(entry)):
-                found.setdefault(bucket, set()).add(entry.file.name)
+                found.setdefault(bucket, set()).add(file.handle)
 
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:
         list(readers.map(look, *zip(*suspects, strict=True)))
-    return {bucket: frozenset(names) for bucket, names in found.items() if bucket not in blocks.errors}
+    return {bucket: frozenset(files) for bucket, files in found.items() if bucket not in blocks.errors}
 
 
-def _corrected(bucket: Bucket, doubted: frozenset[str]) -> Bucket:
+def _corrected(bucket: Bucket, doubted: frozenset[int]) -> Bucket:
     """The bucket with the delete count of the doubted files unknown."""
     return replace(bucket, files=tuple(_doubt(file, doubted) for file in bucket.files))
 
 
-def _doubt(file: DataFile, doubted: frozenset[str]) -> DataFile:
-    return replace(file, delete_rows=None) if file.name in doubted else file
+def _doubt(file: DataFile, doubted: frozenset[int]) -> DataFile:
+    return replace(file, delete_rows=None) if file.handle in doubted else file

@@ -15,13 +15,14 @@ from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Block, BucketReport, StepOutcome, TaskResult, Totals
-from lithify.tables.model import BucketId, DataFile, SnapshotId
+from lithify.tables.format import Block, GroupReport, StepOutcome, TaskResult, Totals
+from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
 from lithify.tables.paimon.commit.sweeping import sweep
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.outputs import Outputs
@@ -57,7 +58,7 @@ def begin_step(
         for unit in plan.units
     ]
     newest = table.snapshots.latest()
-    base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_id, plan.view.commit_millis)
+    base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_number, plan.view.commit_millis)
     attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
     work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
     return CompactionStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
@@ -136,15 +137,16 @@ class CompactionStep:
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
-        reports = tuple(bucket_report(unit, outputs.added(unit.bucket)) for unit in done)
-        return StepOutcome(outcome.snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
+        reports = tuple(bucket_report(unit, outputs.of(unit.bucket).data) for unit in done)
+        snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
+        return StepOutcome(snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
 
     @property
-    def _full_of(self) -> SnapshotId | None:
+    def _full_of(self) -> int | None:
         """The snapshot of the plan, if the table counts commits since its last full compaction."""
         is_counted = self._table.options.delta_commits is not None
         is_full = self._plan.strategy is Strategy.FULL
-        return self._plan.snapshot_id if is_counted and is_full else None
+        return self._plan.view.snapshot_number if is_counted and is_full else None
 
     def clean(self) -> Sequence[str]:
         """Deletes what the commit left out, then forgets the attempt; returns why that did not work.
@@ -182,7 +184,7 @@ class CompactionStep:
         assert self._outputs is not None  # noqa: S101  # a step is committed after its tasks
         return self._outputs
 
-    def _close(self, snapshot: SnapshotId | None = None) -> None:
+    def _close(self, snapshot: int | None = None) -> None:
         """Forgets the attempt, unless its tasks may still be writing: a later run looks again then.
 
         So it does if the attempt has committed a snapshot where others may yet rename theirs over it.
@@ -202,14 +204,14 @@ class CompactionStep:
                     self._table.storage.delete(file.path(self._table.folder(change.bucket)))
 
 
-def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> BucketReport:
+def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
     """What became of one unit; `added` are the new files' metadata."""
     rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
     before = Counter(file.level for run in unit.levels.runs for file in run.files)
     after = before - Counter(file.level for file in unit.inputs)
     after[unit.output_level] += len(unit.work.upgrades) + len(added)
-    return BucketReport(
-        bucket=str(unit.bucket),
+    return GroupReport(
+        group=unit.bucket.path,
         trigger=unit.verdict.trigger.value,
         reason=unit.verdict.detail,
         output_level=unit.output_level,
