@@ -24,6 +24,10 @@ from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
+from lithify.tables.paimon.primary_key.merge_functions.choosing import (
+    merge_function,
+    sequence_fields_of_groups,
+)
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -79,6 +83,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_refusals(table, storage, address.catalog_options),
             *_place_refusals(table.table_path, schema, options.places, storage),
             *_order_refusals(options),
+            *_merge_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )
@@ -168,6 +173,14 @@ def _order_refusals(options: TableOptions) -> Iterator[str]:
         yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
 
 
+def _merge_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
+    """Why the options make no merge function; the first reason only."""
+    try:
+        merge_function(schema, ignore_deletes=options.ignore_deletes)
+    except InvalidOption as error:
+        yield f"option {error}"
+
+
 def _commit_refusals(
     table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]
 ) -> Iterator[str]:
@@ -194,6 +207,7 @@ def _commit_refusals(
 def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
     """Every column in every role that it plays."""
     sequence = [name.strip() for name in schema.options.get("sequence.field", "").split(",")]
+    sequence += sequence_fields_of_groups(schema.options)
     for column in schema.fields:
         roles = {
             Role.VALUE: True,
