@@ -94,7 +94,8 @@ class _Walk:
     def _upgrade(self, lone: Section) -> None:
         """Moves the single file of a section up, by rewriting it where metadata would not do."""
         (file,) = lone.files
-        if (self._to_top and file.may_hold_deletes) or self._policy.force_rewrite:
+        must_look_up = self._policy.looks_up and file.level == 0 and not self._to_top
+        if (self._to_top and file.may_hold_deletes) or self._policy.force_rewrite or must_look_up:
             self._rewrites.append(Rewrite((lone,)))
         elif file.level != self._output_level:
             self._upgrades.append(file)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lithify.errors import InvalidOption
 from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
+from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_functions.partial_update_options import (
     group_options,
     partial_update_of,
@@ -22,8 +24,13 @@ def merge_function(schema: Schema, *, ignore_deletes: bool) -> MergeFunction:
     Raises:
         InvalidOption: Paimon refuses an option, or this release does.
     """
-    if merge_engine(schema.options) is MergeEngine.PARTIAL_UPDATE:
-        return partial_update_of(schema, ignore_deletes=ignore_deletes)
+    match merge_engine(schema.options):
+        case MergeEngine.PARTIAL_UPDATE:
+            return partial_update_of(schema, ignore_deletes=ignore_deletes)
+        case MergeEngine.FIRST_ROW:
+            if schema.options.get("sequence.field", "").strip():
+                raise InvalidOption("sequence.field", "Paimon refuses it for the merge engine first-row")
+            return FirstRow(ignore_deletes)
     return Deduplicate(ignore_retractions=ignore_deletes)
 
 

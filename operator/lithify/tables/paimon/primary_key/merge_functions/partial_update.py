@@ -1,7 +1,7 @@
 """The merge engine partial-update: each column has its last value that is not null.
 
-Made by `choosing`, shipped with tasks, called by the merge. The results are those of Paimon 1.4, which adds record
-after record; here each column needs the position of one record of each key, found for all keys at once.
+Made by `choosing`, shipped with tasks, called by the merge. The results are those of Paimon 1.4, which
+adds record after record; here each column needs the position of one record of each key.
 
 A key begins with the values of its *base*, nulls among them: the last delete that removed the record, or the
 oldest record if it retracts. Records before it do not count.
@@ -255,7 +255,8 @@ class _Result:
         """Which keys become a delete: that was the last word, or nothing ever added a value."""
         records = self.records
         removed_last = (self.past.removals >= 0) & (self.past.removals == records.ends)
-        return removed_last | (records.last(~records.retracts) < 0)
+        deleted: Mask = removed_last | (records.last(~records.retracts) < 0)
+        return deleted
 
     def _is_null(self, name: str) -> Mask:
         if name in self.computed:

@@ -75,9 +75,7 @@ def partial_update_of(schema: Schema, *, ignore_deletes: bool) -> PartialUpdate:
     return PartialUpdate(
         plain=plain,
         required=tuple(
-            column.name
-            for column in schema.columns
-            if not column.type.nullable and column.name not in schema.primary_key
+            column.name for column in schema.columns if not column.type.nullable and column.name not in keys
         ),
         groups=tuple(groups),
         retractions=_retractions(options, has_groups=bool(groups), ignores=ignore_deletes),
@@ -96,11 +94,11 @@ def _check_groups(schema: Schema, written: Sequence[GroupOption]) -> None:
         for name in (*each.fields, *each.columns):
             if name not in known:
                 raise InvalidOption(each.name, f"the table has no column {name!r}")
-            if name in schema.primary_key:
+            if name in schema.primary_key or name in schema.partition_keys:
                 raise InvalidOption(
                     each.name,
-                    f"column {name} is part of the primary key, which Paimon 1.4 empties in records that have no "
-                    "value in the group's sequence fields",
+                    f"column {name} is part of the primary key, and Paimon 1.4 makes it null in rows without "
+                    "a value in the group's sequence fields",
                 )
             if name in seen and seen[name] != each.name:
                 raise InvalidOption(

@@ -1,8 +1,8 @@
 """Columns of a partial update that have an order of their own, given by their sequence fields.
 
 Made by `partial_update_options`, used by `partial_update`. A record changes a group if it has any value
-in its sequence fields and is not older there than what came before it. The group then takes all its values from
-that record, nulls among them, and none if the record retracts. Columns that are aggregated add every record.
+in its sequence fields and is not older there than what came before it. The group then takes all its values
+from that record, nulls among them, and none if the record retracts. Columns that are aggregated add them all.
 """
 
 from __future__ import annotations
