@@ -43,8 +43,10 @@ class Updates:
         kinds: kinds of rows, as often as they stand here.
         nulls: share of values that are null.
         key_values: how many keys there are.
+        written: rows a commit, two thirds of the keys if it is not said.
         commits: how many commits.
         compacted: after which commits Java compacts some runs.
+        loaded: how many rows of as many keys come first, in two commits that Java moves to the top level.
         never_null: columns that have a value in every row.
     """
 
@@ -54,8 +56,10 @@ class Updates:
     kinds: tuple[str, ...] = ("+I", "+U")
     nulls: float = 0.5
     key_values: int = 40
+    written: int | None = None
     commits: int = 7
     compacted: tuple[int, ...] = (3,)
+    loaded: int = 0
     never_null: tuple[str, ...] = ()
 
     def make(self, oracle: Oracle, warehouse: Path) -> Table:
@@ -64,13 +68,21 @@ class Updates:
         table = Table(warehouse, "db.t")
         options = {"bucket": "1", "merge-engine": "partial-update", "write-only": "true", **self.options}
         oracle.create_table(table, {"id": "INT NOT NULL", **self.values}, ["id"], options=options)
+        self._load(oracle, table, random)
         for commit in range(self.commits):
-            keys = random.sample(range(self.key_values), self.key_values * 2 // 3)
+            keys = random.sample(range(self.key_values), self.written or self.key_values * 2 // 3)
             oracle.write(table, [self._row(random, key) for key in keys])
             if commit in self.compacted:
                 tuned = {"num-sorted-run.compaction-trigger": "3", "write-only": "false"}
                 oracle.compact(table, full=False, options=tuned)
         return table
+
+    def _load(self, oracle: Oracle, table: Table, random: Random) -> None:
+        if self.loaded:
+            for first in (0, 1):
+                keys = range(first, self.loaded, 2)
+                oracle.write(table, [["+I", *self._row(random, key)[1:]] for key in keys])
+                oracle.manager_round(table, full=True, commit=True)
 
     def _row(self, random: Random, key: int) -> Row:
         return [random.choice(self.kinds), key, *(self._value(random, name) for name in self.values)]

@@ -66,7 +66,6 @@ REFUSED = [
     case("record-level.expire-time", "1 d", id="record-level expiry"),
     case("file-index.bloom-filter.columns", "a", id="a file index"),
     case("aggregation.remove-record-on-delete", "true", id="what belongs to another merge engine"),
-    case("fields.g_1,g_2.sequence-group", "a,b", id="a sequence group of two columns"),
     case("row-tracking.enabled", "true", id="row tracking"),
     case("data-file.external-paths.strategy", "by-mood", id="a strategy that Paimon does not have"),
     case("write.sequence-number-init-mode", "clock", id="a value that Paimon does not have"),

@@ -32,7 +32,7 @@ class Unit:
         output_level: where output goes.
         drop_deletes: whether rows that retract their key vanish.
         work: rewrites and upgrades.
-        run_numbers: run number of each file of the whole tree, by name.
+        run_numbers: run number of each picked file in the whole tree, by name.
         verdict: the trigger that fired.
         levels: the tree that it was picked from.
     """
@@ -124,7 +124,7 @@ def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: UnitWork) -> Unit:
         output_level=pick.output_level,
         drop_deletes=drops_deletes(levels, pick.output_level),
         work=work,
-        run_numbers=numbers,
+        run_numbers={file.name: numbers[file.name] for file in files},
         verdict=pick.verdict,
         levels=levels,
     )

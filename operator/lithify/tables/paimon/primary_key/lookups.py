@@ -49,6 +49,11 @@ def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
                 yield touched
 
 
+def known_run_number(unit: Unit, level: int) -> int:
+    """The run number of the files of a level that a unit has not picked."""
+    return next(number for number, run in enumerate(unit.levels.runs) if run.level == level)
+
+
 def in_one_section(part: TaskPlan) -> TaskPlan:
     """The task with its sections put end to end, so that other files are read beside all of them once."""
     runs = zip_longest(*(section.runs for section in part.sections), fillvalue=())

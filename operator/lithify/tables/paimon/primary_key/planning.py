@@ -33,6 +33,7 @@ from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.lookups import (
     function_of_rewrite,
     in_one_section,
+    known_run_number,
     known_runs,
     looks_up,
 )
@@ -224,7 +225,7 @@ def _task(
 def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_inside: bool) -> InputFile:
     """What a reader has to know of a data file of a unit."""
     file = entry.file
-    run = unit.run_numbers[file.name]
+    run = unit.run_numbers[file.name] if file.name in unit.run_numbers else known_run_number(unit, file.level)
     return InputFile(
         table.path(entry), file.size, file.rows, file.schema_id, run, is_inside, table.sequence_of(file)
     )
