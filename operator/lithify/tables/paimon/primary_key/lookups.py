@@ -1,7 +1,7 @@
 """Which files a merge looks keys up in: those above the output level, for tables that keep the first row.
 
-Called by `planning`. They are neither inputs nor changed: a task reads the keys of those that its own keys may
-be in, beside its inputs and in one pass over both.
+Called by `planning`. They are neither inputs nor changed: a task reads the keys of those that its own keys
+may be in, beside its inputs and in one pass over both.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lithify.errors import UnsupportedTable
 from lithify.rewriting.groups import Groups
+from lithify.rewriting.offsets import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate
@@ -117,7 +118,7 @@ class Accumulation:
             return results
         of_keys = np.full(len(groups), -1)
         of_keys[keys[starts]] = np.arange(len(starts))
-        return results.take(pa.array(of_keys, mask=of_keys < 0))
+        return take_or_null(results, of_keys)
 
     def _refusal(self, what: str) -> UnsupportedTable:
         return UnsupportedTable(
@@ -152,5 +153,4 @@ class LastNonNull:
         chosen = records.last(counts & ~changes.late)
         if changes.late.any():
             chosen = np.where(chosen < 0, records.first(counts & changes.late), chosen)
-        rows = records.rows_at(chosen)
-        return column.take(pa.array(rows, mask=rows < 0))
+        return take_or_null(column, records.rows_at(chosen))

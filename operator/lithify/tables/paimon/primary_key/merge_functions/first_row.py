@@ -1,8 +1,8 @@
 """The merge engine first-row: the oldest record of a key stays.
 
 Made by `choosing`, told by `planning` which runs are which, shipped with tasks, called by the merge. Paimon
-looks up in the levels above the output whether a key is there already, and leaves out what is new then: readers
-take these levels as they are, without a merge. Here the keys of those levels take part in the merge as runs.
+looks up in the levels above the output whether a key is there already, and leaves out what is new then, since
+readers take these levels as they are. Here the keys of those levels take part in the merge as runs.
 """
 
 from __future__ import annotations
