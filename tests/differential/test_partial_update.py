@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from infrastructure.oracle.client import Oracle
+from infrastructure.oracle.client import Oracle, OracleError, Table
+from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from support.comparing.updates import Updates, assert_compacted_as_by_java
+from support.runs import run_inline
+from support.tables import copy_of
 
 pytestmark = pytest.mark.oracle
 
@@ -158,3 +163,77 @@ def test_in_many_tasks_and_passes(oracle: Oracle, name: str, tmp_path: Path) -> 
     (case,) = (case for case in CASES if case.name == name)
     original = case.make(oracle, tmp_path / "original")
     assert_compacted_as_by_java(oracle, original, tmp_path, full=True, sizing=Sizing(1, Budget(1 << 20)))
+
+
+DELETED = [
+    Updates("deletes where none are taken", kinds=WITH_DELETES),
+    Updates("extremes that cannot retract", NUMBERS, functions(n="max"), WITH_DELETES, nulls=0.3),
+    Updates(
+        "a NOT NULL column that a retraction empties",
+        values={"g": "INT", "a": "INT NOT NULL"},
+        options={"fields.g.sequence-group": "a"},
+        kinds=WITH_DELETES,
+        never_null=("a",),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DELETED, ids=lambda case: case.name)
+def test_what_java_fails_over_is_refused(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+    original = replace(case, compacted=()).make(oracle, tmp_path / "original")
+    with pytest.raises(OracleError):
+        oracle.manager_round(copy_of(original, tmp_path / "java"), full=True, commit=True)
+    files = oracle.files(original)
+    with pytest.raises(UnsupportedTable):
+        run_inline(original)
+    assert oracle.files(original) == files
+
+
+PLAIN = {"id": "INT NOT NULL", "a": "INT", "b": "INT", "g": "INT", "h": "INT"}
+GROUP = {"fields.g.sequence-group": "a"}
+REFUSED_BY_BOTH = {
+    "a column in two groups": {**GROUP, "fields.h.sequence-group": "a"},
+    "a column that is not there": {"fields.g.sequence-group": "c"},
+    "a sequence field that is not there": {"fields.x.sequence-group": "a"},
+    "a function outside of groups": {"fields.a.aggregate-function": "sum"},
+    "a default function outside of groups": {**GROUP, "fields.default-aggregate-function": "sum"},
+    "a function that is not there": {**GROUP, "fields.a.aggregate-function": "median"},
+    "ignoring deletes and removing on them": {
+        "ignore-delete": "true",
+        "partial-update.remove-record-on-delete": "true",
+    },
+    "ignoring deletes and removing on them in a group": {**GROUP, "ignore-delete": "true", ON_GROUP: "g"},
+    "removing on deletes with a group": {**GROUP, "partial-update.remove-record-on-delete": "true"},
+    "removing in a group that is not there": {**GROUP, ON_GROUP: "h"},
+}
+REFUSED_BY_US = {
+    "a key in a group": {"fields.g.sequence-group": "a,id"},
+    "a sequence field in two groups": {"fields.g.sequence-group": "a", "fields.g,h.sequence-group": "b"},
+    "a sequence field within another group": {"fields.g.sequence-group": "h", "fields.h.sequence-group": "b"},
+    "a function with an order that nobody states": {
+        **GROUP,
+        "fields.a.aggregate-function": "first_non_null_value",
+    },
+}
+
+
+@pytest.mark.parametrize("name", [*REFUSED_BY_BOTH, *REFUSED_BY_US])
+def test_options_that_are_refused(oracle: Oracle, name: str, tmp_path: Path) -> None:
+    """Java checks no options that a table already has when it only reads them, so these are put there."""
+    options = {"bucket": "1", "merge-engine": "partial-update", "write-only": "true"}
+    refused = {**REFUSED_BY_BOTH, **REFUSED_BY_US}[name]
+    if name in REFUSED_BY_BOTH:
+        with pytest.raises(OracleError):
+            oracle.create_table(
+                Table(tmp_path / "java", "db.t"), PLAIN, ["id"], options={**options, **refused}
+            )
+    table = Table(tmp_path / "ours", "db.t")
+    oracle.create_table(table, PLAIN, ["id"], options=options)
+    oracle.write(table, [["+I", 1, 2, 3, 4, 5]])
+    (file,) = (table.folder / "schema").iterdir()
+    schema = json.loads(file.read_text())
+    schema["options"].update(refused)
+    file.write_text(json.dumps(schema))
+    with pytest.raises(UnsupportedTable) as caught:
+        run_inline(table)
+    assert any(option in reason for reason in caught.value.reasons for option in refused)
