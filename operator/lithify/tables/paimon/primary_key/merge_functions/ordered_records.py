@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from lithify.rewriting.groups import Groups
-from lithify.rewriting.order import IntPart
+from lithify.rewriting.order import IntPart, dense_rank
 from lithify.rewriting.records import Mask
 
 
@@ -75,7 +75,7 @@ class Ranked:
     """The order of a sequence group: an integer for each position, comparable between positions.
 
     Attributes:
-        ranks: larger for what is newer in the group; from 0.
+        ranks: larger for what is newer in the group.
         present: whether the record has any value in the group's sequence fields; others change nothing in it.
     """
 
@@ -87,12 +87,13 @@ def is_behind(ranks: IntPart, chosen: Mask, keys: IntPart) -> Mask:
     """Whether an earlier chosen record of the same key has a greater rank.
 
     Args:
-        ranks: of some records in order, from 0.
+        ranks: of some records in order.
         chosen: which of them count.
         keys: the number of the key of each, rising.
     """
     if not len(ranks):
         return np.zeros(0, dtype=bool)
+    ranks = dense_rank(ranks)
     height = int(ranks.max()) + 2
     floors = keys * height
     highest = np.maximum.accumulate(floors + np.where(chosen, ranks + 1, 0))

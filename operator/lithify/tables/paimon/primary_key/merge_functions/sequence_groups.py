@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lithify.errors import UnsupportedTable
 from lithify.rewriting.groups import Groups
-from lithify.rewriting.order import dense_rank, rank_rows
+from lithify.rewriting.order import rank_rows
 from lithify.rewriting.records import RecordLayout, SequenceField
 from lithify.tables.files.types import NO_ORDER
 from lithify.tables.paimon.primary_key.merge_functions.accumulating import Accumulation, LastNonNull
@@ -48,7 +48,7 @@ class SequenceGroup:
         unordered = layout.column_with_nan(rows)
         if unordered is not None:
             raise UnsupportedTable(f"column {unordered}", (NO_ORDER,))
-        ranks = dense_rank(rank_rows(layout.sequence_parts(rows)))
+        ranks = rank_rows(layout.sequence_parts(rows))
         present = rows.column(self.fields[0]).is_valid().to_numpy(zero_copy_only=False)
         for name in self.fields[1:]:
             present = present | rows.column(name).is_valid().to_numpy(zero_copy_only=False)
