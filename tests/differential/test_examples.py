@@ -1,4 +1,4 @@
-"""The tables in examples/merge-engines: Java makes them, Lithify compacts them, Java reads what they promise."""
+"""Tables of examples/merge-engines: Java makes them, Lithify compacts them, Java reads what they promise."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_deletes_are_refused_where_java_fails_over_them(oracle: Oracle, tmp_path
 
 
 def test_old_deletes_are_passed_over(oracle: Oracle, tmp_path: Path) -> None:
-    """Files have deletes from before the table was told to ignore them. Java fails where nothing else is left."""
+    """Files have deletes from before the table was told to ignore them."""
     columns = {"id": "INT NOT NULL", "v": "STRING"}
     table = Table(tmp_path / "original", "db.t")
     oracle.create_table(table, columns, ["id"], options={"bucket": "1", "write-only": "true", **FIRST})

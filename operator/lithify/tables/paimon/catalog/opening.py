@@ -23,6 +23,7 @@ from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
 from lithify.tables.paimon.primary_key.merge_functions.choosing import (
     merge_function,
@@ -82,7 +83,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         refusals=(
             *_refusals(table, storage, address.catalog_options),
             *_place_refusals(table.table_path, schema, options.places, storage),
-            *_order_refusals(options),
+            *_order_refusals(options, merge_engine(schema.options)),
             *_merge_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
@@ -168,9 +169,14 @@ def _check_places(options: PlaceOptions, reach: Reach) -> None:
             reach.check(path)
 
 
-def _order_refusals(options: TableOptions) -> Iterator[str]:
+def _order_refusals(options: TableOptions, engine: MergeEngine | None) -> Iterator[str]:
     if options.snapshot_ordering and options.sequence_fields:
         yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
+    if options.snapshot_ordering and engine not in (None, MergeEngine.DEDUPLICATE):
+        yield (
+            f"option sequence.snapshot-ordering = true with merge-engine = {engine}: how Paimon merges such rows "
+            "is not known to this release"
+        )
 
 
 def _merge_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
