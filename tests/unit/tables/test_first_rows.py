@@ -56,6 +56,9 @@ class FanIn(Budget):
         return 60
 
 
+BUDGETS = [Budget(), FanIn(runs=2), FanIn(runs=3)]
+
+
 def merged(function: FirstRow, runs: Sequence[Sequence[Row]], folder: Path, budget: Budget) -> list[Row]:
     layout = RecordLayout(
         key=("k",),
@@ -106,16 +109,13 @@ def functions(draw: st.DrawFn, *, ignores: bool) -> FirstRow:
     if not draw(st.booleans()):
         return FirstRow(ignores)
     upper = draw(st.integers(1, 4))
-    return FirstRow(
-        ignores, looks_up=True, first_upper_run=upper, first_known_run=upper + draw(st.integers(0, 3))
-    )
+    known = upper + draw(st.integers(0, 3))
+    return FirstRow(ignores, looks_up=True, first_upper_run=upper, first_known_run=known)
 
 
 @pytest.mark.thorough
 @PROPERTY
-@given(
-    data=st.data(), ignores=st.booleans(), budget=st.sampled_from([Budget(), FanIn(runs=2), FanIn(runs=3)])
-)
+@given(data=st.data(), ignores=st.booleans(), budget=st.sampled_from(BUDGETS))
 def test_any_history_in_any_passes(
     data: st.DataObject, ignores: bool, budget: Budget, tmp_path: Path
 ) -> None:

@@ -174,8 +174,8 @@ def _order_refusals(options: TableOptions, engine: MergeEngine | None) -> Iterat
         yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
     if options.snapshot_ordering and engine not in (None, MergeEngine.DEDUPLICATE):
         yield (
-            f"option sequence.snapshot-ordering = true with merge-engine = {engine}: how Paimon merges such rows "
-            "is not known to this release"
+            f"option sequence.snapshot-ordering = true with merge-engine = {engine}: how Paimon merges rows "
+            "then is not known to this release"
         )
 
 
