@@ -40,6 +40,9 @@ def functions(**named: str) -> dict[str, str]:
     return {"fields.g.sequence-group": ",".join(NUMBERS)[2:], **own}
 
 
+ELEMENTS = {"g": "INT", "all": "ARRAY<INT>"}
+COLLECTED = {"fields.g.sequence-group": "all", "fields.all.aggregate-function": "collect"}
+
 CASES = [
     Updates("last values"),
     Updates("last values of many columns", values={f"c{n}": "INT" for n in range(60)}, nulls=0.9),
@@ -120,6 +123,65 @@ CASES = [
         NUMBERS,
         {**functions(n="max"), "fields.n.ignore-retract": "true"},
         WITH_DELETES,
+    ),
+    Updates(
+        "texts and flags in a group",
+        {"g": "INT", "text": "STRING", "flag": "BOOLEAN", "all": "BOOLEAN"},
+        {
+            "fields.g.sequence-group": "text,flag,all",
+            "fields.text.aggregate-function": "listagg",
+            "fields.flag.aggregate-function": "bool_or",
+            "fields.all.aggregate-function": "bool_and",
+        },
+        nulls=0.3,
+    ),
+    Updates(
+        "texts in a group that pass over retractions",
+        {"g": "INT", "text": "STRING"},
+        {
+            "fields.g.sequence-group": "text",
+            "fields.text.aggregate-function": "listagg",
+            "fields.text.list-agg-delimiter": ";",
+            "fields.text.ignore-retract": "true",
+        },
+        WITH_DELETES,
+        nulls=0.3,
+    ),
+    Updates(
+        "texts in a group that removes",
+        {"g": "INT", "text": "STRING", "h": "INT"},
+        {
+            "fields.g.sequence-group": "text",
+            "fields.text.aggregate-function": "listagg",
+            "fields.text.ignore-retract": "true",
+            ON_GROUP: "g",
+        },
+        MANY_DELETES,
+        nulls=0.3,
+    ),
+    Updates(
+        "distinct texts in a group",
+        {"g": "INT", "text": "STRING"},
+        {
+            "fields.g.sequence-group": "text",
+            "fields.text.aggregate-function": "listagg",
+            "fields.text.list-agg-delimiter": "h",
+            "fields.text.distinct": "true",
+        },
+        nulls=0.2,
+        commits=9,
+    ),
+    Updates("elements in a group", ELEMENTS, COLLECTED, nulls=0.2),
+    Updates("elements in a group that retract", ELEMENTS, COLLECTED, WITH_DELETES, nulls=0.2),
+    Updates(
+        "distinct elements in a group", ELEMENTS, {**COLLECTED, "fields.all.distinct": "true"}, nulls=0.2
+    ),
+    Updates(
+        "elements in a group that pass over retractions",
+        ELEMENTS,
+        {**COLLECTED, "fields.all.ignore-retract": "true"},
+        WITH_DELETES,
+        nulls=0.2,
     ),
     Updates("last values in a group", NUMBERS, functions(n="last_value", text="last_non_null_value")),
     Updates(

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from fuzz.changes import Columns
-from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, draw_engine, draw_engine_options
+from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
 from fuzz.history import History
 from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
 from fuzz.steps import Steps
@@ -42,6 +42,7 @@ class _Draw:
             self._options = {name: value for name, value in self._options.items() if name not in IGNORE}
         self._atoms = _atoms(self._formats)
         self._columns = Columns(random, self._atoms, self._formats)
+        self._columns.merged = self._engine == PARTIAL_UPDATE
 
     def history(self) -> History:
         random = self._random

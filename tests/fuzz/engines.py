@@ -70,9 +70,14 @@ _NESTED = ("ARRAY", "MAP", "ROW", "VARIANT", "MULTISET", "VECTOR")
 
 def _functions(kind: str) -> Sequence[str]:
     always = ["last_value", "last_non_null_value", "first_value"]
+    if kind in ("STRING", "BOOLEAN"):
+        return [*always, *(["listagg", "listagg"] if kind == "STRING" else ["bool_and", "bool_or"])]
     if kind.startswith(_NUMBERS):
         return [*always, "sum", "sum", "product", "max", "min"]
     return always if kind.startswith((*_NO_ORDER, *_NESTED)) else [*always, "max", "min"]
+
+
+_WITHOUT_RETRACTION = {"first_value", "product", "max", "min", "listagg", "bool_and", "bool_or"}
 
 
 def takes_deletes(options: Mapping[str, str]) -> bool:
@@ -82,7 +87,7 @@ def takes_deletes(options: Mapping[str, str]) -> bool:
     if engine == DEDUPLICATE or ignores:
         return True
     functions = [value for name, value in options.items() if name.endswith(".aggregate-function")]
-    if engine == FIRST_ROW or not {"first_value", "product", "max", "min"}.isdisjoint(functions):
+    if engine == FIRST_ROW or not _WITHOUT_RETRACTION.isdisjoint(functions):
         return False
     return options.get(_ON_DELETE) == "true" or any(name.endswith(".sequence-group") for name in options)
 

@@ -32,12 +32,14 @@ _LATE_VALUES: Mapping[str, LateValues] = {
     "product": LateValues.ADDED,
     "max": LateValues.ADDED,
     "min": LateValues.ADDED,
+    "bool_and": LateValues.ADDED,
+    "bool_or": LateValues.ADDED,
+    "listagg": LateValues.PREPENDED,
+    "collect": LateValues.ADDED,
     "last_value": LateValues.IGNORED,
     "first_value": LateValues.PREPENDED,
 }
 """The functions whose results are those of Java with values that come late, too, and what these become."""
-_KEEPS_STATE = ("first_value",)
-"""Functions whose state Paimon does not reset when a delete replaces the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +146,26 @@ def _aggregated(schema: Schema, column: str, function: str) -> Aggregated:
     return Accumulation(
         column=column,
         function=made,
-        late=_LATE_VALUES[function],
+        late=_late_values(function, ignores_retractions=about.ignore_retract),
         ignores_retractions=about.ignore_retract,
-        begins_anew=function not in _KEEPS_STATE,
+        begins_anew=_begins_anew(function, distinct=about.distinct),
     )
+
+
+def _late_values(function: str, *, ignores_retractions: bool) -> LateValues:
+    if function == "collect" and ignores_retractions:
+        return (
+            LateValues.PREPENDED
+        )  # Paimon wraps the function, and forgets that it takes late values as others
+    return _LATE_VALUES[function]
+
+
+def _begins_anew(function: str, *, distinct: bool) -> bool:
+    """Whether a delete that becomes the row counts as the first value.
+
+    Paimon takes its values as they are: the state of first_value stays, and elements are not told apart.
+    """
+    return function != "first_value" and not (function == "collect" and distinct)
 
 
 def _check_plain(schema: Schema, plain: Sequence[str]) -> None:
