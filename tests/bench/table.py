@@ -22,13 +22,44 @@ class Layout:
         values: how they are drawn, where that is not random.
         rows: how many are written by default.
         options: of the table.
+        deletes: share of rows that are deletes.
     """
 
     columns: Mapping[str, str]
     values: Mapping[str, dict[str, Any]]
     rows: int
     options: Mapping[str, str] = field(default_factory=dict)
+    deletes: float = 0.05
 
+
+def _wide(count: int, rows: int, options: Mapping[str, str]) -> Layout:
+    """Numbers and short texts in turn, half of which are null; `g` and `h` may order them."""
+    numbers, texts = ([f"c{n}" for n in range(first, count, 2)] for first in (0, 1))
+    order = {"kind": "random", "min": 0, "max": 1 << 40}
+    return Layout(
+        {
+            "id": "BIGINT NOT NULL",
+            "g": "BIGINT",
+            "h": "BIGINT",
+            **{name: "BIGINT" if name in numbers else "STRING" for name in sorted([*numbers, *texts])},
+        },
+        {
+            "g": order,
+            "h": order,
+            **{name: {"kind": "random", "min": 0, "max": 1 << 20, "nulls": 0.5} for name in numbers},
+            **{name: {"kind": "random", "min": 4, "max": 12, "nulls": 0.5} for name in texts},
+        },
+        rows=rows,
+        options=options,
+        deletes=0,
+    )
+
+
+_PARTIAL = {"merge-engine": "partial-update"}
+_GROUPS = {
+    "fields.g.sequence-group": ",".join(f"c{n}" for n in range(5)),
+    "fields.h.sequence-group": ",".join(f"c{n}" for n in range(5, 10)),
+}
 
 LAYOUTS = {
     "orders": Layout(
@@ -61,15 +92,22 @@ LAYOUTS = {
         rows=1_000_000,
         options={"variant.inferShreddingSchema": "true"},
     ),
+    "partial-10": _wide(10, 2_000_000, _PARTIAL),
+    "partial-100": _wide(100, 300_000, _PARTIAL),
+    "partial-1000": _wide(1_000, 30_000, _PARTIAL),
+    "partial-groups": _wide(10, 2_000_000, {**_PARTIAL, **_GROUPS}),
+    "first-row": _wide(10, 2_000_000, {"merge-engine": "first-row"}),
 }
 
 
 def make(oracle: Oracle, warehouse: Path, layout: Layout, rows: int) -> Table:
-    """Writes `rows` rows in six commits: keys drawn from as many, one in twenty a delete."""
+    """Writes `rows` rows in six commits: keys drawn from as many."""
     table = Table(warehouse, "shop.bench")
     key = next(iter(layout.columns))
     oracle.create_table(table, layout.columns, primary_key=[key], options={**_OPTIONS, **layout.options})
-    oracle.generate(table, rows=rows, commits=RUNS, seed=1, columns=layout.values, delete_ratio=0.05)
+    oracle.generate(
+        table, rows=rows, commits=RUNS, seed=1, columns=layout.values, delete_ratio=layout.deletes
+    )
     files = oracle.files(table)
     assert len(files) == RUNS, f"expected a file a run, found {len(files)}"
     return table

@@ -13,6 +13,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
+from support.comparing.updates import assert_compacted_as_by_java
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
 
@@ -74,3 +75,30 @@ def layout(oracle: Oracle, table: Table) -> list[tuple[object, ...]]:
         (file.path.split("/")[-3], file.bucket, file.level, file.min_key, file.rows, file.min_sequence)
         for file in files
     )
+
+
+@pytest.mark.parametrize("engine", ["partial-update", "first-row"])
+def test_where_keys_stay_in_the_partition_that_they_came_to(
+    oracle: Oracle, engine: str, tmp_path: Path
+) -> None:
+    """With these engines Paimon's assigner sends later rows of a key to its first partition."""
+    table = Table(tmp_path / "original", "db.t")
+    columns = {"p": "STRING", "a": "INT NOT NULL", "v": "STRING", "g": "INT", "w": "INT"}
+    group = {"fields.g.sequence-group": "w"} if engine == "partial-update" else {}
+    options = {"bucket": "-1", "merge-engine": engine, "write-only": "true", **group}
+    oracle.create_table(table, columns, ["a"], ["p"], options=options)
+    random = Random(7)
+    for commit in range(5):
+        keys = random.sample(range(60), 40)
+        rows: list[Row] = [
+            [random.choice(["+I", "-D"] if group else ["+I"]), PARTITIONS[key % len(PARTITIONS)], key]
+            + [random.choice([None, commit, commit + 1]) for _ in "vgw"]
+            for key in keys
+        ]
+        for row in rows:
+            row[3] = None if row[3] is None else f"{row[3]}"
+        oracle.write(table, rows, buckets=[row[2] % BUCKETS for row in rows])
+        if commit == 2:
+            oracle.manager_round(table, full=True, commit=True)
+    for full in (False, True):
+        assert_compacted_as_by_java(oracle, table, tmp_path, full=full)

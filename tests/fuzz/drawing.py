@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from fuzz.changes import Columns
+from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
 from fuzz.history import History
 from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
 from fuzz.steps import Steps
@@ -31,14 +32,23 @@ class _Draw:
         self._seed = seed
         self._random = random = Random(seed)
         formats, weights = zip(*FORMATS, strict=True)
+        self._engine = draw_engine(random)
         self._formats: Sequence[str] = random.choices(formats, weights)[0]
+        if self._engine == FIRST_ROW:
+            # Java rewrites where formats of levels differ, and we move files.
+            self._formats = self._formats[:1]
         self._options = draw_options(random, self._formats)
+        if self._engine != DEDUPLICATE:
+            self._options = {name: value for name, value in self._options.items() if name not in IGNORE}
         self._atoms = _atoms(self._formats)
         self._columns = Columns(random, self._atoms, self._formats)
+        self._columns.merged = self._engine == PARTIAL_UPDATE
 
     def history(self) -> History:
         random = self._random
-        key = {f"k{n}": self._atom(but=("VARIANT",)) for n in range(random.choice([1, 1, 1, 2, 3]))}
+        # Java cannot look up keys of bytes.
+        but = _NO_PARTITION if self._engine == FIRST_ROW else ("VARIANT",)
+        key = {f"k{n}": self._atom(but=but) for n in range(random.choice([1, 1, 1, 2, 3]))}
         self._columns.keys = list(key)
         if self._formats == ("parquet",) and random.random() < 0.2:
             self._options.update(draw_shredded(random, self._columns.add("VARIANT")))
@@ -50,7 +60,12 @@ class _Draw:
         partition = self._partition() if random.random() < 0.3 else {}
         moving = self._moving(partition)
         self._refer_to_columns(list(key), moving)
-        values = {name: self._declared(str(kind)) for name, kind in self._columns.now.items()}
+        self._merge_by_engine()
+        grouped = self._columns.pinned
+        values = {
+            name: str(kind) if name in grouped else self._declared(str(kind))
+            for name, kind in self._columns.now.items()
+        }
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
         rescales = not partition and self._options["bucket"] != "-1"
@@ -93,7 +108,7 @@ class _Draw:
     def _moving(self, partition: dict[str, tuple[str, tuple[Any, ...]]]) -> tuple[str, ...]:
         """Partition columns that the key does not have, which may be null then; buckets are dynamic."""
         random = self._random
-        if not partition or random.random() < 0.6:
+        if not partition or self._engine != DEDUPLICATE or random.random() < 0.6:
             return ()
         self._options["bucket"] = "-1"
         moving = random.sample([*partition], random.randint(1, len(partition)))
@@ -110,7 +125,7 @@ class _Draw:
             for name, kind in columns.now.items()
             if isinstance(kind, Atom) and not str(kind).startswith(("VARIANT", "MULTISET", "VECTOR"))
         ]
-        if plain and not moving and random.random() < 0.3:
+        if plain and not moving and self._engine != FIRST_ROW and random.random() < 0.3:
             columns.fixed |= {*random.sample(plain, min(len(plain), random.choice([1, 1, 2])))}
             self._options["sequence.field"] = ",".join(sorted(columns.fixed))
             self._options["sequence.field.sort-order"] = random.choice(["ascending", "descending"])
@@ -123,6 +138,14 @@ class _Draw:
         own = draw_of_columns(random, [*columns.now, *key])
         columns.pinned |= {name for name in (*columns.now, *key) if f"fields.{name}.stats-mode" in own}
         self._options.update(own)
+
+    def _merge_by_engine(self) -> None:
+        columns = {n: str(kind) for n, kind in self._columns.now.items() if n not in self._columns.fixed}
+        drawn = draw_engine_options(self._random, self._engine, columns)
+        self._options.update(drawn)
+        for name, value in drawn.items():
+            if name.endswith(".sequence-group"):
+                self._columns.pinned |= {*name.split(".")[1].split(","), *value.split(",")}
 
 
 def _atoms(formats: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from fuzz.changes import Columns
+from fuzz.engines import IGNORE, is_stable, takes_deletes
 from fuzz.history import (
     OUTSIDE,
     Alter,
@@ -55,7 +56,9 @@ class Steps:
         self._columns = columns
         self._formats = formats
         # Whoever drops a delete first lets rows with lower sequences through, Java as well.
-        self._deletes = "sequence.field" not in self._options or random.random() < 0.4
+        self._deletes = takes_deletes(options) and (
+            "sequence.field" not in self._options or random.random() < 0.4
+        )
         self._rescales = rescales
         self._is_rescaled = False
         self._forgets = True
@@ -127,7 +130,9 @@ class Steps:
         random = self._random
         draw = random.random()
         if draw < 0.2:
-            return [{"set_option": [*draw_later(random)]}]
+            name, value = draw_later(random)
+            if name not in IGNORE or "merge-engine" not in self._options:
+                return [{"set_option": [name, value]}]
         if draw < 0.25:
             self._is_outside = True
             return [{"set_option": [*pair]} for pair in draw_outside(random).items()]
@@ -149,7 +154,7 @@ class Steps:
     def _beside(self) -> list[Beside]:
         random = self._random
         others: list[Beside] = []
-        if "sequence.field" in self._options and self._deletes:
+        if ("sequence.field" in self._options and self._deletes) or not is_stable(self._options):
             return others
         for _ in range(random.choice([1, 1, 2])):
             draw = random.random()

@@ -71,6 +71,25 @@ def take(
             )
 
 
+def take_or_null(column: pa.Array, places: Places) -> pa.Array:
+    """The values at these positions, null for -1.
+
+    Arrow makes the fields of a struct null along with it. They keep some value here, as in files that were
+    read, because they may be declared NOT NULL.
+    """
+    missing = places < 0
+    if not missing.any():
+        return pc.take(column, pa.array(places), boundscheck=False)
+    if not pa.types.is_struct(column.type):
+        return pc.take(column, pa.array(places, mask=missing), boundscheck=False)
+    taken = pc.take(column, pa.array(np.where(missing, 0, places)), boundscheck=False)
+    is_null = pc.or_(taken.is_null(), pa.array(missing))
+    fields = [*column.type]
+    return pa.StructArray.from_arrays(
+        [taken.field(number) for number in range(len(fields))], fields=fields, mask=is_null
+    )
+
+
 def _gathered(
     rows: pa.RecordBatch, places: Places, picked: Mapping[str, Places], computed: Mapping[str, pa.Array]
 ) -> pa.RecordBatch:
@@ -80,15 +99,13 @@ def _gathered(
     arrays = [
         computed[name]
         if name in computed
-        else pc.take(column, _positions(picked[name]) if name in picked else usual)
+        else take_or_null(column, picked[name])
+        if name in picked
+        else pc.take(column, usual, boundscheck=False)
         for name, column in zip(rows.schema.names, rows.columns, strict=True)
     ]
     fields = [field.with_type(array.type) for field, array in zip(rows.schema, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def _positions(places: Places) -> pa.Array:
-    return pa.array(places, mask=places < 0)
 
 
 def _middle(rows: int, begins: npt.NDArray[np.bool_] | None) -> int | None:

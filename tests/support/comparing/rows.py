@@ -246,7 +246,8 @@ def positive(drawn: Any) -> Any:
 def values_of(oracle: Oracle, table: Table, layout: Layout) -> dict[str, Value]:
     """Values for each column that the table has by now."""
     values = {column["name"]: value_of(column["type"]) for column in oracle.schema(table)["fields"]}
-    sequence = layout.options.get("sequence.field", "").split(",")
+    groups = [name.split(".")[1] for name in layout.options if name.endswith(".sequence-group")]
+    sequence = ",".join([layout.options.get("sequence.field", ""), *groups]).split(",")
     return {name: without_nan(value) if name in sequence else value for name, value in values.items()}
 
 

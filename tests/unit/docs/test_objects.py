@@ -22,7 +22,11 @@ KINDS = {kind.name: kind for kind in OWN_KINDS}
 SHOWN = tuple(
     page for page in CURRENT if any(found["apiVersion"] == API_VERSION for found in page.manifests())
 )
-EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
+EXAMPLES = sorted(
+    path
+    for path in (ROOT / "examples").rglob("*.yaml")
+    if path.parent.name != "merge-engines"  # are tables
+)
 _CELLS = re.compile(r"\s{2,}")
 
 

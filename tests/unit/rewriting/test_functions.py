@@ -20,7 +20,7 @@ from lithify.rewriting.groups import Groups
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from support.properties import examples
-from unit.rewriting.functions import (
+from support.rewriting.functions import (
     CASES,
     LAST_NON_NULL,
     Case,
@@ -29,7 +29,7 @@ from unit.rewriting.functions import (
     Row,
     last_non_null,
 )
-from unit.rewriting.model import KEY_KINDS, SEQUENCE_KINDS, ListRun, Table, naive_merge, ranges_of, runs_of
+from support.rewriting.model import KEY_KINDS, SEQUENCE_KINDS, ListRun, Table, naive_merge, ranges_of, runs_of
 
 # One folder serves all examples: every merge has to leave it empty.
 PROPERTY = settings(

@@ -16,8 +16,8 @@ from lithify.errors import CorruptTable
 from lithify.rewriting.merge import merge_cursors, reduce_cursors
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece, RunCursor
 from support.properties import examples
-from unit.rewriting.columns import Kind
-from unit.rewriting.model import (
+from support.rewriting.columns import Kind
+from support.rewriting.model import (
     KEY_KINDS,
     ListRun,
     Row,

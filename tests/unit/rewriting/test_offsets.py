@@ -61,3 +61,13 @@ def test_only_what_needs_it_gets_wide_offsets(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(offsets, "MOST_BYTES", 1)
     wide = offsets.concat(BATCHES).schema
     assert [field.name for field in wide if field.type == SCHEMA.field(field.name).type] == ["id", "code"]
+
+
+def test_a_null_struct_keeps_fields_that_must_not_be_null() -> None:
+    kind = pa.struct([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
+    column = pa.array([{"a": 1, "b": None}, None, {"a": 3, "b": "x"}], kind)
+    taken = offsets.take_or_null(column, np.array([2, -1, 0, 1, -1]))
+    assert taken.to_pylist() == [{"a": 3, "b": "x"}, None, {"a": 1, "b": None}, None, None]
+    assert taken.type == kind
+    sound = offsets.take_or_null(column.slice(0, 1), np.array([-1, 0]))
+    assert sound.field(0).null_count == 0

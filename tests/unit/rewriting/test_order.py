@@ -32,7 +32,7 @@ from lithify.rewriting.order import (
     total_order,
 )
 from support.properties import examples
-from unit.rewriting.columns import KINDS, Kind, integers, ranks, ranks_by
+from support.rewriting.columns import KINDS, Kind, integers, ranks, ranks_by
 
 FEW = settings(max_examples=examples(15), deadline=None)
 MANY = settings(max_examples=examples(80), deadline=None)

@@ -18,7 +18,7 @@ from lithify.rewriting.passes import merge_section
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from lithify.rewriting.spill import spill
 from support.properties import examples
-from unit.rewriting.model import KEY_KINDS, ListRun, Row, Table, naive_merge, ranges_of, runs_of, tables
+from support.rewriting.model import KEY_KINDS, ListRun, Row, Table, naive_merge, ranges_of, runs_of, tables
 
 # One folder serves all examples: every merge has to leave it empty.
 PROPERTY = settings(

@@ -77,6 +77,8 @@ class MergeTreeOptions:
         early_full: conditions of an early full compaction.
         off_peak: hours with a relaxed size ratio.
         force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
+        looks_up: a file of level 0 is moved to the top level only, and rewritten for any other, because rows
+            whose key is in a level above are left out.
         force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
         target_file_size: where output files roll.
         small_file_size: files below this are rewritten with their neighbours.
@@ -92,6 +94,7 @@ class MergeTreeOptions:
     off_peak: OffPeak | None = None
     force_level0: bool = False
     force_rewrite: bool = False
+    looks_up: bool = False
     target_file_size: int = 128 << 20
     small_file_size: int = (128 << 20) // 10 * 7
     expire_seconds: int | None = None

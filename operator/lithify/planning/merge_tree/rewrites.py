@@ -103,8 +103,15 @@ class _Walk:
     def _upgrade(self, lone: Section) -> None:
         """Moves the single file of a section up, by rewriting it where metadata would not do."""
         (file,) = lone.files
-        holds_deletes = self._to_top and file.may_hold_deletes
-        if holds_deletes or self._policy.force_rewrite or file.has_expired_rows(self._expired_before):
+        if self._needs_rewrite(file):
             self._rewrites.append(Rewrite((lone,)))
         elif file.level != self._output_level:
             self._upgrades.append(file)
+
+    def _needs_rewrite(self, file: DataFile) -> bool:
+        """Whether the rows of a file change when it moves, so that metadata alone would not do."""
+        policy = self._policy
+        holds_deletes = self._to_top and file.may_hold_deletes
+        must_look_up = policy.looks_up and file.level == 0 and not self._to_top
+        is_asked_for = policy.force_rewrite or file.has_expired_rows(self._expired_before)
+        return holds_deletes or must_look_up or is_asked_for

@@ -23,8 +23,13 @@ from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
 from lithify.tables.paimon.options.table_options import LocationOptions, TableOptions, read_options
+from lithify.tables.paimon.primary_key.merge_functions.choosing import (
+    merge_function,
+    sequence_fields_of_groups,
+)
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -79,7 +84,8 @@ def open_table(address: TableAddress) -> PaimonTable:
         refusals=(
             *_refusals(table, storage, address.catalog_options),
             *_location_refusals(table.table_path, schema, options.locations, storage),
-            *_order_refusals(options),
+            *_order_refusals(options, merge_engine(schema.options)),
+            *_merge_refusals(schema, options),
             *_expiry_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
@@ -167,9 +173,22 @@ def _check_locations(options: LocationOptions, reach: Reach) -> None:
             reach.check(path)
 
 
-def _order_refusals(options: TableOptions) -> Iterator[str]:
+def _order_refusals(options: TableOptions, engine: MergeEngine | None) -> Iterator[str]:
     if options.snapshot_ordering and options.sequence_fields:
         yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
+    if options.snapshot_ordering and engine not in (None, MergeEngine.DEDUPLICATE):
+        yield (
+            f"option sequence.snapshot-ordering = true with merge-engine = {engine}: how Paimon merges rows "
+            "then is not known to this release"
+        )
+
+
+def _merge_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
+    """Why the options make no merge function; the first reason only."""
+    try:
+        merge_function(schema, ignore_deletes=options.ignore_deletes)
+    except InvalidOption as error:
+        yield f"option {error}"
 
 
 def _expiry_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
@@ -207,6 +226,7 @@ def _commit_refusals(
 def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
     """Every column in every role that it plays."""
     sequence = [name.strip() for name in schema.options.get("sequence.field", "").split(",")]
+    sequence += sequence_fields_of_groups(schema.options)
     for column in schema.fields:
         roles = {
             Role.VALUE: True,

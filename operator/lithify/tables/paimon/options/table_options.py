@@ -19,6 +19,7 @@ from lithify.sizes import parse_size
 from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.options.file_options import TARGET_SIZE, read_file_options
+from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.option_reader import (
     OptionReader,
     as_ratio,
@@ -151,7 +152,10 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
     reader = OptionReader(options)
     expiry = read_record_expiry(reader)
     return TableOptions(
-        policy=replace(_policy(reader, rule), expire_seconds=None if expiry is None else expiry.seconds),
+        policy=replace(
+            _policy(reader, rule, is_first_row=merge_engine(options) is MergeEngine.FIRST_ROW),
+            expire_seconds=None if expiry is None else expiry.seconds,
+        ),
         files=read_file_options(reader, options),
         locations=_location_options(reader),
         commit=CommitOptions(
@@ -196,7 +200,8 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
     )
 
 
-def _policy(reader: OptionReader, rule: PickingRule) -> MergeTreeOptions:
+def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> MergeTreeOptions:
+    """How files are picked; readers of first-row do not see level 0, and Paimon leaves nothing there."""
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
     target = reader.size("target-file-size", TARGET_SIZE, low=1)
     return MergeTreeOptions(
@@ -210,7 +215,8 @@ def _policy(reader: OptionReader, rule: PickingRule) -> MergeTreeOptions:
             incremental_size=reader.optional("compaction.incremental-size-threshold", parse_size),
         ),
         off_peak=_off_peak(reader),
-        force_level0=reader.boolean("compaction.force-up-level-0", default=False),
+        force_level0=is_first_row or reader.boolean("compaction.force-up-level-0", default=False),
+        looks_up=is_first_row,
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
         target_file_size=target,
         small_file_size=_small_file_size(reader, target),

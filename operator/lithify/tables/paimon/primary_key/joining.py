@@ -88,6 +88,7 @@ def _join(group: Sequence[Made], index: int) -> Join:
         sections=((run,),),
         keys=EVERYTHING,
         is_last=False,
+        known=(),
         schemas={newest.id: newest},
     )
     return Join(first.unit, joining, files)

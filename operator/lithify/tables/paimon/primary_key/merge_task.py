@@ -42,7 +42,7 @@ from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
-from lithify.tables.paimon.schema.schema import Schema
+from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 """Sections of runs of files, in key order."""
@@ -64,6 +64,7 @@ class MergeTask:
         storage: access to the files.
         budget: memory.
         expired: rows that do not take part in the merge; None if rows of the table do not expire.
+        known: runs of files of which the keys alone take part, in the only section.
     """
 
     index: int
@@ -77,11 +78,13 @@ class MergeTask:
     storage: Storage
     budget: Budget
     expired: ExpiredRows | None = None
+    known: tuple[tuple[InputFile, ...], ...] = ()
 
     @property
     def input_sizes(self) -> dict[str, int]:
         """Bytes of the files to read, by path."""
-        return {file.path: file.size for file in self.inputs}
+        known = (file for run in self.known for file in run)
+        return {file.path: file.size for file in (*self.inputs, *known)}
 
     def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
         """Merges, writes, and cleans up after itself if that fails; see `run_task`."""
@@ -89,7 +92,7 @@ class MergeTask:
 
     @property
     def inputs(self) -> list[InputFile]:
-        """All files to read."""
+        """All files that are merged."""
         return [file for section in self.sections for run in section for file in run]
 
 
@@ -156,7 +159,7 @@ class _Merge:
 
     def _open_runs(self) -> list[list[FileRun]]:
         task = self._task
-        most = max((len(section) for section in task.sections), default=1)
+        most = max((len(section) for section in task.sections), default=1) + len(task.known)
         reading = Reading(
             task.inputs,
             task.schemas,
@@ -168,7 +171,9 @@ class _Merge:
             options=task.target.options.parquet.variants,
             expired=task.expired,
         )
-        return [[FileRun(run, reading) for run in section] for section in task.sections]
+        only = {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
+        known = [FileRun(run, reading, only) for run in task.known]
+        return [[*(FileRun(run, reading) for run in section), *known] for section in task.sections]
 
     def _rows(self, sections: list[list[FileRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
         task = self._task

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
 
 from lithify.clock import Clock
@@ -17,6 +18,7 @@ from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.planning.merge_tree.tasks import TaskPlan, split_rewrite
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.functions import MergeFunction
 from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
 from lithify.tables.files.model import InputFile
@@ -29,6 +31,14 @@ from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
+from lithify.tables.paimon.primary_key.lookups import (
+    function_of_rewrite,
+    in_one_section,
+    known_run_number,
+    known_runs,
+    looks_up,
+)
+from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
@@ -114,11 +124,12 @@ def plan_run(
         else:
             plan(bucket)
     doubted = _files_hiding_deletes(table, view, _units(planned), blocks)
-    for bucket, files in doubted.items():
-        plan(bucket, files)
+    for bucket, handles in doubted.items():
+        plan(bucket, handles)
     for unit in _units(planned):
         with blocks.isolate(unit.bucket):
-            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
+            files = _read_files(table, unit)
+            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files))
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
     return RunPlan(
@@ -144,12 +155,23 @@ def _is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
 def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[Unit, MergeTask]]:
     """The tasks of all units, each with its unit; they belong to no attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
+    chosen = merge_function(table.schema, ignore_deletes=table.options.ignore_deletes)
     for unit in plan.units:
-        found = plan.view.entries(unit.bucket, unit.inputs)
-        entries = {file.handle: entry for file, entry in zip(unit.inputs, found, strict=True)}
+        files = _read_files(table, unit)
+        found = plan.view.entries(unit.bucket, files)
+        entries = {file.handle: entry for file, entry in zip(files, found, strict=True)}
         for rewrite in unit.work.rewrites:
+            function = function_of_rewrite(chosen, unit, rewrite)
             for part in split_rewrite(rewrite, task_bytes):
-                yield unit, _task(table, entries, unit, part, sizing.budget)
+                yield unit, _task(table, entries, unit, part, function, sizing.budget)
+
+
+def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
+    """The files of a unit that are rewritten, moved, or looked up in."""
+    if not table.options.policy.looks_up:
+        return unit.inputs
+    upper = (run.files for run in unit.levels.runs if run.level > unit.output_level)
+    return (*unit.inputs, *chain.from_iterable(upper))
 
 
 def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[Unit, MergeTask]]:
@@ -158,13 +180,23 @@ def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[
 
 
 def _task(
-    table: PaimonTable, entries: Mapping[int, ManifestEntry], unit: Unit, part: TaskPlan, budget: Budget
+    table: PaimonTable,
+    entries: Mapping[int, ManifestEntry],
+    unit: Unit,
+    part: TaskPlan,
+    function: MergeFunction,
+    budget: Budget,
 ) -> MergeTask:
+    known = [*known_runs(unit, part)] if looks_up(function) else []
+    if known:
+        part = in_one_section(part)
+
     def read(file: DataFile) -> InputFile:
         return _input_file(table, unit, entries[file.handle], is_inside=part.span.covers(file))
 
     sections = tuple(tuple(tuple(map(read, run)) for run in section.runs) for section in part.sections)
-    schema_ids = {file.schema_id for section in part.sections for file in section.files}
+    merged = (file for section in part.sections for file in section.files)
+    schema_ids = {file.schema_id for file in (*merged, *chain.from_iterable(known))}
     return MergeTask(
         index=0,
         prefix="",
@@ -174,7 +206,7 @@ def _task(
         spec=merge_spec(
             table.schema,
             table.options.sequence_fields,
-            ignore_deletes=table.options.ignore_deletes,
+            function,
             drop_deletes=unit.drop_deletes,
         ),
         schemas={schema_id: table.schema_of(schema_id) for schema_id in schema_ids},
@@ -189,6 +221,7 @@ def _task(
         storage=table.storage,
         budget=budget,
         expired=_expired_rows(table, unit.expired_before),
+        known=tuple(tuple(map(read, run)) for run in known),
     )
 
 
@@ -202,7 +235,7 @@ def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:
 def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_inside: bool) -> InputFile:
     """What a reader has to know of a data file of a unit."""
     file = entry.file
-    run = unit.run_numbers[file.name]
+    run = unit.run_numbers[file.name] if file.name in unit.run_numbers else known_run_number(unit, file.level)
     return InputFile(
         table.path(entry), file.size, file.rows, file.schema_id, run, is_inside, table.sequence_of(file)
     )

@@ -6,7 +6,7 @@ as Java does, so files with and without `_KEY_` columns mix freely, and so do fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -69,12 +69,16 @@ class Reading:
         self._variants = self._forms(files, options)
         self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
 
-    def columns_of(self, file: InputFile) -> list[FileColumn | None]:
-        """The column of the file that each column of the rows is read from; None where it is missing."""
+    def columns_of(self, file: InputFile, only: Container[str] | None = None) -> list[FileColumn | None]:
+        """The column of the file that each column of the rows is read from; None where it is missing.
+
+        Only those named are read, if any are; the others are null.
+        """
         pairs = zip(self._stored[file.schema_id], self.schema, strict=True)
         return [
-            column
-            and replace(
+            None
+            if column is None or (only is not None and field.name not in only)
+            else replace(
                 column,
                 as_dictionary=pa.types.is_dictionary(field.type),
                 variants=self._variants.get(field.name),
@@ -87,12 +91,12 @@ class Reading:
         pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
         return [None if field.name in self._variants else cast for cast, field in pairs]
 
-    def wanted(self, file: InputFile, piece_bytes: int) -> Wanted:
-        """What is read of a file."""
+    def wanted(self, file: InputFile, piece_bytes: int, only: Container[str] | None = None) -> Wanted:
+        """What is read of a file, of all columns or of those named."""
         position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
         first = self._stored[file.schema_id][position]
         return Wanted(
-            columns=[column for column in self.columns_of(file) if column is not None],
+            columns=[column for column in self.columns_of(file, only) if column is not None],
             first_key=first or FileColumn("", self._newest.key_types[0]),
             keys=self._keys,
             piece_bytes=piece_bytes,
@@ -136,11 +140,20 @@ class Reading:
 
 
 class FileRun:
-    """A sorted run: data files one after the other."""
+    """A sorted run: data files one after the other.
 
-    def __init__(self, files: Sequence[InputFile], reading: Reading) -> None:
+    Args:
+        files: in key order.
+        reading: how all files of the task are read.
+        only: the columns to read, None for all; the others are null.
+    """
+
+    def __init__(
+        self, files: Sequence[InputFile], reading: Reading, only: Container[str] | None = None
+    ) -> None:
         self._files = files
         self._reading = reading
+        self._only = only
 
     @property
     def size(self) -> int:
@@ -164,8 +177,8 @@ class FileRun:
                 yield Piece(_numbered(batch, file.sequence), file.run, file.path)
 
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
-        columns, schema = self._reading.columns_of(file), self._reading.schema
-        wanted = self._reading.wanted(file, piece_bytes)
+        columns, schema = self._reading.columns_of(file, self._only), self._reading.schema
+        wanted = self._reading.wanted(file, piece_bytes, self._only)
         for batch in self._reading.readers.of(file.path).batches(file, wanted):
             both = zip(columns, self._reading.casts_of(file), schema, strict=True)
             arrays = [_column(batch, *each, file.path) for each in both]

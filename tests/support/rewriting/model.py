@@ -18,8 +18,8 @@ from lithify.rewriting.order import key_at
 from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
 from lithify.rewriting.runs import Key, KeyRange, Piece
 from lithify.rewriting.spec import MergeSpec
-from unit.rewriting.columns import Kind
-from unit.rewriting.functions import RETRACTS, Case, Row
+from support.rewriting.columns import Kind
+from support.rewriting.functions import RETRACTS, Case, Row
 
 # Few values each, so that runs share keys; the pairs are those that a wrong order would swap.
 KEY_KINDS = [

@@ -1,0 +1,278 @@
+"""The merge engine partial-update: each column has its last value that is not null.
+
+Made by `choosing`, shipped with tasks, called by the merge. The results are those of Paimon 1.4, which
+adds record after record; here each column needs the position of one record of each key.
+
+A key begins with the values of its *base*, nulls among them: the last delete that removed the record, or the
+oldest record if it retracts. Records before it do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.errors import UnsupportedTable
+from lithify.rewriting.functions import LoneRecords, Merged
+from lithify.rewriting.groups import Groups
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.paimon.primary_key.merge_functions.accumulating import Changes
+from lithify.tables.paimon.primary_key.merge_functions.ordered_records import (
+    OrderedRecords,
+    Ranked,
+    is_behind,
+)
+from lithify.tables.paimon.primary_key.merge_functions.removals import last_removals
+from lithify.tables.paimon.primary_key.merge_functions.sequence_groups import SequenceGroup
+from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND
+
+_INSERT, _DELETE = 0, 3
+NO_DELETES = (
+    "a record retracts its key (-U or -D), which partial-update takes with one of the options ignore-delete, "
+    "partial-update.remove-record-on-delete or a sequence group only; Paimon fails here, too"
+)
+
+
+class Retractions(Enum):
+    """What records do that retract their key."""
+
+    REFUSED = "refused"
+    IGNORED = "ignored"
+    REMOVE = "remove"
+    """Deletes (-D) remove the record; -U does nothing."""
+    IN_GROUPS = "in groups"
+    """They take back the values of sequence groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartialUpdate:
+    """The merge function.
+
+    Attributes:
+        plain: the columns that are neither part of the key nor of a sequence group.
+        required: the columns outside the key that are declared NOT NULL.
+        groups: the sequence groups; no column is in two of them.
+        retractions: what records do that retract their key.
+    """
+
+    plain: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    groups: tuple[SequenceGroup, ...] = ()
+    retractions: Retractions = Retractions.REFUSED
+
+    @property
+    def columns(self) -> Collection[str]:
+        """Sequence fields of groups, and what is aggregated."""
+        return [name for group in self.groups for name in (*group.fields, *group.aggregates)]
+
+    @property
+    def lone_records(self) -> LoneRecords:
+        """They stay as they are, also if they retract."""
+        return LoneRecords.KEPT
+
+    def merge(self, groups: Groups) -> Merged:
+        """One record for each key.
+
+        Raises:
+            UnsupportedTable: Paimon fails, too: a record retracts that must not, or a column that is declared
+                NOT NULL has a null.
+        """
+        records = OrderedRecords(groups)
+        ranked = [group.ranked(groups, records) for group in self.groups]
+        past = self._past(groups, records, ranked)
+        result = _Result(groups, records, past)
+        result.take_last(self.plain)
+        for group, order in zip(self.groups, ranked, strict=True):
+            result.take_group(group, order)
+        self._check_inputs(groups, records, past)
+        result.check_required(self.required)
+        return result.merged
+
+    def reduce(self, groups: Groups) -> IntPart | None:
+        """The records that give a value, the oldest and the newest; all of them where more matters."""
+        records = OrderedRecords(groups)
+        if self.groups or self.required or records.retracts.any():
+            return None
+        needed = np.zeros(len(records), dtype=bool)
+        needed[records.starts] = needed[records.ends] = True
+        for name in self.plain:
+            column = groups.rows.column(name)
+            if 0 < column.null_count < len(column):
+                last = records.last(_valid(column)[records.rows])
+                needed[last[last >= 0]] = True
+        return records.rows[needed]
+
+    def _past(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> _Past:
+        """What of each key's records counts.
+
+        Raises:
+            UnsupportedTable: a record retracts that must not.
+        """
+        retracts = records.retracts
+        none = np.full(len(groups), -1)
+        if not retracts.any():
+            return _Past(none, none, ~retracts, retracts, records.ends)
+        if self.retractions is Retractions.REFUSED:
+            raise UnsupportedTable("the merge engine partial-update", (NO_DELETES,))
+        oldest = np.where(retracts[records.starts], records.starts, -1)
+        removals = self._removals(groups, records, ranked)
+        base = np.where(removals < 0, oldest, removals)
+        counts = ~retracts
+        counts[base[base >= 0]] = True
+        counts &= records.positions >= base[records.keys]
+        acts = np.zeros_like(retracts)
+        if self.retractions is Retractions.IN_GROUPS:
+            acts = retracts & (records.positions >= base[records.keys])
+            acts[removals[removals >= 0]] = False
+        newest = records.ends
+        if self.retractions is Retractions.IGNORED:
+            newest = records.last(~retracts)
+        return _Past(base, removals, counts, acts, newest)
+
+    def _removals(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> IntPart:
+        """The position of the last delete that removed each key's record, -1 for none."""
+        deletes = (groups.rows.column(VALUE_KIND).to_numpy() == _DELETE)[records.rows]
+        if self.retractions is Retractions.REMOVE:
+            return records.last(deletes)
+        removing = [order for group, order in zip(self.groups, ranked, strict=True) if group.removes]
+        if not removing or self.retractions is not Retractions.IN_GROUPS:
+            return np.full(len(groups), -1)
+        return last_removals(records, deletes, removing)
+
+    def _check_inputs(self, groups: Groups, records: OrderedRecords, past: _Past) -> None:
+        """Paimon looks for nulls in records that it takes as they are, and without groups in all that add."""
+        checked = np.zeros(len(records), dtype=bool)
+        checked[past.base[past.base >= 0]] = True
+        if not self.groups:
+            checked |= ~records.retracts
+        rows = records.rows[checked]
+        for name in self.required:
+            column = groups.rows.column(name)
+            if column.null_count and not _valid(column)[rows].all():
+                raise _null_in(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What of each key's records counts.
+
+    Attributes:
+        base: the position of the record with which each key begins, -1 for none.
+        removals: the position of the last delete that removed each key's record, -1 for none.
+        counts: positions whose values may be taken: the base, and what adds after it.
+        acts: positions from the base on that take values back.
+        newest: the position from which each key has its sequence number, -1 for none.
+    """
+
+    base: IntPart
+    removals: IntPart
+    counts: Mask
+    acts: Mask
+    newest: IntPart
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The result as it grows, column by column."""
+
+    groups: Groups
+    records: OrderedRecords
+    past: _Past
+    picked: dict[str, IntPart] = field(default_factory=dict)
+    computed: dict[str, pa.Array] = field(default_factory=dict)
+
+    def take_last(self, names: Collection[str]) -> None:
+        """The last value of each column that counts and is not null.
+
+        A base gives its nulls, too: nothing before it counts.
+        """
+        groups, records, counts = self.groups, self.records, self.past.counts
+        last = records.rows_at(records.last(counts))
+        is_newest = np.array_equal(last, self._stands_for)
+        for name in names:
+            column = groups.rows.column(name)
+            if column.null_count == 0:
+                if not is_newest:
+                    self.picked[name] = last
+            elif column.null_count < len(column):
+                self.picked[name] = records.rows_at(records.last(counts & _valid(column)[records.rows]))
+
+    def take_group(self, group: SequenceGroup, order: Ranked) -> None:
+        """The values of the newest record in a sequence group."""
+        records, past = self.records, self.past
+        changing = order.present & (past.counts | past.acts)
+        newest = records.last_greatest(order.ranks, changing)
+        source = np.where(newest < 0, past.base, newest)
+        rows = records.rows_at(source)
+        taken_back = (newest >= 0) & past.acts[newest]
+        for name in group.fields:
+            self.picked[name] = rows
+        for name in group.columns:
+            self.picked[name] = np.where(taken_back, -1, rows)
+        if group.aggregates:
+            is_base = np.zeros(len(records), dtype=bool)
+            is_base[past.base[past.base >= 0]] = True
+            changes = Changes(
+                base=past.base,
+                adds=changing & ~past.acts & ~is_base,
+                retracts=changing & past.acts,
+                late=changing & is_behind(order.ranks, changing, records.keys),
+            )
+            for name, aggregate in group.aggregates.items():
+                self.computed[name] = aggregate.of(self.groups, records, changes)
+
+    def check_required(self, names: Collection[str]) -> None:
+        """Paimon writes no null into a column that is declared NOT NULL; deletes may vanish before."""
+        lives = ~self._is_deleted
+        for name in names:
+            is_touched = name in self.computed or name in self.picked
+            if (is_touched or self.groups.rows.column(name).null_count) and self._is_null(name)[lives].any():
+                raise _null_in(name)
+
+    @property
+    def merged(self) -> Merged:
+        """All of it."""
+        kinds = np.where(self._is_deleted, _DELETE, _INSERT).astype(np.int8)
+        computed = {**self.computed, VALUE_KIND: pa.array(kinds)}
+        if (self.past.newest < 0).any():
+            numbers = self.groups.rows.column(SEQUENCE_NUMBER).to_numpy()[self._stands_for]
+            computed[SEQUENCE_NUMBER] = pa.array(np.where(self.past.newest < 0, 0, numbers))
+        return Merged(self._stands_for, self.picked, computed)
+
+    @property
+    def _stands_for(self) -> IntPart:
+        """The row from which each key has what is neither picked nor computed."""
+        newest = self.past.newest
+        return self.records.rows[np.where(newest < 0, self.records.ends, newest)]
+
+    @property
+    def _is_deleted(self) -> Mask:
+        """Which keys become a delete: that was the last word, or nothing ever added a value."""
+        records = self.records
+        removed_last = (self.past.removals >= 0) & (self.past.removals == records.ends)
+        deleted: Mask = removed_last | (records.last(~records.retracts) < 0)
+        return deleted
+
+    def _is_null(self, name: str) -> Mask:
+        if name in self.computed:
+            return ~_valid(self.computed[name])
+        rows = self.picked.get(name, self._stands_for)
+        nulls: Mask = (rows < 0) | ~_valid(self.groups.rows.column(name))[rows]
+        return nulls
+
+
+def _valid(column: pa.Array) -> Mask:
+    valid: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _null_in(name: str) -> UnsupportedTable:
+    return UnsupportedTable(
+        f"column {name}",
+        ("it is declared NOT NULL, but has a null after or before the merge; Paimon fails here, too",),
+    )

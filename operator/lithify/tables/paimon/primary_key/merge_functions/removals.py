@@ -1,0 +1,62 @@
+"""Deletes that remove a whole record where the table says so of a sequence group.
+
+Called by `partial_update`. Such a delete removes only if nothing newer came before it in the group; it
+then becomes all that is known of its key, in every group, so what follows is compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.paimon.primary_key.merge_functions.ordered_records import (
+    OrderedRecords,
+    Ranked,
+    is_behind,
+)
+
+
+def last_removals(records: OrderedRecords, deletes: Mask, groups: Sequence[Ranked]) -> IntPart:
+    """The position of the last delete that removes each key's record, -1 for none.
+
+    A removal may take groups back to older values, and so decides which of the later deletes remove. With
+    several groups they are found one after the other, all keys at once; a key has no more than runs.
+
+    Args:
+        records: the records of the keys.
+        deletes: which positions are deletes (-D).
+        groups: the groups in which deletes remove the record.
+    """
+    last = np.full(len(records.starts), -1)
+    deleted = np.zeros(len(records.starts), dtype=bool)
+    deleted[records.keys[deletes]] = True
+    places = np.flatnonzero(deleted[records.keys])
+    while len(places):
+        keys = records.keys[places]
+        removing = np.flatnonzero(_removing(places, keys, deletes, groups) & (places > last[keys]))
+        if not len(removing):
+            break
+        of_keys = keys[removing]
+        changes = of_keys[1:] != of_keys[:-1]
+        if len(groups) == 1:  # Its greatest value never falls, so that all removals are known by now.
+            ends = np.append(changes, True)
+            last[of_keys[ends]] = places[removing[ends]]
+            break
+        begins = np.append(True, changes)
+        found = np.full(len(last), len(records))
+        found[of_keys[begins]] = places[removing[begins]]
+        last = np.where(found < len(records), found, last)
+        places = places[places >= found[keys]]
+    return last
+
+
+def _removing(places: IntPart, keys: IntPart, deletes: Mask, groups: Sequence[Ranked]) -> Mask:
+    """Which of these positions remove, given that nothing before them counts any more."""
+    removing = np.zeros(len(places), dtype=bool)
+    for group in groups:
+        present = group.present[places]
+        removing |= present & ~is_behind(group.ranks[places], present, keys)
+    return removing & deletes[places]

@@ -1,0 +1,55 @@
+"""Columns of a partial update that have an order of their own, given by their sequence fields.
+
+Made by `partial_update_options`, used by `partial_update`. A record changes a group if it has any value
+in its sequence fields and is not older there than what came before it. The group then takes all its values
+from that record, nulls among them, and none if the record retracts. Columns that are aggregated add them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lithify.errors import UnsupportedTable
+from lithify.rewriting.groups import Groups
+from lithify.rewriting.order import rank_rows
+from lithify.rewriting.records import RecordLayout, SequenceField
+from lithify.tables.files.types import NO_ORDER
+from lithify.tables.paimon.primary_key.merge_functions.accumulating import Accumulation, LastNonNull
+from lithify.tables.paimon.primary_key.merge_functions.ordered_records import OrderedRecords, Ranked
+
+Aggregated = Accumulation | LastNonNull
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceGroup:
+    """A sequence group.
+
+    Attributes:
+        fields: its sequence fields, most significant first; a null is older than any value.
+        columns: the columns that are replaced.
+        aggregates: the columns that are aggregated.
+        removes: whether a delete that is the newest in the group removes the whole record.
+    """
+
+    fields: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    aggregates: Mapping[str, Aggregated] = field(default_factory=dict)
+    removes: bool = False
+
+    def ranked(self, groups: Groups, records: OrderedRecords) -> Ranked:
+        """How the records compare in this group.
+
+        Raises:
+            UnsupportedTable: a sequence field is NaN, which has no place in an order.
+        """
+        rows = groups.rows
+        layout = RecordLayout((), tuple(map(SequenceField, self.fields)), nan_problem=NO_ORDER)
+        unordered = layout.column_with_nan(rows)
+        if unordered is not None:
+            raise UnsupportedTable(f"column {unordered}", (NO_ORDER,))
+        ranks = rank_rows(layout.sequence_parts(rows))
+        present = rows.column(self.fields[0]).is_valid().to_numpy(zero_copy_only=False)
+        for name in self.fields[1:]:
+            present = present | rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+        return Ranked(ranks[records.rows], present[records.rows])

@@ -1,0 +1,28 @@
+"""Tables of examples/merge-engines: Java makes them, Lithify compacts them, Java reads what they promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infrastructure.oracle.client import Oracle, Table
+from support.comparing.updates import assert_compacted_as_by_java
+from support.runs import run_inline
+
+pytestmark = pytest.mark.oracle
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "merge-engines"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_path: Path) -> None:
+    example = yaml.safe_load(path.read_text())
+    table = Table(tmp_path / "original", "db.t")
+    oracle.create_table(table, example["columns"], example["primaryKey"], options=example["options"])
+    for rows in example["commits"]:
+        oracle.write(table, rows)
+    assert_compacted_as_by_java(oracle, table, tmp_path, full=True)
+    assert run_inline(table).status == "Compacted"
+    assert sorted(oracle.read(table)) == example["rows"]
