@@ -53,7 +53,7 @@ class _Draw:
         if self._formats == ("parquet",) and random.random() < 0.2:
             self._options.update(draw_shredded(random, self._columns.add("VARIANT")))
             # Where types are inferred, Lithify looks at the first row group, Java at the first rows.
-            for name in ("parquet.block.size", "file.block-size"):
+            for name in ("parquet.block.size", "file.block-size", "target-file-size"):
                 self._options.pop(name, None)
         for _ in range(random.choice([0, 1, 2, 2, 3, 5, 8])):
             self._columns.add()

@@ -12,7 +12,7 @@ IGNORE = (
 )
 _ON_DELETE = "partial-update.remove-record-on-delete"
 _ON_GROUP = "partial-update.remove-record-on-sequence-group"
-_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 _NO_ORDER = ("BOOLEAN", "VARIANT", "MULTISET", "VECTOR", "BYTES", "BINARY", "VARBINARY")
 
 

@@ -24,7 +24,7 @@ SMALL: Mapping[str, tuple[Any, ...]] = {
     "BIGINT": (0, 1, 5, 1 << 40, -3),
     "STRING": ("", "a", "b", "much longer than the others"),
     "DOUBLE": (0.5, -2.0, 3.25),
-    "DECIMAL(6, 2)": ("1.00", "-2.50", "9999.99"),
+    "DECIMAL(6, 2)": ("1.00", "-2.50", "99.99"),
     "TIMESTAMP(6)": ("2024-02-29T10:11:12.000001", "2025-01-01T00:00"),
     "ARRAY<INT>": ([], [1, None], [2, 3]),
     "BOOLEAN": (True, False),
