@@ -1,0 +1,1 @@
+"""What the records of a key become in a primary-key table: one module a merge engine."""

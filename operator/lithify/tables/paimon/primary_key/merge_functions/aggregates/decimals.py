@@ -1,0 +1,147 @@
+"""Sum and product of DECIMAL columns, exactly as Paimon computes them.
+
+Unscaled values are Python integers in numpy arrays: they have up to 38 digits, their products up to 76.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lithify.errors import UnsupportedTable
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    later_steps_of,
+    spread,
+    starts_of,
+    used_in_product,
+    valid_of,
+)
+
+Unscaled = npt.NDArray[np.object_]
+
+_COMPACT = 18
+"""Up to so many digits Paimon adds longs, and does not look whether a sum has too many digits."""
+_LONG = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalSum:
+    """The sum of decimals; values that retract are subtracted.
+
+    A sum with too many digits becomes null, and the next value begins a new one. Up to 18 digits of precision
+    only sums that do not fit into 64 bits do.
+    """
+
+    precision: int
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One sum a group, null where all values are."""
+        used = valid_of(values)
+        left, some = starts_of(used, starts)
+        numbers = unscaled(values)[used]
+        signed = np.where(retracts[used], -numbers, numbers)
+        # A value that has too many digits, from an earlier sum, can begin a sum, but not when it retracts.
+        begins = ~retracts[used] | fits(signed, self.precision)
+        sums, valid = signed[left], begins[left]
+        for groups, places in later_steps_of(left, len(signed)):
+            sums[groups] = np.where(valid[groups], sums[groups], 0) + signed[places]
+            valid[groups] = np.where(valid[groups], self._fits(sums[groups]), begins[places])
+        return spread(decimals(sums, valid, values.type), some)
+
+    def _fits(self, sums: Unscaled) -> Mask:
+        if self.precision <= _COMPACT:
+            return np.array((sums >= -_LONG) & (sums < _LONG), dtype=bool)
+        return fits(sums, self.precision)
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalProduct:
+    """The product of decimals; by a value that retracts the product so far is divided.
+
+    Each step is rounded half up to the scale of the type; what has too many digits becomes null.
+    """
+
+    column: str
+    precision: int
+    scale: int
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One product a group; a value that retracts while there is no product does nothing."""
+        used = used_in_product(valid_of(values), starts, retracts)
+        left, some = starts_of(used, starts)
+        factors, divides = unscaled(values)[used], retracts[used]
+        products, valid = factors[left], np.ones(len(left), dtype=bool)
+        for groups, places in later_steps_of(left, len(factors)):
+            acts = valid[groups] | ~divides[places]
+            self._multiply(products, valid, groups[acts], factors[places[acts]], divides[places[acts]])
+        return spread(decimals(products, valid, values.type), some)
+
+    def _multiply(
+        self, products: Unscaled, valid: Mask, groups: IntPart, factors: Unscaled, divides: Mask
+    ) -> None:
+        """Takes one more factor or divisor into the products of some groups."""
+        old, going, one = products[groups], valid[groups], 10**self.scale
+        self._check_quotients(old[divides], factors[divides])
+        over = np.where(divides, old * one, np.where(going, old * factors, factors))
+        under = np.where(divides, factors, np.where(going, one, 1))
+        products[groups] = rounded(over, under)
+        valid[groups] = ~going | fits(products[groups], self.precision)
+
+    def _check_quotients(self, dividends: Unscaled, divisors: Unscaled) -> None:
+        """Java only has quotients with an end."""
+        for dividend, divisor in zip(dividends, divisors, strict=True):
+            if divisor == 0 or not _is_finite(abs(divisor) // gcd(dividend, divisor)):
+                reason = (
+                    "a record retracts a value from a product, but the value is 0 or the quotient has no "
+                    "last digit, so Paimon fails, too; overwrite that row"
+                )
+                raise UnsupportedTable(f"column {self.column}", (reason,))
+
+
+def _is_finite(denominator: int) -> bool:
+    for prime in (2, 5):
+        while denominator % prime == 0:
+            denominator //= prime
+    return denominator == 1
+
+
+def unscaled(values: pa.Array) -> Unscaled:
+    """The unscaled values of a DECIMAL column, 0 for nulls."""
+    total = len(values)
+    if not total:
+        return np.zeros(0, dtype=object)
+    words = np.frombuffer(values.buffers()[1], dtype=np.int64)[
+        2 * values.offset : 2 * (values.offset + total)
+    ]
+    lower, upper = words[0::2].view(np.uint64).astype(object), words[1::2].astype(object)
+    return np.where(valid_of(values), upper * (1 << 64) + lower, 0)
+
+
+def decimals(numbers: Unscaled, valid: Mask, kind: pa.DataType) -> pa.Array:
+    """A DECIMAL column of unscaled values, which may have more digits than its type."""
+    words = np.empty((len(numbers), 2), dtype=np.int64)
+    kept = np.where(valid, numbers, 0)
+    if len(kept):
+        words[:, 0] = (kept & ((1 << 64) - 1)).astype(np.uint64).view(np.int64)
+        words[:, 1] = (kept >> 64).astype(np.int64)
+    marks = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(numbers), [marks, pa.py_buffer(words)])
+
+
+def fits(numbers: Unscaled, precision: int) -> Mask:
+    """Which unscaled values have no more digits than this."""
+    return np.array(abs(numbers) < 10**precision, dtype=bool)
+
+
+def rounded(over: Unscaled, under: Unscaled) -> Unscaled:
+    """Quotients as integers, rounded half up (away from zero)."""
+    sign = np.where((over < 0) != (under < 0), -1, 1)
+    over, under = abs(over), abs(under)
+    halves: Unscaled = sign * ((2 * over + under) // (2 * under))
+    return halves

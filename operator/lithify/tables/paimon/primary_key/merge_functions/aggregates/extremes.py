@@ -1,0 +1,84 @@
+"""The functions max and min: the largest or smallest value of a group, in the order that Java compares by.
+
+Floating point numbers are ordered in total, -0.0 before 0.0 and NaN last; texts and binaries by their bytes,
+unsigned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.errors import InvalidOption
+from lithify.rewriting.order import IntPart, parts_of_column, rank_rows
+from lithify.rewriting.records import Mask
+from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    FieldOptions,
+    cannot_retract,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    first_of,
+    last_of,
+    sizes_of,
+    spread,
+    starts_of,
+    valid_of,
+)
+
+_LOW_63_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+
+
+def extreme_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
+    """The function max or min for a column.
+
+    Raises:
+        InvalidOption: values of the type have no order.
+    """
+    if column.is_nested or column.root == "BOOLEAN":
+        raise InvalidOption(
+            f"fields.{options.column}.aggregate-function",
+            f"{name} compares values, but Paimon has no order for values of the type {column.root}",
+        )
+    return Extreme(name, options.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The largest or smallest value; nulls do not count.
+
+    Attributes:
+        name: max or min.
+        column: for messages.
+    """
+
+    name: str
+    column: str
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """Of equal values, max takes the first and min the last, as Paimon does."""
+        if retracts.any():
+            raise cannot_retract(self.name, self.column)
+        left, some = starts_of(valid_of(values), starts)
+        kept = values.drop_null() if values.null_count else values
+        if not len(kept):
+            return values.take(pa.array(np.zeros(len(starts), dtype=np.int64)))
+        ranks, sizes = _ranks(kept), sizes_of(left, len(kept))
+        if self.name == "max":
+            places = first_of(ranks == np.repeat(np.maximum.reduceat(ranks, left), sizes), left)
+        else:
+            places = last_of(ranks == np.repeat(np.minimum.reduceat(ranks, left), sizes), left)
+        return spread(kept.take(pa.array(places)), some)
+
+
+def _ranks(values: pa.Array) -> IntPart:
+    """One number for each value, with the values' order."""
+    if not pa.types.is_floating(values.type):
+        return rank_rows(parts_of_column(values))
+    floats = pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False)
+    bits = np.where(np.isnan(floats), np.nan, floats).view(np.int64)
+    return bits ^ ((bits >> 63) & _LOW_63_BITS)

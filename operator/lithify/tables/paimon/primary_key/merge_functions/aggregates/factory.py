@@ -1,0 +1,71 @@
+"""The aggregate functions by the names that tables have for them.
+
+Called by the merge functions of the engines, when a table is opened and when its tasks are made. What Paimon
+refuses for a type is refused here, with the option at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lithify.errors import InvalidOption
+from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.extremes import extreme_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    FieldOptions,
+    FieldSelection,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.numbers import product_of, sum_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.retractions import (
+    IgnoresRetractions,
+    SelectionIgnoresRetractions,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.selecting import (
+    FirstValue,
+    LastNonNullValue,
+    LastValue,
+    NewestValue,
+)
+
+Make = Callable[[ColumnType, FieldOptions], FieldAggregate]
+
+DEFAULT = "last_non_null_value"
+"""What columns have that name no function, if the table has no default."""
+
+_FUNCTIONS: Mapping[str, Make] = {
+    "primary-key": lambda _, __: NewestValue(),
+    "last_value": lambda _, __: LastValue(),
+    "last_non_null_value": lambda _, __: LastNonNullValue(),
+    "first_value": lambda _, options: FirstValue(options.column, skips_nulls=False),
+    "first_non_null_value": lambda _, options: FirstValue(options.column, skips_nulls=True),
+    "first_not_null_value": lambda _, options: FirstValue(options.column, skips_nulls=True),
+    "sum": sum_of,
+    "product": product_of,
+    "max": lambda column, options: extreme_of("max", column, options),
+    "min": lambda column, options: extreme_of("min", column, options),
+}
+
+
+def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
+    """The aggregate function of a column.
+
+    Args:
+        name: as options have it, for example `sum`.
+        column: the type of the column.
+        options: what else the table says about the column.
+
+    Raises:
+        InvalidOption: Paimon has no such function or not for this type, or this release has it not yet.
+    """
+    make = _FUNCTIONS.get(name)
+    if make is None:
+        raise InvalidOption(
+            f"fields.{options.column}.aggregate-function",
+            f"{name} is no aggregate function of Paimon 1.4, or none that this release has yet "
+            f"(accepted: {', '.join(sorted(_FUNCTIONS))})",
+        )
+    made = make(column, options)
+    if not options.ignore_retract:
+        return made
+    return SelectionIgnoresRetractions(made) if isinstance(made, FieldSelection) else IgnoresRetractions(made)

@@ -1,0 +1,90 @@
+"""Functions that take one of the values as it is, by its place: the last, the first, with or without nulls.
+
+They never look at values, only at which of them are null, so they work for every type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import cannot_retract
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    first_of,
+    last_of,
+    take_or_null,
+    valid_of,
+)
+
+
+class _Selection:
+    __slots__ = ()
+
+    def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
+        raise NotImplementedError
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """The selected values."""
+        return take_or_null(values, self.select(valid_of(values), starts, retracts))
+
+
+@dataclass(frozen=True, slots=True)
+class NewestValue(_Selection):
+    """The last value, also if it retracts: what columns of the primary key have."""
+
+    def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:  # noqa: ARG002 (protocol)
+        """The last position of each group."""
+        return np.append(starts[1:], len(valid)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class LastValue(_Selection):
+    """The last value; null if it retracts."""
+
+    def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
+        """The last position of each group."""
+        last = np.append(starts[1:], len(valid)) - 1
+        return np.where(retracts[last], -1, last)
+
+
+@dataclass(frozen=True, slots=True)
+class LastNonNullValue(_Selection):
+    """The last value that is not null; null if that one retracts."""
+
+    def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
+        """The last position of each group that has a value."""
+        last = last_of(valid, starts)
+        return np.where((last >= 0) & retracts[last], -1, last)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstValue(_Selection):
+    """The first value, which may be null; or the first one that is not.
+
+    Attributes:
+        column: for messages.
+        skips_nulls: whether nulls are passed over.
+    """
+
+    column: str
+    skips_nulls: bool
+
+    def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
+        """The first position of each group."""
+        if retracts.any():
+            raise cannot_retract(self._name, self.column)
+        return first_of(valid, starts) if self.skips_nulls else starts
+
+    def aggregate_after(self, values: pa.Array, starts: IntPart, removes: Mask) -> pa.Array:
+        """A value before the last delete keeps those after it out, though the delete has taken its place."""
+        counts = ~removes & valid_of(values) if self.skips_nulls else ~removes
+        removal, first = last_of(removes, starts), first_of(counts, starts)
+        return take_or_null(values, np.where(first > removal, first, removal))
+
+    @property
+    def _name(self) -> str:
+        return "first_non_null_value" if self.skips_nulls else "first_value"
