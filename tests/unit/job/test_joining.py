@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.model import Bucket, BucketId
@@ -60,7 +61,7 @@ def task_of(index: int, *, is_last: bool) -> MergeTask:
         sections=(),
         keys=KeyRange((index,), (index + 1,)),
         is_last=is_last,
-        spec=merge_spec(OLD, (), ignore_deletes=False, drop_deletes=True),
+        spec=merge_spec(OLD, (), Deduplicate(), drop_deletes=True),
         schemas={1: OLD},
         target=TO,
         storage=local_storage(),

@@ -23,6 +23,7 @@ from lithify.errors import (
 )
 from lithify.job.runner import InlineRunner
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.format import TaskFailure, TaskResult
 from lithify.tables.paimon.commit.journal import writer_id
@@ -70,7 +71,7 @@ def task(tmp_path: Path, inputs: list[FileMeta]) -> MergeTask:
         sections=(runs,),
         keys=EVERYTHING,
         is_last=True,
-        spec=merge_spec(SCHEMA, (), ignore_deletes=False, drop_deletes=False),
+        spec=merge_spec(SCHEMA, (), Deduplicate(), drop_deletes=False),
         schemas={SCHEMA.id: SCHEMA},
         target=target(tmp_path / "out", SCHEMA),
         storage=local_storage(tmp_path),

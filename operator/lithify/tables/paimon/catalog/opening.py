@@ -24,6 +24,7 @@ from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
+from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_refusals
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -79,6 +80,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_refusals(table, storage, address.catalog_options),
             *_place_refusals(table.table_path, schema, options.places, storage),
             *_order_refusals(options),
+            *merge_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )

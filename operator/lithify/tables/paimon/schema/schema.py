@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lithify.rewriting.functions import Deduplicate
+from lithify.rewriting.functions import MergeFunction
 from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.field_ids import field_with_ids, with_id
@@ -107,7 +107,7 @@ class Schema:
 
 
 def merge_spec(
-    schema: Schema, sequence_fields: tuple[SequenceField, ...], *, ignore_deletes: bool, drop_deletes: bool
+    schema: Schema, sequence_fields: tuple[SequenceField, ...], function: MergeFunction, *, drop_deletes: bool
 ) -> MergeSpec:
     """How the rows of a table are merged: the fields of the user's sequence decide, then the number.
 
@@ -119,7 +119,7 @@ def merge_spec(
         kinds=RowKinds(VALUE_KIND, RETRACTING_KINDS),
         nan_problem=NO_ORDER,
     )
-    return MergeSpec(layout, Deduplicate(ignore_retractions=ignore_deletes), drop_retractions=drop_deletes)
+    return MergeSpec(layout, function, drop_retractions=drop_deletes)
 
 
 def _system_fields() -> list[pa.Field]:
