@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
-from infrastructure.oracle.client import Oracle
+from infrastructure.oracle.client import Oracle, Table
 from support.comparing.rounds import Round, assert_rounds_agree
 from support.comparing.rows import VALUES
 from support.comparing.shapes import Shape
@@ -19,6 +20,22 @@ pytestmark = pytest.mark.oracle
 NUMBERS = ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"]
 DECIMALS = ["DECIMAL(9, 2)", "DECIMAL(18, 0)", "DECIMAL(38, 10)"]
 ORDERED = [kind for kind in VALUES if kind not in ("BOOLEAN", "VARIANT")]
+COMPARED = [f"ARRAY<{kind}>" for kind in VALUES if kind not in ("BYTES", "BINARY(3)", "VARIANT")]
+ARRAYS = [
+    *COMPARED,
+    "ARRAY<BYTES>",
+    "ARRAY<ARRAY<INT>>",
+    "ARRAY<MAP<STRING, INT>>",
+    "ARRAY<ROW<a INT, b DATE>>",
+]
+MAPS = [
+    "MAP<TINYINT, INT>",
+    "MAP<STRING, ROW<a INT, b STRING>>",
+    "MAP<INT NOT NULL, ARRAY<STRING>>",
+    "MAP<BOOLEAN, BIGINT>",
+    "MAP<DECIMAL(38, 10), DATE>",
+    "MAP<TIMESTAMP(9), DOUBLE>",
+]
 
 
 def aggregating(
@@ -56,21 +73,128 @@ SHAPES = [
     aggregating("last_value", *each("last_value", list(VALUES)), deletes=0.3),
     aggregating("last_non_null_value", *each("last_non_null_value", list(VALUES)), deletes=0.3),
     aggregating("first_value", *each("first_value", list(VALUES))),
+    aggregating("booleans", ("bool_and", "BOOLEAN"), ("bool_or", "BOOLEAN")),
+    aggregating(
+        "listagg",
+        *each("listagg", ["STRING"] * 3),
+        fields__c1__list_agg_delimiter="; ",
+        fields__c2__list_agg_delimiter="",
+    ),
+    aggregating("collect", *each("collect", ARRAYS)),
+    aggregating("collect, retracted", *each("collect", COMPARED), deletes=0.4),
+    aggregating(
+        "collect distinct",
+        *each("collect", COMPARED),
+        **{f"fields__c{number}__distinct": "true" for number in range(len(COMPARED))},
+    ),
+    aggregating(
+        "collect distinct, retracted",
+        *each("collect", COMPARED),
+        deletes=0.4,
+        **{f"fields__c{number}__distinct": "true" for number in range(len(COMPARED))},
+    ),
+    aggregating("merge_map", *each("merge_map", MAPS)),
+    aggregating("merge_map, retracted", *each("merge_map", MAPS), deletes=0.4),
     aggregating("first_non_null_value", *each("first_non_null_value", list(VALUES))),
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
-    original = shape.make(oracle, tmp_path / "original")
+TIMED = "MAP<STRING, ROW<v INT, t STRING, x STRING>>"
+CHOSEN: dict[str, tuple[str, dict[str, str], list[Any]]] = {
+    "listagg distinct": (
+        "STRING",
+        {"function": "listagg", "distinct": "true"},
+        [None, "", "a", "b", "a,b", "b,c,b", ",a,,d", "ä,€", "a,"],
+    ),
+    "listagg distinct, long delimiter": (
+        "STRING",
+        {"function": "listagg", "distinct": "true", "list-agg-delimiter": ", "},
+        [None, "", "a", "b", "a, b", "a,", ", ", "b,, a"],
+    ),
+    "collect distinct texts": (
+        "ARRAY<STRING>",
+        {"function": "collect", "distinct": "true"},
+        [
+            None,
+            [],
+            [None],
+            [f"text number {n}" for n in range(30)],
+            ["a", "b", "a"],
+            [f"n{n}" for n in range(9)],
+        ],
+    ),
+    "collect distinct numbers": (
+        "ARRAY<BIGINT>",
+        {"function": "collect", "distinct": "true"},
+        [
+            None,
+            [],
+            [None, 1, None],
+            list(range(0, 900, 23)),
+            [1, 17, 33, 1],
+            [-1, -(2**63), 2**40, 2**40 + 1],
+        ],
+    ),
+    "merge_map_with_keytime": (
+        TIMED,
+        {"function": "merge_map_with_keytime"},
+        [
+            None,
+            [],
+            [["a", [1, "x", "2"]], ["b", [2, "x", "3"]]],
+            [["a", [3, "x", "10"]], ["c", None]],
+            [["a", None], ["b", [4, "x", None]]],
+            [["b", [5, "x", "3"]], ["c", [6, "x", "\U0001f600"]]],
+            [["c", [7, "x", "\uffff"]]],
+        ],
+    ),
+    "merge_map_with_keytime, by another field": (
+        TIMED,
+        {"function": "merge_map_with_keytime", "ts-field": "t"},
+        [
+            [["a", [1, "2", None]]],
+            [["a", [2, None, None]]],
+            [["a", [3, "3", "x"]]],
+            None,
+            [["a", [4, "3", "y"]]],
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_functions_on_chosen_values_do_what_java_does(oracle: Oracle, name: str, tmp_path: Path) -> None:
+    kind, said, pool = CHOSEN[name]
+    options = {
+        f"fields.v.{key.replace('function', 'aggregate-function')}": text for key, text in said.items()
+    }
+    table, random = Table(tmp_path / "original", "db.t"), Random(name)
+    oracle.create_table(
+        table,
+        {"id": "INT NOT NULL", "v": kind},
+        primary_key=["id"],
+        options={"bucket": "1", "merge-engine": "aggregation", **options},
+    )
+    for _ in range(6):
+        oracle.write(table, [["+I", key, random.choice(pool)] for key in range(50)])
+    check_rounds(oracle, table, tmp_path)
+
+
+def check_rounds(oracle: Oracle, original: Table, folder: Path) -> None:
+    """Both kinds of rounds on copies of a table."""
     rows, before = oracle.read(original), oracle.files(original)
     for full in (False, True):
-        java = copy_of(original, tmp_path / f"java, full={full}")
+        java = copy_of(original, folder / f"java, full={full}")
         oracle.manager_round(java, full=full, commit=True)
-        ours = copy_of(original, tmp_path / f"ours, full={full}")
+        ours = copy_of(original, folder / f"ours, full={full}")
         run_inline(ours, full=full)
 
         assert oracle.read(ours) == rows
         of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
         assert_rounds_agree(oracle, of_ours, of_java)
         assert stray_files(oracle, ours) == set()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
+    check_rounds(oracle, shape.make(oracle, tmp_path / "original"), tmp_path)

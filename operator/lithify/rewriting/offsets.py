@@ -80,15 +80,27 @@ def _gathered(
     arrays = [
         computed[name]
         if name in computed
-        else pc.take(column, _positions(picked[name]) if name in picked else usual)
+        else (take_or_null(column, picked[name]) if name in picked else pc.take(column, usual))
         for name, column in zip(rows.schema.names, rows.columns, strict=True)
     ]
     fields = [field.with_type(array.type) for field, array in zip(rows.schema, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _positions(places: Places) -> pa.Array:
-    return pa.array(places, mask=places < 0)
+def take_or_null(column: pa.Array, places: Places) -> pa.Array:
+    """The values of a column at some positions, null for -1.
+
+    Beneath such a null a struct has the parts of some other row, so that parts that are declared NOT NULL
+    hold no null.
+    """
+    absent = places < 0
+    if not (pa.types.is_struct(column.type) and absent.any() and len(column)):
+        return pc.take(column, pa.array(places, mask=absent))
+    taken = pc.take(column, pa.array(np.maximum(places, 0)))
+    valid = taken.is_valid().to_numpy(zero_copy_only=False) & ~absent
+    marks = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    parts = [taken.field(number) for number in range(column.type.num_fields)]
+    return pa.Array.from_buffers(column.type, len(taken), [marks], children=parts)
 
 
 def _middle(rows: int, begins: npt.NDArray[np.bool_] | None) -> int | None:

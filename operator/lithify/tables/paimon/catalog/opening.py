@@ -24,7 +24,7 @@ from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
-from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_refusals
+from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -80,7 +80,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_refusals(table, storage, address.catalog_options),
             *_place_refusals(table.table_path, schema, options.places, storage),
             *_order_refusals(options),
-            *merge_refusals(schema, options),
+            *_merge_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )
@@ -168,6 +168,14 @@ def _check_places(options: PlaceOptions, reach: Reach) -> None:
 def _order_refusals(options: TableOptions) -> Iterator[str]:
     if options.snapshot_ordering and options.sequence_fields:
         yield "option sequence.snapshot-ordering = true with sequence.field: Paimon allows one of them only"
+
+
+def _merge_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
+    """Why the options make no merge function; the first reason only."""
+    try:
+        merge_function(schema, ignore_deletes=options.ignore_deletes)
+    except InvalidOption as error:
+        yield f"option {error}"
 
 
 def _commit_refusals(

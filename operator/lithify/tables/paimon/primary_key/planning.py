@@ -28,7 +28,7 @@ from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
-from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function_of
+from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
@@ -175,7 +175,7 @@ def _task(
         spec=merge_spec(
             table.schema,
             table.options.sequence_fields,
-            merge_function_of(table.schema, table.options),
+            merge_function(table.schema, ignore_deletes=table.options.ignore_deletes),
             drop_deletes=unit.drop_deletes,
         ),
         schemas={schema_id: table.schema_of(schema_id) for schema_id in schema_ids},

@@ -1,8 +1,8 @@
 """The merge engine aggregation: every column of a key's records becomes one value by a function of its own.
 
 Made by `choosing`. Records are applied oldest first. The result counts as an insert with the sequence number
-of the newest record. With `aggregation.remove-record-on-delete` a -D is not retracted: the row becomes that of
-the delete, kind and all, and later records are applied to it.
+of the newest record. With `aggregation.remove-record-on-delete` a -D is not retracted: the row becomes that
+of the delete, kind and all, and later records are applied to it.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ class _Records:
     def aggregate(self, name: str, aggregate: FieldAggregate) -> pa.Array:
         """The value of a column of each group."""
         values = self.groups.column(name)
-        if self.removes.any() and isinstance(aggregate, SurvivesRemoval) and not self.retracts.any():
-            return aggregate.aggregate_after(values, self.groups.starts, self.removes)
+        if self.removes.any() and isinstance(aggregate, SurvivesRemoval):
+            return aggregate.aggregate_after(values, self.groups.starts, self.retracts, self.removes)
         results = aggregate.aggregate(values, self.starts, self.retracts)
         return results if len(results) == len(self.groups) else results.take(pa.array(self.last))
 
@@ -144,28 +144,25 @@ def aggregation(schema: Schema) -> Aggregation:
     """The merge function of a table.
 
     Raises:
-        UnsupportedTable: the functions of some columns cannot be used; all of them are named.
-        InvalidOption: a value cannot be parsed.
+        InvalidOption: a value cannot be parsed, or the function of a column cannot be used.
     """
     options = schema.options
     removes = OptionReader(options).boolean(_REMOVE, default=False)
-    aggregates: dict[str, FieldAggregate] = {}
-    problems: list[str] = []
-    for name, function in _function_names(schema):
-        column, said = schema.column(name), field_options(options, name)
-        if removes and said.ignore_retract:
-            problems.append(f"option fields.{name}.ignore-retract = true: Paimon refuses it with {_REMOVE}")
-        try:
-            aggregates[name] = aggregate_of(function, column.type, said)
-        except InvalidOption as error:
-            problems.append(f"option {error}")
-    if problems:
-        raise UnsupportedTable("the table", tuple(problems))
+    aggregates = {
+        name: _aggregate(schema, name, function, removes=removes) for name, function in _functions(schema)
+    }
     required = frozenset(column.name for column in schema.columns if not column.type.nullable)
     return Aggregation(aggregates, required, removes)
 
 
-def _function_names(schema: Schema) -> Iterator[tuple[str, str]]:
+def _aggregate(schema: Schema, name: str, function: str, *, removes: bool) -> FieldAggregate:
+    said = field_options(schema.options, name)
+    if removes and said.ignore_retract:
+        raise InvalidOption(f"fields.{name}.ignore-retract", f"Paimon refuses it together with {_REMOVE}")
+    return aggregate_of(function, schema.column(name).type, said)
+
+
+def _functions(schema: Schema) -> Iterator[tuple[str, str]]:
     """Each column and the name of its function, without key columns that need none."""
     sequence = {name.strip() for name in schema.options.get("sequence.field", "").split(",")}
     default = schema.options.get("fields.default-aggregate-function", DEFAULT)

@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 
 from lithify.errors import InvalidOption
 from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.arrays import collect_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.booleans import boolean_of
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.extremes import extreme_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.maps import (
+    merge_map_of,
+    merge_map_with_time_of,
+)
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
@@ -27,6 +33,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.selecting impo
     LastValue,
     NewestValue,
 )
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.texts import listagg_of
 
 Make = Callable[[ColumnType, FieldOptions], FieldAggregate]
 
@@ -42,6 +49,12 @@ _FUNCTIONS: Mapping[str, Make] = {
     "first_not_null_value": lambda _, options: FirstValue(options.column, skips_nulls=True),
     "sum": sum_of,
     "product": product_of,
+    "bool_and": lambda column, options: boolean_of("bool_and", column, options),
+    "bool_or": lambda column, options: boolean_of("bool_or", column, options),
+    "listagg": listagg_of,
+    "collect": collect_of,
+    "merge_map": merge_map_of,
+    "merge_map_with_keytime": merge_map_with_time_of,
     "max": lambda column, options: extreme_of("max", column, options),
     "min": lambda column, options: extreme_of("min", column, options),
 }

@@ -59,8 +59,8 @@ class SurvivesRemoval(Protocol):
     All other aggregates begin with the values of the last such delete, as if it were the oldest record.
     """
 
-    def aggregate_after(self, values: pa.Array, starts: IntPart, removes: Mask) -> pa.Array:
-        """As `aggregate`; no value retracts, but the accumulator becomes that of each value that removes."""
+    def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
+        """As `aggregate`, but a value that removes is the result until the next one is applied to it."""
         ...
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from lithify.rewriting.offsets import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 
@@ -50,6 +51,12 @@ def starts_of(chosen: Mask, starts: IntPart) -> tuple[IntPart, Mask]:
     return np.cumsum(left) - left, some
 
 
+def steps_of(starts: IntPart, total: int) -> Iterator[tuple[IntPart, IntPart]]:
+    """The first value of all groups, and then as `later_steps_of`."""
+    yield np.arange(len(starts)), starts
+    yield from later_steps_of(starts, total)
+
+
 def later_steps_of(starts: IntPart, total: int) -> Iterator[tuple[IntPart, IntPart]]:
     """The second value of all groups that have one, then the third, and so on.
 
@@ -75,11 +82,6 @@ def used_in_product(valid: Mask, starts: IntPart, retracts: Mask) -> Mask:
     return used
 
 
-def take_or_null(values: pa.Array, places: IntPart) -> pa.Array:
-    """The values at some positions, null for -1."""
-    return values.take(pa.array(places, mask=places < 0))
-
-
 def valid_of(values: pa.Array) -> Mask:
     """Which values are not null."""
     valid: Mask = values.is_valid().to_numpy(zero_copy_only=False)
@@ -91,3 +93,8 @@ def spread(values: pa.Array, some: Mask) -> pa.Array:
     if some.all():
         return values
     return take_or_null(values, np.where(some, np.cumsum(some) - 1, -1))
+
+
+def numbers_of(starts: IntPart, total: int) -> IntPart:
+    """The number of the group of each value."""
+    return np.repeat(np.arange(len(starts)), sizes_of(starts, total))

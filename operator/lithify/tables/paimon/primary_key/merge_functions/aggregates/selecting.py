@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from lithify.rewriting.offsets import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import cannot_retract
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     first_of,
     last_of,
-    take_or_null,
     valid_of,
 )
 
@@ -79,8 +79,10 @@ class FirstValue(_Selection):
             raise cannot_retract(self._name, self.column)
         return first_of(valid, starts) if self.skips_nulls else starts
 
-    def aggregate_after(self, values: pa.Array, starts: IntPart, removes: Mask) -> pa.Array:
+    def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
         """A value before the last delete keeps those after it out, though the delete has taken its place."""
+        if retracts.any():
+            raise cannot_retract(self._name, self.column)
         counts = ~removes & valid_of(values) if self.skips_nulls else ~removes
         removal, first = last_of(removes, starts), first_of(counts, starts)
         return take_or_null(values, np.where(first > removal, first, removal))

@@ -1,0 +1,157 @@
+"""The function collect: the elements of arrays put into one array, each once if it is to be distinct.
+
+Distinct elements come in the order of Java's `HashSet`. A value that retracts takes the first element away
+that equals one of its own, for each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.elements import (
+    Extents,
+    Lists,
+    codes_of,
+    list_column,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.hashing import java_hashes, table_order
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate, FieldOptions
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    numbers_of,
+    steps_of,
+    valid_of,
+)
+
+_BY_IDENTITY = "Paimon tells binaries apart by identity, so that it never finds one again"
+_NO_COMPARISON = "Paimon 1.4 fails to compare rows and other nested values, or nulls among them"
+
+
+def collect_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
+    """The function collect for a column.
+
+    Raises:
+        InvalidOption: it is no array, or one whose elements are not compared in this release.
+    """
+    name = f"fields.{options.column}.aggregate-function"
+    if column.root != "ARRAY":
+        raise InvalidOption(
+            name, f"Paimon has collect for ARRAY only, and the column's type is {column.root}"
+        )
+    element = column.fields[0].type
+    problem = comparison_problem(element)
+    if options.distinct and problem is not None:
+        raise InvalidOption(
+            f"fields.{options.column}.distinct", f"elements of type {element.root}: {problem}"
+        )
+    return Collect(options.distinct, is_comparable=problem is None, column=options.column)
+
+
+def comparison_problem(element: ColumnType) -> str | None:
+    """Why elements of a type cannot be compared as Paimon does; None if they can."""
+    if element.is_nested:
+        return _NO_COMPARISON
+    return _BY_IDENTITY if element.is_binary else None
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Elements of arrays in one array.
+
+    Attributes:
+        distinct: whether equal ones are left out.
+        is_comparable: whether elements can be compared, as they must be to be retracted.
+        column: for messages.
+    """
+
+    distinct: bool
+    is_comparable: bool
+    column: str
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One array a group; null as long as there is no array that does not retract."""
+        return self._collected(values, starts, retracts)
+
+    def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
+        """The array of a delete that removes the record stays as it is, with whatever it has twice."""
+        begins = np.union1d(starts, np.flatnonzero(removes))
+        collected = self._collected(values, begins, retracts)
+        ends = np.append(starts[1:], len(values))
+        last = np.searchsorted(begins, ends) - 1
+        both = pa.concat_arrays([collected, values])
+        return both.take(pa.array(np.where(removes[ends - 1], len(collected) + ends - 1, last)))
+
+    def _collected(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        if retracts.any() and not self.is_comparable:
+            reason = f"a record retracts elements of an array: {_NO_COMPARISON}, and binaries by identity"
+            raise UnsupportedTable(f"column {self.column}", (reason,))
+        work = _Collecting(values, distinct=self.distinct, compares=self.distinct or bool(retracts.any()))
+        if retracts.any():
+            for groups, places in steps_of(starts, len(values)):
+                work.add(groups[~retracts[places]], places[~retracts[places]])
+                work.retract(groups[retracts[places]], places[retracts[places]])
+        else:
+            work.add(numbers_of(starts, len(values)), np.arange(len(values)))
+        return work.column(len(starts))
+
+
+class _Collecting:
+    """The arrays of all groups while values are added to and taken from them.
+
+    Args:
+        values: of the column.
+        distinct: whether equal elements are left out.
+        compares: whether elements are compared at all.
+    """
+
+    def __init__(self, values: pa.Array, *, distinct: bool, compares: bool) -> None:
+        self._values = values
+        self._distinct = distinct
+        self._extents = Extents.of(values)
+        self._valid = valid_of(values)
+        self._codes = codes_of(values.values) if compares else np.zeros(0, dtype=np.int64)
+        self._hashes = java_hashes(values.values) if distinct else np.zeros(0, dtype=np.uint32)
+        self._lists = Lists.empty()
+        self._begun = np.zeros(0, dtype=bool)
+
+    def add(self, groups: IntPart, places: IntPart) -> None:
+        """Adds one value to each of some groups, or several to some of them, which are in turn then."""
+        self._begin(groups[self._valid[places]])
+        if not self._distinct:
+            self._lists = self._lists.with_more(self._extents.lists(places, groups))
+            return
+        touched = np.isin(self._lists.owners, groups)
+        others, mine = self._lists.only(~touched), self._lists.only(touched)
+        self._lists = others.with_more(
+            self._made_distinct(mine.with_more(self._extents.lists(places, groups)))
+        )
+
+    def retract(self, groups: IntPart, places: IntPart) -> None:
+        """Takes the elements of one value from each of some groups."""
+        if len(groups):
+            self._lists = self._lists.without(self._extents.lists(places, groups), self._codes)
+
+    def column(self, total: int) -> pa.Array:
+        """The arrays of all groups."""
+        begun = np.zeros(total, dtype=bool)
+        begun[: len(self._begun)] = self._begun
+        elements = self._values.values.take(pa.array(self._lists.places))
+        return list_column(self._values.type, self._lists.lengths(total), begun, elements)
+
+    def _begin(self, groups: IntPart) -> None:
+        total = max(len(self._begun), int(groups.max(initial=-1)) + 1)
+        begun = np.zeros(total, dtype=bool)
+        begun[: len(self._begun)] = self._begun
+        begun[groups] = True
+        self._begun = begun
+
+    def _made_distinct(self, lists: Lists) -> Lists:
+        lists = lists.only(lists.first_of_equals(self._codes))
+        in_turn = table_order(self._hashes[lists.places], lists.owners)
+        return Lists(lists.owners[in_turn], lists.places[in_turn])

@@ -1,0 +1,144 @@
+"""The elements of many lists at once: appended, made distinct, taken away, and put into lists again.
+
+Used by the functions that collect arrays and merge maps. An element is known by its place among all elements
+of a column; elements are equal where their codes are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.rewriting.order import IntPart, parts_of_column, rank_rows
+from lithify.rewriting.records import Mask
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import valid_of
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Elements of some lists.
+
+    Attributes:
+        owners: the list of each element, rising.
+        places: where each element is among all elements of the column.
+    """
+
+    owners: IntPart
+    places: IntPart
+
+    @staticmethod
+    def empty() -> Lists:
+        """No elements."""
+        return Lists(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+    def only(self, chosen: Mask) -> Lists:
+        """Some of the elements."""
+        return Lists(self.owners[chosen], self.places[chosen])
+
+    def with_more(self, more: Lists) -> Lists:
+        """Each list with the elements of another one after its own."""
+        owners = np.concatenate([self.owners, more.owners])
+        in_turn = np.argsort(owners, kind="stable")
+        return Lists(owners[in_turn], np.concatenate([self.places, more.places])[in_turn])
+
+    def first_of_equals(self, codes: IntPart) -> Mask:
+        """Which elements do not equal an earlier one of the same list."""
+        keys = pairs(self.owners, codes[self.places])
+        first = np.zeros(len(keys), dtype=bool)
+        first[np.unique(keys, return_index=True)[1]] = True
+        return first
+
+    def without(self, others: Lists, codes: IntPart) -> Lists:
+        """Without the first elements that equal those of another list, each of which takes one away."""
+        both = Lists(
+            np.concatenate([others.owners, self.owners]), np.concatenate([others.places, self.places])
+        )
+        keys = pairs(both.owners, codes[both.places])
+        _, numbers = np.unique(keys, return_inverse=True)
+        taken = np.bincount(numbers[: len(others.owners)], minlength=len(keys))
+        mine = numbers[len(others.owners) :]
+        return self.only(occurrences(mine) >= taken[mine])
+
+    def lengths(self, total: int) -> IntPart:
+        """How many elements each of `total` lists has."""
+        return np.bincount(self.owners, minlength=total).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """Where the elements of each value of a list or map column are among all elements; nulls have none.
+
+    Attributes:
+        starts: the place of the first element of each value.
+        counts: how many elements it has.
+    """
+
+    starts: IntPart
+    counts: IntPart
+
+    @staticmethod
+    def of(values: pa.Array) -> Extents:
+        """The extents of a column of lists or maps."""
+        offsets = values.offsets.to_numpy().astype(np.int64)
+        return Extents(offsets[:-1], np.where(valid_of(values), np.diff(offsets), 0))
+
+    def lists(self, rows: IntPart, owners: IntPart) -> Lists:
+        """The elements of some values.
+
+        Args:
+            rows: the positions of the values.
+            owners: the list into which each value's elements go, rising.
+        """
+        counts = self.counts[rows]
+        skipped = np.repeat(self.starts[rows] - (np.cumsum(counts) - counts), counts)
+        return Lists(np.repeat(owners, counts), skipped + np.arange(len(skipped)))
+
+
+def list_column(kind: pa.DataType, lengths: IntPart, valid: Mask, elements: pa.Array) -> pa.Array:
+    """A column of lists or maps, given its elements one list after the other."""
+    wide = pa.types.is_large_list(kind)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64 if wide else np.int32)
+    marks = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(valid), [marks, pa.py_buffer(offsets)], children=[elements])
+
+
+def pairs(owners: IntPart, codes: IntPart) -> IntPart:
+    """One number for each element, the same for equal elements of one list."""
+    height = int(codes.max(initial=0)) + 1
+    return owners * height + codes
+
+
+def occurrences(numbers: IntPart) -> IntPart:
+    """For each of these numbers, how often it has come before."""
+    in_turn = np.argsort(numbers, kind="stable")
+    ordered = numbers[in_turn]
+    begins = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    starts = np.flatnonzero(begins)
+    counts = np.empty(len(numbers), dtype=np.int64)
+    counts[in_turn] = np.arange(len(numbers)) - np.repeat(starts, np.diff(starts, append=len(numbers)))
+    return counts
+
+
+def codes_of(values: pa.Array) -> IntPart:
+    """One number from 0 on for each value, the same for values that Java holds to be equal.
+
+    Zeros differ by their sign, NaNs do not. Nulls are equal to each other.
+
+    Raises:
+        TypeError: the type is not known to be compared so.
+    """
+    if not len(values):
+        return np.zeros(0, dtype=np.int64)
+    _, codes = np.unique(rank_rows(_equality_parts(values)), return_inverse=True)
+    return codes.astype(np.int64)
+
+
+def _equality_parts(values: pa.Array) -> list[IntPart]:
+    valid = values.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+    if pa.types.is_floating(values.type):
+        floats = values.fill_null(0).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        bits = np.where(np.isnan(floats), np.nan, floats).view(np.int64)
+        return [valid, np.unique(bits, return_inverse=True)[1].astype(np.int64)]
+    return [valid, *(rank_rows([part]) for part in parts_of_column(values, nullable=True)[1:])]

@@ -1,0 +1,152 @@
+"""The order in which Java's hash sets and maps hand out their elements.
+
+Paimon collects distinct elements in a `HashSet`; what it writes is in the order of the set's table, by
+`hashCode`. Elements that share a place there are in the order in which they came. That is so unless eight of
+them share one: Java makes a tree of them then, and the order may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.rewriting.order import EPOCH_DAY, INSTANT, IntPart, instants
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.decimals import Unscaled, unscaled
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import valid_of
+
+Hashes = npt.NDArray[np.uint32]
+
+_FIRST_TABLE = 16
+_SEED = 42
+_WORD = (1 << 32) - 1
+
+
+def table_order(hashes: Hashes, owners: IntPart) -> IntPart:
+    """The positions of distinct elements by owner, then place in the hash table of that owner.
+
+    Args:
+        hashes: of each element.
+        owners: the set or map of each element, rising; elements of one are in the order in which they came.
+    """
+    counts = np.bincount(owners, minlength=1)
+    tables = np.full(len(counts), _FIRST_TABLE, dtype=np.int64)
+    while (full := counts > tables * 3 // 4).any():
+        tables[full] *= 2
+    spread = (hashes ^ (hashes >> np.uint32(16))).astype(np.int64)
+    return np.lexsort((spread & (tables[owners] - 1), owners))
+
+
+def java_hashes(values: pa.Array) -> Hashes:
+    """The `hashCode` of each value in the form that Paimon has for it; of nulls 0.
+
+    Raises:
+        TypeError: there is none for the type.
+    """
+    hashes = _hash_kernel(values.type)(values)
+    return np.where(valid_of(values), hashes, 0).astype(np.uint32)
+
+
+def _hash_kernel(kind: pa.DataType) -> Callable[[pa.Array], Hashes]:
+    if pa.types.is_boolean(kind):
+        return lambda values: np.where(_filled(values), 1231, 1237).astype(np.uint32)
+    if pa.types.is_int64(kind):
+        return lambda values: _folded(_filled(values))
+    if pa.types.is_integer(kind):
+        return lambda values: _filled(values).astype(np.int32).view(np.uint32)
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return lambda values: _filled(values.view(pa.int32())).view(np.uint32)
+    if pa.types.is_float32(kind):
+        return lambda values: _canonical(_filled(values)).view(np.uint32)
+    if pa.types.is_float64(kind):
+        return lambda values: _folded(_canonical(_filled(values)).view(np.int64))
+    if pa.types.is_timestamp(kind) or kind.equals(INSTANT):
+        return _timestamp_hashes
+    if pa.types.is_decimal128(kind):
+        return lambda values: _decimal_hashes(unscaled(values), kind.scale)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _text_hashes
+    raise TypeError(f"{kind} has no hash code")
+
+
+def _filled(values: pa.Array) -> npt.NDArray[np.generic]:
+    zero = pa.scalar(0, pa.int32()).cast(values.type)
+    filled: npt.NDArray[np.generic] = values.fill_null(zero).to_numpy(zero_copy_only=False)
+    return filled
+
+
+def _canonical(floats: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    return np.where(np.isnan(floats), floats.dtype.type(np.nan), floats)
+
+
+def _folded(longs: npt.NDArray[np.generic]) -> Hashes:
+    """What `Long.hashCode` makes of 64 bits."""
+    bits = longs.astype(np.int64).view(np.uint64)
+    return ((bits ^ (bits >> np.uint64(32))) & np.uint64(_WORD)).astype(np.uint32)
+
+
+def _timestamp_hashes(values: pa.Array) -> Hashes:
+    if values.type.equals(INSTANT):
+        days, nanos = instants(values)
+        millis = (days - EPOCH_DAY) * 86_400_000 + nanos // 10**6
+        rest = nanos % 10**6
+    else:
+        ticks = values.view(pa.int64()).fill_null(0).to_numpy()
+        per_milli = {"ms": 1, "us": 1000}[values.type.unit]
+        millis, rest = ticks // per_milli, ticks % per_milli * (10**6 // per_milli)
+    bits = millis.view(np.uint64)
+    high = (millis >> 32).view(np.uint64)
+    mixed = (bits ^ high) & np.uint64(_WORD)
+    return ((mixed * np.uint64(31) + rest.view(np.uint64)) & np.uint64(_WORD)).astype(np.uint32)
+
+
+def _decimal_hashes(numbers: Unscaled, scale: int) -> Hashes:
+    """What `BigDecimal.hashCode` makes of them."""
+    if not len(numbers):
+        return np.zeros(0, dtype=np.uint32)
+    sizes = abs(numbers)
+    # Java takes the words of a number from the highest on; all above 64 bits are hashed the same way.
+    mixed = np.zeros(len(numbers), dtype=object)
+    for shift in (96, 64, 32, 0):
+        mixed = mixed * 31 + ((sizes >> shift) & _WORD)
+    signed = np.where(numbers < 0, -mixed, mixed)
+    return ((31 * signed + scale) & _WORD).astype(np.uint32)
+
+
+def _text_hashes(values: pa.Array) -> Hashes:
+    """Paimon's MurmurHash of the bytes of each text: whole words, then single bytes."""
+    texts = values.cast(pa.large_string())
+    lengths = pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts)]
+    octets = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
+    hashes, words = np.full(len(texts), _SEED, dtype=np.uint32), lengths // 4
+    for word in range(int(words.max(initial=0))):
+        some = np.flatnonzero(words > word)
+        at = starts[some] + 4 * word
+        parts = [octets[at + place].astype(np.uint32) << np.uint32(8 * place) for place in range(4)]
+        hashes[some] = _mixed(hashes[some], parts[0] | parts[1] | parts[2] | parts[3])
+    for place in range(3):
+        some = np.flatnonzero(lengths % 4 > place)
+        last = octets[starts[some] + 4 * words[some] + place].view(np.int8)
+        hashes[some] = _mixed(hashes[some], last.astype(np.int32).view(np.uint32))
+    return _finished(hashes ^ lengths.astype(np.uint32))
+
+
+def _mixed(hashes: Hashes, words: Hashes) -> Hashes:
+    words = words * np.uint32(0xCC9E2D51)
+    words = _rotated(words, 15) * np.uint32(0x1B873593)
+    return _rotated(hashes ^ words, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+
+
+def _rotated(words: Hashes, by: int) -> Hashes:
+    return (words << np.uint32(by)) | (words >> np.uint32(32 - by))
+
+
+def _finished(hashes: Hashes) -> Hashes:
+    hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return hashes ^ (hashes >> np.uint32(16))

@@ -1,0 +1,182 @@
+"""The functions merge_map and merge_map_with_keytime: the entries of maps in one map.
+
+Of entries with equal keys the last one counts or, with times, the one with the latest time. Entries come in
+the order of their maps, not in that of Java's `HashMap`: a map has no order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.errors import InvalidOption
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.arrays import comparison_problem
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.elements import (
+    Extents,
+    codes_of,
+    list_column,
+    pairs,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    FieldOptions,
+    cannot_retract,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    any_of,
+    first_of,
+    last_of,
+    numbers_of,
+    sizes_of,
+    valid_of,
+)
+
+
+def merge_map_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
+    """The function merge_map for a column.
+
+    Raises:
+        InvalidOption: it is no map, or one whose keys are not compared in this release.
+    """
+    _check_map("merge_map", column, options)
+    return MergeMap()
+
+
+def merge_map_with_time_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
+    """The function merge_map_with_keytime for a column.
+
+    Raises:
+        InvalidOption: it is no map of rows with a text for the time.
+    """
+    name = "merge_map_with_keytime"
+    _check_map(name, column, options)
+    value = column.fields[1].type
+    key = f"fields.{options.column}.aggregate-function"
+    if value.root != "ROW" or len(value.fields) < 2:
+        raise InvalidOption(key, f"Paimon has {name} for maps of ROWs of two fields or more only")
+    names = [part.name for part in value.fields]
+    time = names[-1] if options.time_field is None else options.time_field
+    if time not in names:
+        raise InvalidOption(f"fields.{options.column}.ts-field", f"the map's rows have no field {time}")
+    number = names.index(time)
+    if not value.fields[number].type.is_string:
+        raise InvalidOption(
+            key, f"Paimon compares times as texts, and the field {time} is no CHAR, VARCHAR or STRING"
+        )
+    return MergeMapWithTime(options.column, number)
+
+
+def _check_map(name: str, column: ColumnType, options: FieldOptions) -> None:
+    key = f"fields.{options.column}.aggregate-function"
+    if column.root != "MAP":
+        raise InvalidOption(key, f"Paimon has {name} for MAP only, and the column's type is {column.root}")
+    part = column.fields[0].type
+    problem = comparison_problem(part)
+    if problem is not None:
+        raise InvalidOption(key, f"keys of type {part.root}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class MergeMap:
+    """Entries of all maps; a map that retracts takes the keys away that it has."""
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One map a group; null as long as there is no map that does not retract."""
+        entries = _Entries.of(values, starts)
+        newest = np.append(entries.starts[1:], len(entries.places)) - 1
+        chosen = newest[~retracts[entries.rows[newest]]]
+        return entries.column(values, chosen, any_of(valid_of(values) & ~retracts, starts))
+
+
+@dataclass(frozen=True, slots=True)
+class MergeMapWithTime:
+    """Entries of all maps, the latest of each key.
+
+    An entry without a value removes its key, one without a time does nothing. In the first map, which is
+    taken as it is, both stay until there is another entry of their key.
+
+    Attributes:
+        column: for messages.
+        time: the number of the field, in the maps' values, that has the time.
+    """
+
+    column: str
+    time: int
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One map a group, null where all values are."""
+        if retracts.any():
+            raise cannot_retract("merge_map_with_keytime", self.column)
+        valid = valid_of(values)
+        entries = _Entries.of(values, starts)
+        if not len(entries.places):
+            return entries.column(values, entries.starts, any_of(valid, starts))
+        items = values.items.take(pa.array(entries.places))
+        is_first = np.isin(entries.rows, first_of(valid, starts))
+        times = _text_ranks(items.field(self.time))
+        times[~valid_of(items)] = -1
+        removal = last_of(~valid_of(items) & ~is_first, entries.starts)
+        removed = np.repeat(removal, sizes_of(entries.starts, len(times))) >= np.arange(len(times))
+        ranks = np.where(removed | ((times < 0) & ~is_first), -2, times)
+        latest = np.maximum.reduceat(ranks, entries.starts)
+        sizes = sizes_of(entries.starts, len(times))
+        chosen = first_of((ranks == np.repeat(latest, sizes)) & (ranks > -2), entries.starts)
+        return entries.column(values, chosen[chosen >= 0], any_of(valid, starts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """The entries of all maps by group and key, those of a key in the order of their maps.
+
+    Attributes:
+        owners: the group of each entry.
+        places: where each is among all entries of the column.
+        rows: the value that it is in.
+        starts: where the entries of another key begin.
+    """
+
+    owners: IntPart
+    places: IntPart
+    rows: IntPart
+    starts: IntPart
+
+    @staticmethod
+    def of(values: pa.Array, starts: IntPart) -> _Entries:
+        rows = np.arange(len(values))
+        found = Extents.of(values).lists(rows, rows)
+        owners = numbers_of(starts, len(values))[found.owners]
+        keys = pairs(owners, codes_of(values.keys)[found.places])
+        in_turn = np.argsort(keys, kind="stable")
+        ordered = keys[in_turn]
+        begins = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+        return _Entries(owners[in_turn], found.places[in_turn], found.owners[in_turn], np.flatnonzero(begins))
+
+    def column(self, values: pa.Array, chosen: IntPart, valid: Mask) -> pa.Array:
+        """Maps of the chosen entries, in the order in which those came, one for each group."""
+        in_turn = chosen[np.lexsort((self.rows[chosen], self.owners[chosen]))]
+        places, kind = pa.array(self.places[in_turn]), values.type
+        entries = pa.StructArray.from_arrays(
+            [values.keys.take(places), values.items.take(places)],
+            fields=[pa.field("key", kind.key_type, nullable=False), kind.item_field],
+        )
+        lengths = np.bincount(self.owners[in_turn], minlength=len(valid))
+        return list_column(kind, lengths, valid, entries)
+
+
+def _text_ranks(texts: pa.Array) -> IntPart:
+    """One number for each text in the order of Java's strings, by units of 16 bits; -1 for nulls."""
+    encoded = pc.dictionary_encode(texts)
+    each = encoded.dictionary.to_pylist()
+    ranks = np.empty(len(each) + 1, dtype=np.int64)
+    ranks[sorted(range(len(each)), key=lambda number: each[number].encode("utf-16-be"))] = np.arange(
+        len(each)
+    )
+    ranks[-1] = -1
+    found: IntPart = ranks[encoded.indices.fill_null(-1).to_numpy()]
+    return found

@@ -1,0 +1,108 @@
+"""The function listagg: texts put together, with a delimiter between them.
+
+Nulls and empty texts are passed over. With `distinct` the first text stays as it is, and of the others only
+those parts are added, between delimiters, that are not in the list yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.errors import InvalidOption
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.files.types import UNBOUNDED, ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    FieldOptions,
+    cannot_retract,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    any_of,
+    numbers_of,
+    valid_of,
+)
+
+_MOST_BYTES = (1 << 31) - 1
+
+
+def listagg_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
+    """The function listagg for a column.
+
+    Raises:
+        InvalidOption: its values are no texts of any length, or the delimiter does not tell parts from each
+            other.
+    """
+    if column.root != "VARCHAR" or column.precision != UNBOUNDED:
+        raise InvalidOption(
+            f"fields.{options.column}.aggregate-function",
+            f"Paimon has listagg for STRING only, and the column's type is {column.root}",
+        )
+    if options.distinct and _overlaps_itself(options.delimiter):
+        raise InvalidOption(
+            f"fields.{options.column}.list-agg-delimiter",
+            f"with '{options.delimiter}' between texts Paimon may find other parts in a list than were put "
+            "into it, so this release refuses it with distinct; take a delimiter like , or ;",
+        )
+    return ListAgg(options.column, options.delimiter, options.distinct)
+
+
+def _overlaps_itself(delimiter: str) -> bool:
+    """Whether it is empty, or an end of it is one of its beginnings, too."""
+    return not delimiter or any(delimiter.startswith(delimiter[cut:]) for cut in range(1, len(delimiter)))
+
+
+@dataclass(frozen=True, slots=True)
+class ListAgg:
+    """Texts put together.
+
+    Attributes:
+        column: for messages.
+        delimiter: what is put between them.
+        distinct: whether parts that are in the list already are left out.
+    """
+
+    column: str
+    delimiter: str
+    distinct: bool
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One text a group: empty where no text has anything in it, null where all are."""
+        if retracts.any():
+            raise cannot_retract("listagg", self.column)
+        lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+        used, groups = lengths > 0, numbers_of(starts, len(values))
+        texts, owners = values.filter(pa.array(used)).cast(pa.large_string()), groups[used]
+        if self.distinct:
+            texts, owners = self._distinct(texts, owners)
+        joined = self._joined(texts, owners, len(starts))
+        empty = ~any_of(valid_of(values), starts)
+        joined = pc.if_else(pa.array(empty), pa.scalar(None, joined.type), joined)
+        return joined.cast(values.type) if joined.nbytes <= _MOST_BYTES else joined
+
+    def _joined(self, texts: pa.Array, owners: IntPart, total: int) -> pa.Array:
+        offsets = np.searchsorted(owners, np.arange(total + 1))
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets), texts)
+        return pc.binary_join(lists, pa.scalar(self.delimiter, pa.large_string()))
+
+    def _distinct(self, texts: pa.Array, owners: IntPart) -> tuple[pa.Array, IntPart]:
+        """The first text of each group, then the parts of the others that are new, in order."""
+        if not len(texts):
+            return texts, owners
+        is_first = np.append(True, owners[1:] != owners[:-1])
+        lists = pc.split_pattern(texts, self.delimiter)
+        parents = np.repeat(np.arange(len(texts)), pc.list_value_length(lists).to_numpy())
+        parts, part_owners = lists.flatten(), owners[parents]
+        codes = pc.dictionary_encode(parts).indices.to_numpy().astype(np.int64)
+        _, seen_first = np.unique(part_owners * (int(codes.max()) + 1) + codes, return_index=True)
+        new = np.zeros(len(parts), dtype=bool)
+        new[seen_first] = True
+        new &= ~is_first[parents] & (pc.binary_length(parts).to_numpy() > 0)
+        everything = pa.concat_arrays([texts.filter(pa.array(is_first)), parts.filter(pa.array(new))])
+        all_owners = np.concatenate([owners[is_first], part_owners[new]])
+        in_turn = np.argsort(all_owners, kind="stable")
+        return everything.take(pa.array(in_turn)), all_owners[in_turn]
