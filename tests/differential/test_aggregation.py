@@ -38,6 +38,23 @@ MAPS = [
 ]
 
 
+MANY = [
+    ("first_value", "STRING"),
+    ("first_non_null_value", "STRING"),
+    ("sum", "INT"),
+    ("max", "DOUBLE"),
+    ("last_value", "BIGINT"),
+    ("last_non_null_value", "BIGINT"),
+    ("listagg", "STRING"),
+    ("product", "SMALLINT"),
+    ("bool_and", "BOOLEAN"),
+    ("merge_map", "MAP<TINYINT, INT>"),
+    ("collect", "ARRAY<TINYINT>"),
+    ("collect", "ARRAY<STRING>"),
+]
+"""Functions of several kinds, some of which cannot retract."""
+
+
 def aggregating(
     name: str, *functions: tuple[str, str], deletes: float = 0.0, keys: int = 40, **options: str
 ) -> Shape:
@@ -48,7 +65,7 @@ def aggregating(
         values={column: kind for column, (_, kind) in columns.items()},
         options={
             "merge-engine": "aggregation",
-            **{f"fields.{column}.aggregate-function": each for column, (each, _) in columns.items()},
+            **{f"fields.{column}.aggregate-function": each for column, (each, _) in columns.items() if each},
             **{key.replace("__", ".").replace("_", "-"): value for key, value in options.items()},
         },
         key_values=keys,
@@ -95,10 +112,56 @@ SHAPES = [
     ),
     aggregating("merge_map", *each("merge_map", MAPS)),
     aggregating("merge_map, retracted", *each("merge_map", MAPS), deletes=0.4),
+    aggregating(
+        "deletes that remove the record",
+        *MANY,
+        deletes=0.3,
+        aggregation__remove_record_on_delete="true",
+        fields__c10__distinct="true",
+    ),
+    aggregating(
+        "retractions that are ignored",
+        *MANY,
+        deletes=0.4,
+        fields__c10__distinct="true",
+        **{f"fields__c{number}__ignore_retract": "true" for number in range(len(MANY))},
+    ),
+    aggregating(
+        "a sequence field, and a function for all others",
+        ("", "BIGINT"),
+        ("", "TINYINT"),
+        ("", "DOUBLE"),
+        deletes=0.3,
+        sequence__field="c1",
+        fields__default_aggregate_function="sum",
+    ),
+    aggregating(
+        "sequence fields, descending",
+        ("first_value", "STRING"),
+        ("", "BOOLEAN"),
+        ("", "DECIMAL(9, 2)"),
+        sequence__field="c1,c2",
+        sequence__field__sort_order="descending",
+    ),
+    aggregating("no function is named", ("", "STRING"), ("", "INT"), deletes=0.3),
+    aggregating("sums of decimals with too many digits", *each("sum", DECIMALS), keys=8),
+    aggregating("sums in Avro", *each("sum", [*NUMBERS, *DECIMALS]), file__format="avro"),
+    aggregating("sums in ORC", *each("sum", [*NUMBERS, *DECIMALS]), file__format="orc"),
     aggregating("first_non_null_value", *each("first_non_null_value", list(VALUES))),
 ]
 
 
+ROWS = "ARRAY<ROW<k STRING, n INT, d DATE>>"
+SOME_ROWS = [
+    None,
+    [],
+    [None],
+    [["a", 1, "2026-01-01"], None, ["b", 2, None]],
+    [["a", 2, None], ["a", 1, "2026-01-02"]],
+    [[None, None, "2026-01-03"], ["b", None, "2026-01-04"], ["longer than eight", 1, None]],
+    [[f"k{n}", n % 3, None] for n in range(15)],
+    [["a", 1, "2026-01-01"], ["k7", 1, None]],
+]
 TIMED = "MAP<STRING, ROW<v INT, t STRING, x STRING>>"
 CHOSEN: dict[str, tuple[str, dict[str, str], list[Any]]] = {
     "listagg distinct": (
@@ -159,6 +222,58 @@ CHOSEN: dict[str, tuple[str, dict[str, str], list[Any]]] = {
             [["a", [4, "3", "y"]]],
         ],
     ),
+    "nested_update": (ROWS, {"function": "nested_update"}, SOME_ROWS),
+    "nested_update, retracted": (ROWS, {"function": "nested_update"}, SOME_ROWS),
+    "nested_update, limited": (ROWS, {"function": "nested_update", "count-limit": "5"}, SOME_ROWS),
+    "nested_update with a key": (ROWS, {"function": "nested_update", "nested-key": "k"}, SOME_ROWS),
+    "nested_update with keys, limited": (
+        ROWS,
+        {"function": "nested_update", "nested-key": "k, n", "count-limit": "5"},
+        SOME_ROWS,
+    ),
+    "nested_update with keys, retracted": (
+        ROWS,
+        {"function": "nested_update", "nested-key": "k,n"},
+        SOME_ROWS,
+    ),
+    "nested_partial_update": (ROWS, {"function": "nested_partial_update", "nested-key": "k"}, SOME_ROWS),
+    "collect, retracted": (
+        "ARRAY<INT>",
+        {"function": "collect"},
+        [None, [], [1, 1, 2], [1], [2, None], [None]],
+    ),
+    "collect distinct, retracted": (
+        "ARRAY<STRING>",
+        {"function": "collect", "distinct": "true"},
+        [None, [], ["a", "b", "a"], ["a"], [f"n{n}" for n in range(14)], ["n1", "n2", None]],
+    ),
+    "merge_map, retracted": (
+        "MAP<STRING, INT>",
+        {"function": "merge_map"},
+        [None, [], [["a", 1], ["b", None]], [["a", 2]], [["c", 3], ["b", 4]]],
+    ),
+    "sum of decimals, retracted": ("DECIMAL(9, 2)", {"function": "sum"}, [None, "1.25", "-3.99", "99999.99"]),
+    "product of integers, retracted": (
+        "INT",
+        {"function": "product"},
+        [None, 3, -7, 2**31 - 1, -(2**31), -1],
+    ),
+    "product of bytes, retracted": ("TINYINT", {"function": "product"}, [None, 3, -7, 127, -128, -1]),
+    "product of longs, retracted": (
+        "BIGINT",
+        {"function": "product"},
+        [None, 3, -7, 2**63 - 1, -(2**63), -1],
+    ),
+    "product of decimals, retracted": (
+        "DECIMAL(9, 2)",
+        {"function": "product"},
+        [None, "1.25", "-4.00", "0.05", "100000.00", "-0.50"],
+    ),
+    "product of wide decimals, retracted": (
+        "DECIMAL(38, 10)",
+        {"function": "product"},
+        [None, "1.25", "-4", "0.0000000005", "10000000000000000000000", "-0.5"],
+    ),
 }
 
 
@@ -176,7 +291,8 @@ def test_functions_on_chosen_values_do_what_java_does(oracle: Oracle, name: str,
         options={"bucket": "1", "merge-engine": "aggregation", **options},
     )
     for _ in range(6):
-        oracle.write(table, [["+I", key, random.choice(pool)] for key in range(50)])
+        kinds = ["+I", "+I", "+U", "-U", "-D"] if name.endswith("retracted") else ["+I"]
+        oracle.write(table, [[random.choice(kinds), key, random.choice(pool)] for key in range(50)])
     check_rounds(oracle, table, tmp_path)
 
 

@@ -35,9 +35,14 @@ class DecimalSum:
     """The sum of decimals; values that retract are subtracted.
 
     A sum with too many digits becomes null, and the next value begins a new one. Up to 18 digits of precision
-    only sums that do not fit into 64 bits do.
+    only sums that do not fit into 64 bits do; others may have too many digits on the way, but not in the end.
+
+    Attributes:
+        column: for messages.
+        precision: digits of the column's type.
     """
 
+    column: str
     precision: int
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
@@ -52,7 +57,16 @@ class DecimalSum:
         for groups, places in later_steps_of(left, len(signed)):
             sums[groups] = np.where(valid[groups], sums[groups], 0) + signed[places]
             valid[groups] = np.where(valid[groups], self._fits(sums[groups]), begins[places])
+        self._check_digits(sums[valid])
         return spread(decimals(sums, valid, values.type), some)
+
+    def _check_digits(self, sums: Unscaled) -> None:
+        if not fits(sums, self.precision).all():
+            reason = (
+                f"a sum has more than the {self.precision} digits of its type; depending on the file format, "
+                "Paimon cuts such a value or fails on it; give the column more digits"
+            )
+            raise UnsupportedTable(f"column {self.column}", (reason,))
 
     def _fits(self, sums: Unscaled) -> Mask:
         if self.precision <= _COMPACT:

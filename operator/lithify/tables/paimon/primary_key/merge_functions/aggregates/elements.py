@@ -50,6 +50,29 @@ class Lists:
         first[np.unique(keys, return_index=True)[1]] = True
         return first
 
+    def distinct_last(self, codes: IntPart) -> Lists:
+        """Of equal elements the last one, at the place of the first, as if put into a map in turn."""
+        keys = pairs(self.owners, codes[self.places])
+        _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        last = np.empty(len(first), dtype=np.int64)
+        last[numbers] = self.places
+        in_turn = np.argsort(first)
+        return Lists(self.owners[first[in_turn]], last[in_turn])
+
+    def without_any(self, others: Lists, codes: IntPart) -> Lists:
+        """Without all elements that equal one of another list."""
+        height = int(codes.max(initial=0)) + 1
+        mine, theirs = (each.owners * height + codes[each.places] for each in (self, others))
+        return self.only(~np.isin(mine, theirs))
+
+    def beginning(self, most: IntPart) -> Lists:
+        """Of each list the first elements only.
+
+        Args:
+            most: for each owner, how many.
+        """
+        return self.only(occurrences(self.owners) < most[self.owners])
+
     def without(self, others: Lists, codes: IntPart) -> Lists:
         """Without the first elements that equal those of another list, each of which takes one away."""
         both = Lists(

@@ -22,6 +22,10 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldOptions,
     FieldSelection,
 )
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.nested import nested_update_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.nested_partial import (
+    nested_partial_update_of,
+)
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.numbers import product_of, sum_of
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.retractions import (
     IgnoresRetractions,
@@ -55,6 +59,8 @@ _FUNCTIONS: Mapping[str, Make] = {
     "collect": collect_of,
     "merge_map": merge_map_of,
     "merge_map_with_keytime": merge_map_with_time_of,
+    "nested_update": nested_update_of,
+    "nested_partial_update": nested_partial_update_of,
     "max": lambda column, options: extreme_of("max", column, options),
     "min": lambda column, options: extreme_of("min", column, options),
 }

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.rewriting.order import EPOCH_DAY, INSTANT, IntPart, instants
+from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.decimals import Unscaled, unscaled
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import valid_of
 
@@ -32,12 +33,31 @@ def table_order(hashes: Hashes, owners: IntPart) -> IntPart:
         hashes: of each element.
         owners: the set or map of each element, rising; elements of one are in the order in which they came.
     """
-    counts = np.bincount(owners, minlength=1)
+    places = _places(hashes, owners, np.bincount(owners, minlength=1))
+    return np.lexsort((places, owners))
+
+
+def computed_order(hashes: Hashes, owners: IntPart, is_last_new: Mask) -> IntPart:
+    """The same for maps that are filled by `computeIfAbsent`.
+
+    It puts new elements before others with the same place, and makes a table larger one call later.
+
+    Args:
+        hashes: of each element.
+        owners: the map of each element, rising; elements of one are in the order in which they came.
+        is_last_new: for each owner, whether the last call brought a new element.
+    """
+    places = _places(hashes, owners, np.bincount(owners, minlength=len(is_last_new)) - is_last_new)
+    return np.lexsort((-np.arange(len(owners)), places, owners))
+
+
+def _places(hashes: Hashes, owners: IntPart, counts: IntPart) -> IntPart:
     tables = np.full(len(counts), _FIRST_TABLE, dtype=np.int64)
     while (full := counts > tables * 3 // 4).any():
         tables[full] *= 2
     spread = (hashes ^ (hashes >> np.uint32(16))).astype(np.int64)
-    return np.lexsort((spread & (tables[owners] - 1), owners))
+    places: IntPart = spread & (tables[owners] - 1)
+    return places
 
 
 def java_hashes(values: pa.Array) -> Hashes:
@@ -117,13 +137,16 @@ def _decimal_hashes(numbers: Unscaled, scale: int) -> Hashes:
 
 
 def _text_hashes(values: pa.Array) -> Hashes:
-    """Paimon's MurmurHash of the bytes of each text: whole words, then single bytes."""
-    texts = values.cast(pa.large_string())
-    lengths = pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
-    _, offsets, data = texts.buffers()
-    starts = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts)]
-    octets = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
-    hashes, words = np.full(len(texts), _SEED, dtype=np.uint32), lengths // 4
+    return byte_hashes(values.cast(pa.large_string()).view(pa.large_binary()))
+
+
+def byte_hashes(values: pa.LargeBinaryArray) -> Hashes:
+    """Paimon's MurmurHash of texts, and of rows in its binary form: whole words, then single bytes."""
+    lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+    _, offsets, data = values.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int64)[values.offset : values.offset + len(values)]
+    octets = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+    hashes, words = np.full(len(values), _SEED, dtype=np.uint32), lengths // 4
     for word in range(int(words.max(initial=0))):
         some = np.flatnonzero(words > word)
         at = starts[some] + 4 * word

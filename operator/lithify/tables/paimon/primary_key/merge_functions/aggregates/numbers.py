@@ -41,7 +41,7 @@ def sum_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """
     _check_numeric("sum", column, options)
     if column.root == "DECIMAL":
-        return DecimalSum(column.precision)
+        return DecimalSum(options.column, column.precision)
     return IntegerSum() if column.root in _INTEGERS else FloatSum()
 
 
