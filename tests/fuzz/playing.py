@@ -65,7 +65,7 @@ class _Play:
         match step:
             case Compact():
                 self._memory.look(self._table)
-                if step.beside:
+                if step.beside and not self._history.aggregates:
                     self._compact_beside(step)
                 else:
                     self._compact_alone(step)
@@ -88,6 +88,8 @@ class _Play:
         java = copy_of(table, self._folder / "java")
         with self._outside.of_copy():
             oracle.manager_round(java, full=step.full, commit=True)
+            if self._history.aggregates:
+                rows = oracle.read(java)  # what is merged first makes a difference
         self._run(step)
         assert oracle.read(table) == rows
         target = parse_size(self._java.now(table).options.get("target-file-size", "128 mb"))

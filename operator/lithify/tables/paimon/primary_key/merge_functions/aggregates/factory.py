@@ -65,6 +65,14 @@ _FUNCTIONS: Mapping[str, Make] = {
     "min": lambda column, options: extreme_of("min", column, options),
 }
 
+_LATER: Mapping[str, str] = {
+    "rbm32": "bitmaps",
+    "rbm64": "bitmaps",
+    "theta_sketch": "sketches",
+    "hll_sketch": "sketches",
+}
+"""Functions of Paimon that this release does not have, and what they make."""
+
 
 def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """The aggregate function of a column.
@@ -79,12 +87,14 @@ def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldA
     """
     make = _FUNCTIONS.get(name)
     if make is None:
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"{name} is no aggregate function of Paimon 1.4, or none that this release has yet "
-            f"(accepted: {', '.join(sorted(_FUNCTIONS))})",
-        )
+        raise InvalidOption(f"fields.{options.column}.aggregate-function", _unknown(name))
     made = make(column, options)
     if not options.ignore_retract:
         return made
     return SelectionIgnoresRetractions(made) if isinstance(made, FieldSelection) else IgnoresRetractions(made)
+
+
+def _unknown(name: str) -> str:
+    if name in _LATER:
+        return f"this release cannot write {_LATER[name]} as Java does, so it refuses {name}"
+    return f"{name} is no aggregate function of Paimon 1.4 (it has {', '.join(sorted(_FUNCTIONS))})"

@@ -89,7 +89,7 @@ class MergeMap:
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
         """One map a group; null as long as there is no map that does not retract."""
         entries = _Entries.of(values, starts)
-        newest = np.append(entries.starts[1:], len(entries.places)) - 1
+        newest = np.append(entries.starts, len(entries.places))[1:] - 1
         chosen = newest[~retracts[entries.rows[newest]]]
         return entries.column(values, chosen, any_of(valid_of(values) & ~retracts, starts))
 
