@@ -22,6 +22,8 @@ class Columns:
         keys: the names of the key columns.
         fixed: the names of sequence fields.
         pinned: those that options refer to, which Java does not follow when they are renamed.
+        merged: whether values of several rows are merged. Java keeps nested values while its readers use the
+            same objects for the next row if they convert them, so these are not changed then.
     """
 
     def __init__(self, random: Random, atoms: Sequence[str], formats: Sequence[str]) -> None:
@@ -39,6 +41,7 @@ class Columns:
         self.keys: list[str] = []
         self.fixed: set[str] = set()
         self.pinned: set[str] = set()
+        self.merged = False
 
     def add(self, kind: str | None = None) -> str:
         """Adds a column of this or any type; returns its name, which may be that of one that was dropped."""
@@ -75,6 +78,8 @@ class Columns:
     def change(self) -> Change:
         """One change to the columns; sequence fields only change their names and places."""
         free = [name for name in self.now if name not in self.fixed | self.pinned]
+        if self.merged:
+            free = [name for name in free if isinstance(self.now[name], Atom)]
         nested = [name for name in free if not isinstance(self.now[name], Atom)]
         changes = [self._add_column, self._move]
         if free:

@@ -19,8 +19,8 @@ _RETRACTING = ("last_value", "last_non_null_value", "sum", "merge_map")
 
 
 def draw_aggregation(random: Random, columns: Columns) -> dict[str, str]:
-    """The options of the engine aggregation; columns whose type a function depends on are pinned."""
-    options = {"merge-engine": "aggregation"}
+    """The options of the engine aggregation; columns that have a function are pinned."""
+    options, columns.merged = {"merge-engine": "aggregation"}, True
     removes = random.random() < 0.25
     if removes:
         options[REMOVE] = "true"
@@ -32,8 +32,7 @@ def draw_aggregation(random: Random, columns: Columns) -> dict[str, str]:
         said = dict(_said(random, kind))
         options.update({f"fields.{name}.{key}": value for key, value in said.items()})
         function = said["aggregate-function"]
-        if function not in _SELECTING:
-            columns.pinned.add(name)
+        columns.pinned.add(name)
         ignores = function not in _RETRACTING and not _retracts(kind, said)
         if not removes and (ignores or random.random() < 0.2):
             options[f"fields.{name}.ignore-retract"] = "true"
