@@ -140,6 +140,16 @@ def test_columns_do_what_rows_do(
     assert [known(value) for value in result.to_pylist()] == [known(value) for value in expected]
 
 
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_nothing_is_left_where_all_values_retract_and_are_ignored(number: int) -> None:
+    name, kind, _, said = CASES[number]
+    column = parse_type(kind)
+    aggregate = aggregate_of(name, column, FieldOptions("v", ignore_retract=True, **said))
+    values = pa.nulls(3, arrow_type(column))
+    result = aggregate.aggregate(values, np.array([0, 1]), np.ones(3, dtype=bool))
+    assert (result.type, result.to_pylist()) == (values.type, [None, None])
+
+
 @pytest.mark.parametrize("total", [5, 12, 13, 100])
 def test_distinct_elements_come_in_the_order_of_a_hash_set(total: int) -> None:
     kind = parse_type({"type": "ARRAY", "element": "INT"})

@@ -24,7 +24,7 @@ from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.table_options import PlaceOptions, TableOptions, read_options
-from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
+from lithify.tables.paimon.primary_key.merge_functions.choosing import is_aggregating, merge_function
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -126,6 +126,12 @@ def _refusals(table: FileStoreTable, storage: Storage, catalog_options: Mapping[
     schema: TableSchema = table.table_schema
     for refusal in (*check_options(stored_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
+    moving = [name for name in schema.partition_keys if name not in schema.primary_keys]
+    if moving and is_aggregating(schema.options):
+        yield (
+            f"option merge-engine = aggregation with partition column {moving[0]} outside the primary key: "
+            "Paimon aggregates partition columns there, too, which this release does not follow"
+        )
     if not has_server(table):
         yield from _commit_refusals(table, storage, catalog_options)
     elif not is_main(table):

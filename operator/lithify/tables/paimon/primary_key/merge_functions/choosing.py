@@ -5,6 +5,8 @@ Called by `opening`, which refuses tables whose options make no function, and by
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.tables.paimon.primary_key.merge_functions.aggregation import aggregation
 from lithify.tables.paimon.schema.schema import Schema
@@ -16,6 +18,11 @@ def merge_function(schema: Schema, *, ignore_deletes: bool) -> MergeFunction:
     Raises:
         InvalidOption: Paimon refuses an option, or this release does.
     """
-    if schema.options.get("merge-engine", "").strip().lower() == "aggregation":
+    if is_aggregating(schema.options):
         return aggregation(schema)
     return Deduplicate(ignore_retractions=ignore_deletes)
+
+
+def is_aggregating(options: Mapping[str, str]) -> bool:
+    """Whether the merge engine is aggregation."""
+    return options.get("merge-engine", "").strip().lower() == "aggregation"

@@ -24,6 +24,8 @@ class IgnoresRetractions:
         if not retracts.any():
             return self.inner.aggregate(values, starts, retracts)
         left, some = starts_of(~retracts, starts)
+        if not some.any():
+            return pa.nulls(len(starts), values.type)
         kept = values.filter(pa.array(~retracts))
         return spread(self.inner.aggregate(kept, left, np.zeros(len(kept), dtype=bool)), some)
 
@@ -39,6 +41,7 @@ class SelectionIgnoresRetractions(IgnoresRetractions):
         places = np.flatnonzero(~retracts)
         left, some = starts_of(~retracts, starts)
         selected = np.full(len(starts), -1, dtype=np.int64)
-        inner = self.inner.select(valid[places], left, np.zeros(len(places), dtype=bool))
-        selected[some] = np.where(inner < 0, -1, places[inner] if len(places) else -1)
+        if len(places):
+            inner = self.inner.select(valid[places], left, np.zeros(len(places), dtype=bool))
+            selected[some] = np.where(inner < 0, -1, places[inner])
         return selected
