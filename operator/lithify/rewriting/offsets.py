@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.rewriting.nulls import take_or_null
+
 Places = npt.NDArray[np.int64]
 
 MOST_BYTES = (1 << 31) - (1 << 20)
@@ -85,22 +87,6 @@ def _gathered(
     ]
     fields = [field.with_type(array.type) for field, array in zip(rows.schema, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def take_or_null(column: pa.Array, places: Places) -> pa.Array:
-    """The values of a column at some positions, null for -1.
-
-    Beneath such a null a struct has the parts of some other row, so that parts that are declared NOT NULL
-    hold no null.
-    """
-    absent = places < 0
-    if not (pa.types.is_struct(column.type) and absent.any() and len(column)):
-        return pc.take(column, pa.array(places, mask=absent))
-    taken = pc.take(column, pa.array(np.maximum(places, 0)))
-    valid = taken.is_valid().to_numpy(zero_copy_only=False) & ~absent
-    marks = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    parts = [taken.field(number) for number in range(column.type.num_fields)]
-    return pa.Array.from_buffers(column.type, len(taken), [marks], children=parts)
 
 
 def _middle(rows: int, begins: npt.NDArray[np.bool_] | None) -> int | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,12 @@ def _product(column: ColumnType, _: FieldOptions) -> Function:
 
 
 def _exact(dividend: Decimal, divisor: Decimal) -> Decimal:
-    if divisor == 0 or (quotient := dividend / divisor) * divisor != dividend:
+    if divisor == 0:
         raise CannotRetract
-    return quotient
+    denominator = (Fraction(dividend) / Fraction(divisor)).denominator
+    if 10**400 % denominator:
+        raise CannotRetract  # a quotient without a last digit has other factors than those of 10
+    return dividend / divisor
 
 
 def _truncated(dividend: int, divisor: int) -> int:
