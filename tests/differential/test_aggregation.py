@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.client import Oracle, OracleError, Table
+from lithify.errors import UnsupportedTable
 from support.comparing.rounds import Round, assert_rounds_agree
 from support.comparing.rows import VALUES
 from support.comparing.shapes import Shape
@@ -314,3 +315,58 @@ def check_rounds(oracle: Oracle, original: Table, folder: Path) -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     check_rounds(oracle, shape.make(oracle, tmp_path / "original"), tmp_path)
+
+
+FAILING: dict[str, tuple[str, dict[str, str], list[Any]]] = {
+    "a value that cannot be retracted": ("INT", {"function": "max"}, [["+I", 1, 5], ["-D", 1, 5]]),
+    "a null where none may be": ("INT NOT NULL", {"function": "last_value"}, [["+I", 1, 5], ["-U", 1, 5]]),
+    "a quotient without an end": (
+        "DECIMAL(9, 2)",
+        {"function": "product"},
+        [["+I", 1, "1.00"], ["-D", 1, "3.00"]],
+    ),
+    "a division by zero": ("INT", {"function": "product"}, [["+I", 1, 1], ["-D", 1, 0]]),
+    "a row of an array": (
+        "ARRAY<ROW<a INT>>",
+        {"function": "collect"},
+        [["+I", 1, [[1]]], ["-D", 1, [[1]]]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_what_java_fails_on_blocks_the_bucket(oracle: Oracle, name: str, tmp_path: Path) -> None:
+    kind, said, records = FAILING[name]
+    table = Table(tmp_path / "original", "db.t")
+    options = {
+        f"fields.v.{key.replace('function', 'aggregate-function')}": text for key, text in said.items()
+    }
+    oracle.create_table(
+        table,
+        {"id": "INT NOT NULL", "v": kind},
+        primary_key=["id"],
+        options={"bucket": "1", "merge-engine": "aggregation", **options},
+    )
+    for record in records:
+        oracle.write(table, [record])
+    with pytest.raises(OracleError):
+        oracle.compact(copy_of(table, tmp_path / "java"), full=True)
+    files = oracle.files(table)
+    with pytest.raises(UnsupportedTable) as raised:
+        run_inline(table)
+    assert "column v" in raised.value.reasons[0]
+    assert oracle.files(table) == files
+
+
+def test_partition_columns_outside_the_key_are_refused(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(
+        table,
+        {"id": "INT NOT NULL", "p": "INT", "v": "INT"},
+        primary_key=["id"],
+        partition_keys=["p"],
+        options={"bucket": "-1", "merge-engine": "aggregation"},
+    )
+    with pytest.raises(UnsupportedTable) as raised:
+        run_inline(table)
+    assert "merge-engine" in raised.value.reasons[0]

@@ -57,7 +57,7 @@ class _Draw:
         engine = Random(f"merge engine of {self._seed}")
         if not moving and engine.random() < _AGGREGATING:
             self._options.update(draw_aggregation(engine, self._columns))
-            # Where types of variants are inferred, files differ in what is shredded; see docs/design/0044.
+            # Lithify infers from the first row group, Java from the first rows: not the same in small files.
             self._options.pop("variant.inferShreddingSchema", None)
             if REMOVE in self._options:
                 self._options.pop("rowkind.field", None)
