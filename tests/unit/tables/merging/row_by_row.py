@@ -83,6 +83,7 @@ def _sum(column: ColumnType, _: FieldOptions) -> Function:
 
 def _bounded(column: ColumnType, number: Decimal) -> Decimal | None:
     rounded = number.quantize(Decimal(1).scaleb(-column.scale), ROUND_HALF_UP)
+    rounded = abs(rounded) if rounded == 0 else rounded  # Java has no negative zero
     return rounded if len(rounded.as_tuple().digits) <= column.precision else None
 
 
