@@ -69,6 +69,8 @@ class _Play:
                     self._compact_beside(step)
                 else:
                     self._compact_alone(step)
+                    for other in step.beside:
+                        self._java.take(self._table, other)
             case Tag():
                 self._memory.tag()
             case Branch():
