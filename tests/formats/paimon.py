@@ -41,9 +41,9 @@ class PaimonTables:
     def make_unsupported(self, folder: Path) -> tuple[Table, str]:
         """A table that is refused, and the option that the refusal names."""
         table = Table(folder, "db.refused")
-        options = {"bucket": "1", "merge-engine": "aggregation"}
+        options = {"bucket": "1", "changelog-producer": "input"}
         self.oracle.create_table(table, PLAIN, primary_key=["id"], options=options)
-        return table, "merge-engine"
+        return table, "changelog-producer"
 
     def address(self, table: Table) -> TableAddress:
         """How a run is told which table."""

@@ -9,11 +9,13 @@ from typing import Any
 from fuzz.changes import Columns
 from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
 from fuzz.history import History
+from fuzz.merging import REMOVE, draw_aggregation
 from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
 from fuzz.steps import Steps
 from fuzz.types import Atom
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 
+_AGGREGATING = 0.3
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (
     *("DECIMAL(4, 4)", "DECIMAL(19, 3)", "VARCHAR(3)", "VARBINARY(5)", "TIME(1)"),
@@ -66,6 +68,16 @@ class _Draw:
             name: str(kind) if name in grouped else self._declared(str(kind))
             for name, kind in self._columns.now.items()
         }
+        # Drawn apart, so that the others are what they were before there were merge engines.
+        engine = Random(f"merge engine of {self._seed}")
+        if not moving and "merge-engine" not in self._options and engine.random() < _AGGREGATING:
+            self._options.update(draw_aggregation(engine, self._columns))
+            # Lithify infers from the first row group, Java from the first rows: not the same in small files.
+            self._options.pop("variant.inferShreddingSchema", None)
+            if REMOVE in self._options:
+                self._options.pop("rowkind.field", None)
+            # Retractions leave nulls, which Java cannot write where there must be none.
+            values = {name: kind.removesuffix(" NOT NULL") for name, kind in values.items()}
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
         rescales = not partition and self._options["bucket"] != "-1"

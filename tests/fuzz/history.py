@@ -142,6 +142,11 @@ class History:
         """Whether any file may be ORC."""
         return "orc" in f"{[*self.options.values()]} {self.steps}"
 
+    @property
+    def aggregates(self) -> bool:
+        """Whether rows depend on which records are merged with each other first."""
+        return self.options.get("merge-engine") == "aggregation"
+
     def __str__(self) -> str:
         partition = (f"{name} {kind} of {values}" for name, (kind, values) in self.partition.items())
         columns = (f"{name} {kind}" for name, kind in {**self.key, **self.values}.items())

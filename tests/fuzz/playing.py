@@ -67,10 +67,12 @@ class _Play:
         match step:
             case Compact():
                 self._memory.look(self._table)
-                if step.beside:
+                if step.beside and not self._history.aggregates:
                     self._compact_beside(step)
                 else:
                     self._compact_alone(step)
+                    for other in step.beside:
+                        self._java.take(self._table, other)
             case Tag():
                 self._memory.tag()
             case Branch():
@@ -90,6 +92,8 @@ class _Play:
         java = copy_of(table, self._folder / "java")
         with self._outside.of_copy():
             oracle.manager_round(java, full=step.full, commit=True)
+            if self._history.aggregates:
+                rows = oracle.read(java)  # what is merged first makes a difference
         self._run(step)
         if not is_stable(self._history.options):
             rows = oracle.read(java)

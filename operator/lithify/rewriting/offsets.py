@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.rewriting.nulls import take_or_null
+
 Places = npt.NDArray[np.int64]
 
 MOST_BYTES = (1 << 31) - (1 << 20)
@@ -69,25 +71,6 @@ def take(
                 computed={name: values[part] for name, values in computed.items()},
                 begins=None if begins is None else begins[part],
             )
-
-
-def take_or_null(column: pa.Array, places: Places) -> pa.Array:
-    """The values at these positions, null for -1.
-
-    Arrow makes the fields of a struct null along with it. They keep some value here, as in files that were
-    read, because they may be declared NOT NULL.
-    """
-    missing = places < 0
-    if not missing.any():
-        return pc.take(column, pa.array(places), boundscheck=False)
-    if not pa.types.is_struct(column.type):
-        return pc.take(column, pa.array(places, mask=missing), boundscheck=False)
-    taken = pc.take(column, pa.array(np.where(missing, 0, places)), boundscheck=False)
-    is_null = pc.or_(taken.is_null(), pa.array(missing))
-    fields = [*column.type]
-    return pa.StructArray.from_arrays(
-        [taken.field(number) for number in range(len(fields))], fields=fields, mask=is_null
-    )
 
 
 def _gathered(

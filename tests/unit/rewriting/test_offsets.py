@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lithify.rewriting import offsets
+from lithify.rewriting.nulls import take_or_null
 
 SCHEMA = pa.schema(
     [
@@ -66,8 +67,8 @@ def test_only_what_needs_it_gets_wide_offsets(monkeypatch: pytest.MonkeyPatch) -
 def test_a_null_struct_keeps_fields_that_must_not_be_null() -> None:
     kind = pa.struct([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
     column = pa.array([{"a": 1, "b": None}, None, {"a": 3, "b": "x"}], kind)
-    taken = offsets.take_or_null(column, np.array([2, -1, 0, 1, -1]))
+    taken = take_or_null(column, np.array([2, -1, 0, 1, -1]))
     assert taken.to_pylist() == [{"a": 3, "b": "x"}, None, {"a": 1, "b": None}, None, None]
     assert taken.type == kind
-    sound = offsets.take_or_null(column.slice(0, 1), np.array([-1, 0]))
+    sound = take_or_null(column.slice(0, 1), np.array([-1, 0]))
     assert sound.field(0).null_count == 0

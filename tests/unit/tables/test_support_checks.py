@@ -47,7 +47,7 @@ ACCEPTED = [
 ]
 
 REFUSED = [
-    case("merge-engine", "aggregation", id="another merge engine"),
+    case("merge-engine", "of-my-own", id="a merge engine that Paimon does not have"),
     case("changelog-producer", "lookup", id="a changelog producer"),
     case("changelog-producer", "INPUT", id="a refused value in capitals"),
     case("deletion-vectors.enabled", "true", id="deletion vectors"),
@@ -64,7 +64,7 @@ REFUSED = [
     case("branch", "MAIN", id="a branch is case-sensitive"),
     case("branch", "dev", id="another branch"),
     case("file-index.bloom-filter.columns", "a", id="a file index"),
-    case("aggregation.remove-record-on-delete", "true", id="what belongs to another merge engine"),
+    case("fields.a.nested-sequence-field", "b", id="an order of nested rows"),
     case("row-tracking.enabled", "true", id="row tracking"),
     case("data-file.external-paths.strategy", "by-mood", id="a strategy that Paimon does not have"),
     case("write.sequence-number-init-mode", "clock", id="a value that Paimon does not have"),
@@ -111,7 +111,7 @@ def test_unclassified_options_are_refused_by_name(name: str) -> None:
 
 
 def test_all_refusals_come_sorted_by_name() -> None:
-    options = {"z.new": "1", "merge-engine": "aggregation", "bucket": "4", "changelog-producer": "input"}
+    options = {"z.new": "1", "merge-engine": "of-my-own", "bucket": "4", "changelog-producer": "input"}
     refusals = check_options(options)
     assert [r.name for r in refusals] == ["changelog-producer", "merge-engine", "z.new"]
 

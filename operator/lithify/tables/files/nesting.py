@@ -12,6 +12,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.rewriting.nulls import map_entries, unmarked
+
 Change = Callable[[pa.Array, pa.DataType], pa.Array]
 
 
@@ -52,7 +54,7 @@ def map_of(values: pa.Array, kind: pa.DataType, keys: pa.Array, items: pa.Array)
         len(values),
         values.buffers()[:2],
         offset=values.offset,
-        children=[_entries(kind, keys, items)],
+        children=[map_entries(kind, keys, items)],
     )
 
 
@@ -90,40 +92,4 @@ def _without_nulls(values: pa.Array, around: pa.Array) -> pa.Array:
         return values
     if pc.any(pc.and_(values.is_null(), around.is_valid())).as_py():
         raise pa.ArrowInvalid("there is a null in a part that is declared NOT NULL")
-    return _unmarked(values)
-
-
-def _unmarked(values: pa.Array) -> pa.Array:
-    """The same without marks of nulls: zeros, empty texts and lists are beneath them.
-
-    Libraries leave there whatever was in memory, which need not be a value of the type.
-    """
-    kind, buffers = values.type, values.buffers()
-    if pa.types.is_struct(kind):
-        parts = [values.field(number) for number in range(kind.num_fields)]
-        return pa.Array.from_buffers(kind, len(values), [None], children=parts)
-    if pa.types.is_map(kind):
-        children = [_entries(kind, values.keys, values.items)]
-    elif pa.types.is_list(kind):
-        children = [values.values]
-    elif (zero := _zero(kind)) is not None:
-        return values.fill_null(zero)
-    else:
-        return pa.Array.from_buffers(kind, len(values), [None, *buffers[1:]], offset=values.offset)
-    return pa.Array.from_buffers(
-        kind, len(values), [None, buffers[1]], offset=values.offset, children=children
-    )
-
-
-def _zero(kind: pa.DataType) -> pa.Scalar | None:
-    """The value of zero bytes, None for a type whose values have no fixed length."""
-    try:
-        size = max(1, kind.bit_width // 8)
-    except ValueError:
-        return None
-    return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(bytes(size))])[0]
-
-
-def _entries(kind: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
-    fields = [pa.field("key", kind.key_type, nullable=False), kind.item_field]
-    return pa.StructArray.from_arrays([keys, items], fields=fields)
+    return unmarked(values)

@@ -132,6 +132,12 @@ def _refusals(table: FileStoreTable, storage: Storage, catalog_options: Mapping[
     schema: TableSchema = table.table_schema
     for refusal in (*check_options(stored_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
+    moving = [name for name in schema.partition_keys if name not in schema.primary_keys]
+    if moving and merge_engine(schema.options) is MergeEngine.AGGREGATION:
+        yield (
+            f"option merge-engine = aggregation with partition column {moving[0]} outside the primary key: "
+            "Paimon aggregates partition columns there, too, which this release does not follow"
+        )
     if not has_server(table):
         yield from _commit_refusals(table, storage, catalog_options)
     elif not is_main(table):

@@ -14,6 +14,7 @@ class MergeEngine(StrEnum):
 
     DEDUPLICATE = "deduplicate"
     PARTIAL_UPDATE = "partial-update"
+    AGGREGATION = "aggregation"
     FIRST_ROW = "first-row"
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lithify.errors import UnsupportedTable
 from lithify.rewriting.groups import Groups
-from lithify.rewriting.offsets import take_or_null
+from lithify.rewriting.nulls import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from lithify.errors import InvalidOption
 from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
+from lithify.tables.paimon.primary_key.merge_functions.aggregation import aggregation
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_functions.partial_update_options import (
     group_options,
@@ -27,6 +28,8 @@ def merge_function(schema: Schema, *, ignore_deletes: bool) -> MergeFunction:
     match merge_engine(schema.options):
         case MergeEngine.PARTIAL_UPDATE:
             return partial_update_of(schema, ignore_deletes=ignore_deletes)
+        case MergeEngine.AGGREGATION:
+            return aggregation(schema)
         case MergeEngine.FIRST_ROW:
             if schema.options.get("sequence.field", "").strip():
                 raise InvalidOption("sequence.field", "Paimon refuses it for the merge engine first-row")

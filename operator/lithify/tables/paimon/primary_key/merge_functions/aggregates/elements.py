@@ -39,6 +39,8 @@ class Lists:
 
     def with_more(self, more: Lists) -> Lists:
         """Each list with the elements of another one after its own."""
+        if not len(self.owners):
+            return more
         owners = np.concatenate([self.owners, more.owners])
         in_turn = np.argsort(owners, kind="stable")
         return Lists(owners[in_turn], np.concatenate([self.places, more.places])[in_turn])

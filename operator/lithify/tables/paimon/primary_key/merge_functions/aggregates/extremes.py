@@ -77,6 +77,11 @@ class Extreme:
 
 def _ranks(values: pa.Array) -> IntPart:
     """One number for each value, with the values' order."""
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        # Values often repeat, and each different one is compared once then.
+        encoded = values.dictionary_encode()
+        ranks: IntPart = rank_rows(parts_of_column(encoded.dictionary))[encoded.indices.to_numpy()]
+        return ranks
     if not pa.types.is_floating(values.type):
         return rank_rows(parts_of_column(values))
     floats = pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False)

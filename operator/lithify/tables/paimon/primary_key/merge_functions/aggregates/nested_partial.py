@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.errors import InvalidOption
-from lithify.rewriting.offsets import take_or_null
+from lithify.rewriting.nulls import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from lithify.rewriting.offsets import take_or_null
+from lithify.rewriting.nulls import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 

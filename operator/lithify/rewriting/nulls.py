@@ -1,0 +1,72 @@
+"""Nulls of nested Arrow columns: parts that are declared NOT NULL have none, not even beneath other nulls.
+
+Used by `offsets`, where merges make nulls, and by formats, whose files state them otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def take_or_null(column: pa.Array, places: npt.NDArray[np.int64]) -> pa.Array:
+    """The values of a column at some positions, null for -1."""
+    taken = pc.take(column, pa.array(places, mask=places < 0))
+    if not taken.null_count:
+        return taken
+    if pa.types.is_dictionary(taken.type):
+        # Arrow takes null for one of the values that are referred to, and so the bounds that it writes
+        # to Parquet may be those of values that nothing refers to any more.
+        return taken.dictionary_decode().dictionary_encode()
+    return _declared(taken) if pa.types.is_struct(taken.type) else taken
+
+
+def _declared(values: pa.StructArray) -> pa.StructArray:
+    """A struct whose parts only have nulls where they may."""
+    parts = []
+    for number, field in enumerate(values.type):
+        part = values.field(number)
+        if pa.types.is_struct(field.type):
+            part = _declared(part)
+        parts.append(unmarked(part) if part.null_count and not field.nullable else part)
+    marks = values.is_valid().buffers()[1] if values.null_count else None
+    return pa.Array.from_buffers(values.type, len(values), [marks], children=parts)
+
+
+def unmarked(values: pa.Array) -> pa.Array:
+    """The same without marks of nulls: zeros, empty texts and lists are beneath them.
+
+    Libraries leave there whatever was in memory, which need not be a value of the type.
+    """
+    kind, buffers = values.type, values.buffers()
+    if pa.types.is_struct(kind):
+        parts = [values.field(number) for number in range(kind.num_fields)]
+        return pa.Array.from_buffers(kind, len(values), [None], children=parts)
+    if pa.types.is_map(kind):
+        children = [map_entries(kind, values.keys, values.items)]
+    elif pa.types.is_list(kind):
+        children = [values.values]
+    elif (zero := _zero(kind)) is not None:
+        return values.fill_null(zero)
+    else:
+        return pa.Array.from_buffers(kind, len(values), [None, *buffers[1:]], offset=values.offset)
+    return pa.Array.from_buffers(
+        kind, len(values), [None, buffers[1]], offset=values.offset, children=children
+    )
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar | None:
+    """The value of zero bytes, None for a type whose values have no fixed length."""
+    try:
+        size = max(1, kind.bit_width // 8)
+    except ValueError:
+        return None
+    return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(bytes(size))])[0]
+
+
+def map_entries(kind: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """The entries of a map column, of their keys and values."""
+    fields = [pa.field("key", kind.key_type, nullable=False), kind.item_field]
+    return pa.StructArray.from_arrays([keys, items], fields=fields)

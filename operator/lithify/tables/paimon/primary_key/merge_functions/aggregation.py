@@ -1,0 +1,175 @@
+"""The merge engine aggregation: every column of a key's records becomes one value by a function of its own.
+
+Made by `choosing`. Records are applied oldest first. The result counts as an insert with the sequence number
+of the newest record. With `aggregation.remove-record-on-delete` a -D is not retracted: the row becomes that
+of the delete, kind and all, and later records are applied to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.rewriting.functions import LoneRecords, Merged
+from lithify.rewriting.groups import Groups
+from lithify.rewriting.order import IntPart
+from lithify.rewriting.records import Mask
+from lithify.tables.paimon.options.option_reader import OptionReader
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import DEFAULT, aggregate_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    FieldSelection,
+    SurvivesRemoval,
+    field_options,
+)
+from lithify.tables.paimon.schema.schema import VALUE_KIND, Schema
+
+_REMOVE = "aggregation.remove-record-on-delete"
+_INSERT, _DELETE = 0, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Aggregates each column of a key's records.
+
+    Attributes:
+        aggregates: the function of each column; columns without one are those of the newest record.
+        required: columns that must not be null.
+        removes: whether a delete removes the record instead of being retracted.
+    """
+
+    aggregates: Mapping[str, FieldAggregate]
+    required: frozenset[str] = frozenset()
+    removes: bool = False
+
+    @property
+    def columns(self) -> Collection[str]:
+        """Those that are computed with, not only picked."""
+        return [name for name, each in self.aggregates.items() if not isinstance(each, FieldSelection)]
+
+    @property
+    def lone_records(self) -> LoneRecords:
+        """The only record of a key stays as it is, even if it retracts."""
+        return LoneRecords.KEPT
+
+    def merge(self, groups: Groups) -> Merged:
+        """One record for each group.
+
+        Raises:
+            UnsupportedTable: a record retracts what its function cannot take back, or the result is a null
+                in a column that has none.
+        """
+        records, newest = _Records.of(groups, removes=self.removes), groups.order[groups.ends - 1]
+        picked: dict[str, IntPart] = {}
+        computed: dict[str, pa.Array] = {VALUE_KIND: records.kinds}
+        for name, aggregate in self.aggregates.items():
+            if isinstance(aggregate, FieldSelection) and not records.removes.any():
+                picked[name] = records.select(name, aggregate)
+            else:
+                computed[name] = records.aggregate(name, aggregate)
+            if name in self.required:
+                _check_not_null(name, picked.get(name), computed.get(name))
+        return Merged(newest, picked, computed)
+
+    def reduce(self, groups: Groups) -> None:  # noqa: ARG002 (protocol)
+        """All records: sums, retractions and rounding depend on every one of them, in their order."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """The records of a round in order, and where aggregation begins.
+
+    Attributes:
+        groups: the records.
+        retracts: which of them, in order, retract; removals do not.
+        removes: which of them, in order, remove what was before them.
+        starts: where groups begin, and begin again at removals.
+        last: which of `starts` is the last one of each group.
+    """
+
+    groups: Groups
+    retracts: Mask
+    removes: Mask
+    starts: IntPart
+    last: IntPart
+
+    @staticmethod
+    def of(groups: Groups, *, removes: bool) -> _Records:
+        """The records of groups.
+
+        Args:
+            groups: the groups.
+            removes: whether deletes remove the record.
+        """
+        retracts = groups.retracts[groups.order]
+        removing, starts = np.zeros(len(retracts), dtype=bool), groups.starts
+        if removes:
+            removing = groups.column(VALUE_KIND).to_numpy(zero_copy_only=False) == _DELETE
+            starts = np.union1d(starts, np.flatnonzero(removing))
+        last = np.searchsorted(starts, groups.ends, side="left") - 1
+        return _Records(groups, retracts & ~removing, removing, starts, last)
+
+    @property
+    def kinds(self) -> pa.Array:
+        """The row kind of each group's record."""
+        return pa.array(np.where(self.removes[self.groups.ends - 1], _DELETE, _INSERT), pa.int8())
+
+    def select(self, name: str, aggregate: FieldSelection) -> IntPart:
+        """The row from which each group takes the value of a column, -1 for null."""
+        valid = self.groups.rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+        places = aggregate.select(valid[self.groups.order], self.starts, self.retracts)
+        return np.where(places < 0, -1, self.groups.order[places])
+
+    def aggregate(self, name: str, aggregate: FieldAggregate) -> pa.Array:
+        """The value of a column of each group."""
+        values = self.groups.column(name)
+        if self.removes.any() and isinstance(aggregate, SurvivesRemoval):
+            return aggregate.aggregate_after(values, self.groups.starts, self.retracts, self.removes)
+        results = aggregate.aggregate(values, self.starts, self.retracts)
+        return results if len(results) == len(self.groups) else results.take(pa.array(self.last))
+
+
+def _check_not_null(name: str, picked: IntPart | None, computed: pa.Array | None) -> None:
+    if (picked is not None and (picked < 0).any()) or (computed is not None and computed.null_count):
+        reason = "its aggregate function makes a null of a key's records, but the column is declared NOT NULL"
+        raise UnsupportedTable(f"column {name}", (reason,))
+
+
+def aggregation(schema: Schema) -> Aggregation:
+    """The merge function of a table.
+
+    Raises:
+        InvalidOption: a value cannot be parsed, or the function of a column cannot be used.
+    """
+    options = schema.options
+    removes = OptionReader(options).boolean(_REMOVE, default=False)
+    aggregates = {
+        name: _aggregate(schema, name, function, removes=removes) for name, function in _functions(schema)
+    }
+    required = frozenset(column.name for column in schema.columns if not column.type.nullable)
+    return Aggregation(aggregates, required, removes)
+
+
+def _aggregate(schema: Schema, name: str, function: str, *, removes: bool) -> FieldAggregate:
+    said = field_options(schema.options, name)
+    if removes and said.ignore_retract:
+        raise InvalidOption(f"fields.{name}.ignore-retract", f"Paimon refuses it together with {_REMOVE}")
+    return aggregate_of(function, schema.column(name).type, said)
+
+
+def _functions(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Each column and the name of its function, without key columns that need none."""
+    sequence = {name.strip() for name in schema.options.get("sequence.field", "").split(",")}
+    default = schema.options.get("fields.default-aggregate-function", DEFAULT)
+    for column in schema.columns:
+        if column.name in sequence:
+            yield column.name, "last_value"
+        elif column.name not in (*schema.primary_key, *schema.partition_keys):
+            yield column.name, schema.options.get(f"fields.{column.name}.aggregate-function", default)
+        elif field_options(schema.options, column.name).ignore_retract:
+            yield column.name, "primary-key"
