@@ -22,7 +22,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 
 _NEVER = np.iinfo(np.int64).max
 PLACE = ("partition", "bucket")
-"""The columns that say which bucket a row is about: BinaryRow bytes and a number."""
+"""The columns that identify a row's bucket: BinaryRow bytes and a number."""
 
 
 def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
@@ -100,7 +100,7 @@ def _by_level(files: pa.Table) -> Numbers:
 
 
 def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:
-    """How many levels above 0 have files, in each group."""
+    """The number of levels above 0 with files, in each group."""
     is_above = level > 0
     levels = pa.table({"group": groups.numbers[is_above], "level": level[is_above]})
     firsts = ColumnGroups(levels, levels.column_names).firsts
@@ -108,7 +108,7 @@ def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:
 
 
 def in_order_of_places(files: pa.Table) -> pa.Table:
-    """The same rows by partition and bucket; those of a bucket stay in their order."""
+    """The rows sorted by partition and bucket; those of a bucket keep their order."""
     groups = ColumnGroups(files, PLACE)
     places = taken(files.select(PLACE), groups.firsts)
     ranks = np.empty(len(groups), dtype=np.int64)
