@@ -1,6 +1,6 @@
-"""What governs planning: the table's compaction options as numbers, and the strategy of the run.
+"""The parameters of planning: the table's compaction options as numbers, and the run's strategy.
 
-The format adapters make a `MergeTreeOptions` from table options; the planners only read it.
+The format adapters create a `MergeTreeOptions` from table options; the planners only read it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lithify.clock import epoch_millis
 
 
 class PickingRule(StrEnum):
-    """Whose picking rule to follow where Paimon's versions differ.
+    """The Paimon version whose picking rule applies where versions differ.
 
     Any pick of whole runs from the top is correct, so this changes how much is compacted, never the rows.
     `V1_4` stops at the first run that is larger than the size ratio allows. `V2_0` also takes the run of
@@ -27,7 +27,7 @@ class PickingRule(StrEnum):
 
 
 class Strategy(StrEnum):
-    """`MINOR` makes one pick a bucket by the table's triggers, `FULL` takes everything to the top level."""
+    """`MINOR` makes one pick per bucket by the table's triggers, `FULL` compacts all to the top level."""
 
     MINOR = "minor"
     FULL = "full"
@@ -42,7 +42,7 @@ class OffPeak:
     ratio: int
 
     def ratio_at(self, hour: int) -> int:
-        """What to add to the size ratio at this hour of the day, 0 in peak hours."""
+        """The increment of the size ratio at this hour of the day, 0 in peak hours."""
         if self.start_hour <= self.end_hour:
             inside = self.start_hour <= hour < self.end_hour
         else:
