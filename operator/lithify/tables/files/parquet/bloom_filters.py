@@ -31,7 +31,7 @@ from lithify.tables.files.parquet.xx_hash import Hashes, xx_hashes
 
 _BLOCK = 32
 _MOST = 1 << 20
-"""Bytes, as in parquet-mr."""
+"""Maximum bytes of a filter, as in parquet-mr."""
 _SALTS = tuple(
     map(
         np.uint32,

@@ -16,7 +16,7 @@ from lithify.tables.paimon.commit.journal_files import Attempt
 
 
 class Heartbeat:
-    """The sign of life of one attempt."""
+    """The heartbeat of one attempt."""
 
     def __init__(self, journal: Journal, attempt: Attempt, clock: Clock) -> None:
         self._journal = journal

@@ -26,7 +26,7 @@ PLACE = ("partition", "bucket")
 
 
 def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
-    """Counts and sums of the files of each bucket, one row a bucket, in the order of their first files.
+    """Counts and sums of the files of each bucket, one row per bucket, in the order of their first files.
 
     Args:
         files: live files, with the columns of `entry_columns.NARROW` that are read here.
@@ -35,14 +35,14 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
     Returns:
         A frame with the columns of `PLACE` and, as Int64:
 
-        - `files`, `bytes`, `rows`: of all files;
-        - `delete_rows`: rows that retract their key, null where the writer of a file did not count them;
+        - `files`, `bytes`, `rows`: totals over all files;
+        - `delete_rows`: rows that retract their key, null if the writer of a file did not count them;
         - `small_files`, `level0_files`: numbers of such files;
         - `sorted_runs`: the files of level 0 and the levels above that have files;
-        - `created_millis`: creation time of the newest file, by its writer's clock on the wall;
+        - `created_millis`: creation time of the newest file, by its writer's wall clock;
         - `highest_level`: the highest level that has files;
-        - `highest_bytes`, `highest_created_millis`: the same of that level alone;
-        - `earliest`: the earliest time among the rows of all files, null where it is not known of any.
+        - `highest_bytes`, `highest_created_millis`: `bytes` and `created_millis` of that level alone;
+        - `earliest`: the earliest time in the rows of all files, null if unknown for all.
     """
     groups = ColumnGroups(files, PLACE)
     size, level, created = (integers(files[name]) for name in ("size", "level", "created_millis"))
