@@ -1,6 +1,6 @@
 """The plan of one bucket: which files are picked, why, and how each is processed.
 
-Called by the job's driver and the observer. Pure: the same files, policy and time always give the same plan.
+Called by the adapter's planner and observer. Pure: the same files, policy and time always give the same plan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Converts values of columns whose type changed after their file was written, as Java's readers do.
 
-Called by `reader` for the columns of old files, and by `evolution` before any work: `cast_between` has no
+Called by adapters to read columns of old files, and to check schemas before any work. `cast_between` has no
 rule where a result could differ from Java's, and such tables are refused. Follows Paimon's `CastExecutors`.
 Vectorised; a null stays a null.
 """

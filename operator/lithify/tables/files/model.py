@@ -1,7 +1,6 @@
 """The interface of all formats of data files: how a file is read, and how one is written.
 
-Implemented by the packages beside this module, called by `reader`, `writer` and the job's planner. Knows no
-format.
+Implemented by the packages beside this module, called by adapters. Knows no format.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The known formats, and the format of a data file.
 
-Called by `evolution` before any work, and by the rest of this package. Imports nothing, because metadata work
+Called by adapters before any work, and by the rest of this package. Imports nothing, because metadata work
 must not load the libraries that read data.
 """
 

@@ -1,7 +1,7 @@
 """Finds the format of a data file, its reader and its writer.
 
-Called by `reader`, `writer` and the job's planner. A table may mix formats: a file's extension names its
-format, whatever the table's options are now.
+Called by adapters. A table may mix formats: a file's extension names its format, whatever the table's options
+are now.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The VARIANT columns of rows: their form during a merge, and their form in new files.
 
-Called by `reader` and by the Parquet reader and writer; other code uses only this module and `options` of the
+Called by adapters and by the Parquet reader and writer; other code uses only this module and `options` of the
 package. A merge only moves rows, so columns that are shredded alike in all files and stay so in the new ones
 are not converted.
 """

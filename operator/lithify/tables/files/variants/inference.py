@@ -1,6 +1,6 @@
 """Infers the type of a file's variants from its first rows.
 
-Called by `formats.parquet` for tables with `variant.inferShreddingSchema`. Infers the same types as Paimon's
+Called by `columns` for tables with `variant.inferShreddingSchema`. Infers the same types as Paimon's
 `InferVariantShreddingSchema`, from all values at one path together instead of row by row. Where Java fails on
 the result (dates, timestamps, binaries, fields without a name), the values stay unshredded.
 """

@@ -1,6 +1,6 @@
 """Reassembles shredded VARIANT columns, as every reader of Parquet files has to.
 
-Called by `formats.parquet`. Follows the reconstruction in Parquet's VariantShredding.md and Paimon's
+Called by `columns`. Follows the reconstruction in Parquet's VariantShredding.md and Paimon's
 `ShreddingUtils.rebuild`. The metadata are kept as they are in the file: they have all keys.
 """
 

@@ -1,8 +1,8 @@
 """The columns into which variants are shredded.
 
-Called by `formats.parquet` and `options`. A *simple* type says what most variants are (a ROW of an INT and a
-STRING, say; VARIANT if they vary); the type that a Parquet file stores is derived from it. Follows
-`variantShreddingSchema` of Paimon's `PaimonShreddingUtils`.
+Called by `columns`, `joining`, `shredding` and `options`. A *simple* type says what most variants are (a ROW
+of an INT and a STRING, say; VARIANT if they vary); the type that a Parquet file stores is derived from it.
+Follows `variantShreddingSchema` of Paimon's `PaimonShreddingUtils`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shreds variants into the columns of a Parquet file.
 
-Called by `formats.parquet`. Follows `VariantShreddingWriter.castShredded` of Paimon: a value goes into its
-typed column if that holds it exactly, whatever number type it had; the rest stays encoded.
+Called by `columns`. Follows `VariantShreddingWriter.castShredded` of Paimon: a value goes into its typed
+column if that holds it exactly, whatever number type it had; the rest stays encoded.
 """
 
 from __future__ import annotations

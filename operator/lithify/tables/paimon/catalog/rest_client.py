@@ -1,6 +1,6 @@
 """The HTTP client for REST catalogs, with bounds: every request ends and its response stays small.
 
-Replaces pypaimon's client when this module is imported, by `connecting` and by `s3.file_io`, which executors
+Replaces pypaimon's client when this module is imported, by `connecting` and by `s3_file_io`, which executors
 load. No redirects, bounded bodies and times, and no text of the server in any error: it may be another
 service that a Catalog's author could not access otherwise.
 """

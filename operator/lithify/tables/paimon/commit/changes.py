@@ -1,8 +1,8 @@
 """The changes of a run to a bucket, and whether the newest snapshot still admits them.
 
-Called by `commit` in every try. Pure. The checks are Paimon's (`ConflictDetection`) for compactions: every
-replaced or upgraded file must still be live, the bucket count must be the same, and files of a level above 0
-must not overlap; pypaimon's own commit omits the last check.
+Called by `commit_loop` in every try. Pure. The checks are Paimon's (`ConflictDetection`) for compactions:
+every replaced or upgraded file must still be live, the bucket count must be the same, and files of a level
+above 0 must not overlap; pypaimon's own commit omits the last check.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Renews the sign of life of an attempt while its driver works on it.
+"""Renews the heartbeat of an attempt while its driver works on it.
 
-Called by the job's driver whenever its tasks report, and by `commit` in every try. It writes at most once in
-`RENEWED_EVERY`, so it may be called often.
+Called by the job's driver whenever its tasks report, and by `commit_loop` in every try. It writes at most
+once in `RENEWED_EVERY`, so it may be called often.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Heartbeat:
         self._last = datetime.fromisoformat(attempt.started)
 
     def beat(self) -> None:
-        """Renews the sign of life if due; after a failure the next call is early enough.
+        """Renews the heartbeat if due; after a failure the next call is early enough.
 
         Raises:
             AttemptFenced: the attempt may not commit any more.

@@ -1,8 +1,8 @@
 """Snapshot properties that every commit must pass on to the next.
 
-Called by `commit`. Pure. Paimon has one since 2.0: the greatest sequence number so far, from which writers
-with `write.sequence-number-init-mode = snapshot` continue. They do not read files then, so it must never be
-too low; if it is missing they read the files, as before. Source: `SequenceSnapshotProperties`.
+Called by `commit_loop`. Pure. Paimon has one since 2.0: the greatest sequence number so far, from which
+writers with `write.sequence-number-init-mode = snapshot` continue. They do not read files then, so it must
+never be too low; if it is missing they read the files, as before. Source: `SequenceSnapshotProperties`.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 Before its first data file an attempt writes `<table>/lithify/attempts/<run>-<n>.json`: what it read, what it
 works on, and the prefix of its file names. A branch has its own journal folder beside its snapshots, which
-tell what became of its attempts. `orphans` reads the journals of other attempts; `commit` checks its own
+tell what became of its attempts. `orphans` reads the journals of other attempts; `commit_loop` checks its own
 before it writes a snapshot, because once its journal is gone, condemned or silent for too long, another run
 may be deleting its files.
 
-A living attempt renews a sign of life in a file beside its journal (`heartbeat`), which no other process
+A living attempt renews a heartbeat file beside its journal (`heartbeat`), which no other process
 writes. A committed attempt keeps its journal for a while under another name, because a Java writer may yet
 rename its own snapshot over the committed one.
 """
@@ -39,13 +39,13 @@ SAFE_AGE = timedelta(days=1)
 """Silence after which an attempt can no longer commit, so that its unreferenced files may be deleted."""
 
 COMMIT_AGE = SAFE_AGE / 2
-"""Time after its last sign of life in which an attempt may commit or renew it.
+"""Time after its last heartbeat in which an attempt may commit or renew it.
 
 The difference to SAFE_AGE allows for clock differences.
 """
 
 RENEWED_EVERY = timedelta(minutes=30)
-"""Interval between signs of life of a living attempt."""
+"""Interval between heartbeats of a living attempt."""
 
 _MOST_OF_A_TIME = 64
 """Characters of a time that are parsed: errors repeat them."""
@@ -92,7 +92,7 @@ def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
 
 
 def sign_of(journal: str) -> str:
-    """The name of an attempt's sign-of-life file, from the name of its journal.
+    """The name of an attempt's heartbeat file, from the name of its journal.
 
     Without a journal it is deleted like other temporary files that a crash leaves behind.
     """
@@ -204,7 +204,7 @@ class Journal:
         self._storage.delete(committed.path)
 
     def renew(self, attempt: Attempt, now: datetime) -> None:
-        """Writes an attempt's sign of life.
+        """Writes an attempt's heartbeat.
 
         It is a separate file: writing to the journal could undo a condemnation.
 
@@ -215,7 +215,7 @@ class Journal:
         self._storage.write_text(self._sign_path(attempt), f"{attempt.prefix} {now.isoformat()}")
 
     def silence(self, attempt: Attempt, now: datetime) -> timedelta:
-        """Time since an attempt began, or gave its last sign of life.
+        """Time since an attempt began, or since its last heartbeat.
 
         Raises:
             CorruptTable: the file cannot be read.

@@ -170,7 +170,7 @@ def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
 
 
 def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:
-    """Deletes old temporary files that a crash left behind, and sign-of-life files without a journal."""
+    """Deletes old temporary files that a crash left behind, and heartbeat files without a journal."""
     oldest = (clock.now() - SAFE_AGE).timestamp()
     deleted = 0
     for folder in (f"{table.home}/snapshot", f"{table.home}/lithify/attempts"):

@@ -1,6 +1,6 @@
 """Parses table options as Paimon writes them: sizes, durations, lists, values per column and level.
 
-Called by `options` and `file_options`, which know what the options mean.
+Called by `table_options` and `file_options`, which know what the options mean.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parsed table options for planning, the merge, the writer and the commit.
 
-Called by `catalog` after `support` has accepted the options. Names and defaults are those of Paimon's
+Called by `opening` after `support` has accepted the options. Names and defaults are those of Paimon's
 CoreOptions for primary-key tables.
 """
 

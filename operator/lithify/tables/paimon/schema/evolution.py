@@ -1,7 +1,7 @@
 """Schema changes that are supported between a table's files, and during a run.
 
-Called by `table` before any work (can all files be rewritten under the newest schema?) and by `commit` (was
-the table changed concurrently?). Pure.
+Called by `table` before any work (can all files be rewritten under the newest schema?) and by `commit_loop`
+(was the table changed concurrently?). Pure.
 """
 
 from __future__ import annotations

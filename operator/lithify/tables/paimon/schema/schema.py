@@ -1,6 +1,6 @@
 """A version of a table's schema in the form that readers, writers and the merge use.
 
-Created by `catalog` from pypaimon's schema and shipped to executors, so it is small, frozen and free of
+Created by `schema_files` from pypaimon's schema and shipped to executors, so it is small, frozen and free of
 pypaimon. Column order is the table's; keys are in the order in which they were declared.
 """
 

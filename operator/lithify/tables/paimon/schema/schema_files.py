@@ -1,6 +1,6 @@
 """Reads a version of a table's schema, via pypaimon's parser.
 
-Called by `catalog` and `connecting`. pypaimon fills in the defaults of the first releases
+Called by `opening` and `connecting`. pypaimon fills in the defaults of the first releases
 (`TableSchema.from_json`), but does not validate values; invalid ones, and more than a table can have, are
 detected here, before other code relies on them.
 """
