@@ -74,8 +74,8 @@ def take(
 def take_or_null(column: pa.Array, places: Places) -> pa.Array:
     """The values at these positions, null for -1.
 
-    Arrow makes the fields of a struct null along with it. They keep some value here, as in files that were
-    read, because they may be declared NOT NULL.
+    Arrow also nulls the fields of a null struct. Here they keep some value, as in files that were read,
+    because they may be declared NOT NULL.
     """
     missing = places < 0
     if not missing.any():

@@ -66,12 +66,12 @@ class Unit:
 
     @property
     def reason(self) -> str:
-        """The numbers behind it, as a sentence for people."""
+        """The numbers behind the trigger, as a sentence for people."""
         return self.verdict.detail
 
     @property
     def rewrites(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the files that are rewritten, those that are merged with each other together."""
+        """Names of the rewritten files, grouped by rewrite."""
         return tuple(tuple(file.name for file in rewrite.files) for rewrite in self.work.rewrites)
 
     @property

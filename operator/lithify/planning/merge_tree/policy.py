@@ -72,16 +72,16 @@ class MergeTreeOptions:
     Attributes:
         num_levels: levels of the merge tree, level 0 included.
         run_trigger: sorted runs that make a bucket due (`num-sorted-run.compaction-trigger`).
-        size_amplification_percent: how much newer data may weigh against the oldest run.
+        size_amplification_percent: maximum size of newer data relative to the oldest run.
         size_ratio: per cent by which the next run may be larger and still be taken.
         early_full: conditions of an early full compaction.
         off_peak: hours with a relaxed size ratio.
         force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
-        looks_up: a file of level 0 is moved to the top level only, and rewritten for any other, because rows
-            whose key is in a level above are left out.
+        looks_up: a level-0 file is upgraded only to the top level and otherwise rewritten, because rows whose
+            key exists in a level above are dropped.
         force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
-        target_file_size: where output files roll.
-        small_file_size: files below this are rewritten with their neighbours.
+        target_file_size: size at which output files roll.
+        small_file_size: files below this are rewritten with adjacent ones.
         expire_seconds: how long after their time rows expire; None if they never do.
         rule: whose picking rule.
     """

@@ -108,7 +108,7 @@ class _Walk:
             self._upgrades.append(file)
 
     def _needs_rewrite(self, file: DataFile) -> bool:
-        """Whether the rows of a file change when it moves, so that metadata alone would not do."""
+        """Whether moving a file changes its rows, so that a metadata change is not enough."""
         policy = self._policy
         holds_deletes = self._to_top and file.may_hold_deletes
         must_look_up = policy.looks_up and file.level == 0 and not self._to_top

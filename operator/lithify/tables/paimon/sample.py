@@ -1,7 +1,7 @@
-"""A messy table for the demo: orders that are written, changed and deleted in many small commits.
+"""A fragmented table for the demo: orders that are written, changed and deleted in many small commits.
 
-Called by `lithify demo` through `tables.registry`. Written with pypaimon like any user's table, so nothing of
-Lithify's is in it.
+Called by `lithify demo` through `tables.registry`. Written with pypaimon like any user's table, without
+Lithify's own writers.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Mess:
 
 @dataclass(frozen=True, slots=True)
 class PaimonSamples:
-    """Makes messy tables in warehouses of the file system."""
+    """Creates fragmented tables in filesystem warehouses."""
 
     mess: Mess = field(default_factory=Mess)
 
     @property
     def commits(self) -> int:
-        """How many commits a sample has."""
+        """The number of a sample's commits."""
         return self.mess.changes + 1
 
     def make_sample(self, address: TableAddress, progress: Callable[[int], None]) -> None:
@@ -70,7 +70,7 @@ class PaimonSamples:
 
 
 def sample_maker() -> PaimonSamples:
-    """Makes the tables of the demo; found by `tables.registry`."""
+    """Returns the creator of demo tables; looked up by `tables.registry`."""
     return PaimonSamples()
 
 

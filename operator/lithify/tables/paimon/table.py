@@ -133,10 +133,10 @@ class PaimonTable:
             check_heeded(self.name, self.root, self.storage.s3)
 
     def check_columns(self, selection: Selection) -> None:
-        """Makes sure that a selection names columns of the partition only.
+        """Checks that a selection names only partition columns.
 
         Raises:
-            InvalidOption: it names another one.
+            InvalidOption: it names another column.
         """
         for column in sorted({column for values in selection.partitions for column in values}):
             if column not in self.schema.partition_keys:
@@ -255,15 +255,15 @@ class PaimonTable:
     def check_files(
         self, bucket: BucketId, files: Sequence[DataFile], unusual: Sequence[ManifestEntry]
     ) -> None:
-        """Makes sure that some files of a bucket can be compacted under the newest schema.
+        """Checks that some files of a bucket can be compacted under the newest schema.
 
         Args:
             bucket: the bucket.
             files: the files.
-            unusual: entries of those that have to be looked at one by one; see `View.unusual`.
+            unusual: entries of files that have to be checked individually; see `View.unusual`.
 
         Raises:
-            UnsupportedTable: some cannot, or nobody can tell in which directory they are.
+            UnsupportedTable: some cannot, or their directory is unknown.
             CorruptTable: the schema of some is gone.
         """
         self.folder(bucket)

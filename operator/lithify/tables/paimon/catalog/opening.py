@@ -185,7 +185,7 @@ def _order_refusals(options: TableOptions, engine: MergeEngine | None) -> Iterat
 
 
 def _merge_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
-    """Why the options make no merge function; the first reason only."""
+    """Why the options do not define a merge function; the first reason only."""
     try:
         merge_function(schema, ignore_deletes=options.ignore_deletes)
     except InvalidOption as error:

@@ -22,14 +22,14 @@ class BucketChange:
     """The outcome of one unit.
 
     Attributes:
-        bucket: where.
+        bucket: the bucket.
         removed: entries of the files that were rewritten; statistics may be missing (see `found_in`).
         upgraded: entries of the files that only change level.
-        output_level: where upgraded files go.
+        output_level: new level of upgraded files.
         outputs: the new files.
 
     Raises:
-        UnsupportedTable: files of another kind than data files are among the new ones.
+        UnsupportedTable: the new files include other kinds than data files.
     """
 
     bucket: BucketId
@@ -39,7 +39,7 @@ class BucketChange:
     outputs: TaskOutputs
 
     def __post_init__(self) -> None:
-        """Refuses what the commit would leave out."""
+        """Refuses outputs that the commit would omit."""
         if self.outputs.changelog or self.outputs.index:
             raise UnsupportedTable(self.bucket.path, ("commits of changelog and index files",))
 

@@ -52,12 +52,12 @@ _LOOKED_AT_EVERY = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class CommitOutcome:
-    """What a commit came to.
+    """The outcome of a commit.
 
     Attributes:
         snapshot: number of the new snapshot, None if every bucket was in conflict.
-        committed: the buckets that are in it.
-        conflicts: the others, each with the reason.
+        committed: the committed buckets.
+        conflicts: the other buckets, each with the reason.
         tries: how often the commit was built.
         overwritten: whether a try was in place and then lost, so that others may have built on its files.
     """

@@ -120,7 +120,7 @@ NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **_OF_FI
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
 PLANNED = tuple(name for name in DataFile.__slots__ if name != "handle")
-"""The columns of a frame that planning needs of a file, in the order of `DataFile`."""
+"""The frame columns that planning needs, in the order of `DataFile`'s fields."""
 
 
 def _stored(*columns: Columns, **records: pa.DataType) -> pa.StructType:
@@ -199,11 +199,11 @@ def entries_of(frame: pa.Table) -> list[ManifestEntry]:
 
 
 def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
-    """What planning needs of the files of a frame; their handles are their rows in it.
+    """The files of a frame in the form that planning needs; their handles are their row numbers in it.
 
     Args:
         frame: live files.
-        keys: turns key bounds into order keys.
+        keys: converts key bounds to order keys.
 
     Raises:
         CorruptTable: a key bound is null or cannot be read; the path is the file's name.

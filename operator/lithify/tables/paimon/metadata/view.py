@@ -38,16 +38,16 @@ from lithify.tables.paimon.observing.resting import resting_reasons
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The live files of the selected buckets, and the kinds of index that the snapshot has.
+    """The live files of the selected buckets, and the index types of the snapshot.
 
     Attributes:
         snapshot_number: the snapshot.
         commit_millis: when it was committed.
-        index_types: the kinds of index files that it has.
+        index_types: the types of index files that it has.
         files: the files, a row each, as narrow columns (see `entry_columns`), and whether they are usual;
-            those of a bucket follow each other.
+            those of a bucket are adjacent.
         spans: first row and number of rows of each bucket in `files`.
-        order_keys: turns key bounds into order keys.
+        order_keys: converts key bounds to order keys.
     """
 
     snapshot_number: int
@@ -59,7 +59,7 @@ class View:
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """The snapshot, as others know it."""
+        """The snapshot's id outside the adapter."""
         return snapshot_id(self.snapshot_number)
 
     @property
@@ -82,7 +82,7 @@ class View:
         return entries_of(self._rows(bucket, files))
 
     def unusual(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
-        """The entries of those of a bucket's files that are more than rows in the bucket's directory."""
+        """The entries of the given files that are more than plain rows in the bucket's directory."""
         rows = self._rows(bucket, files)
         is_usual = flags(rows[_USUAL])
         return [] if is_usual.all() else entries_of(flagged(rows, ~is_usual))
@@ -97,7 +97,7 @@ class View:
         return fingerprint_of(self.names(bucket))
 
     def _rows(self, bucket: BucketId, files: Sequence[DataFile]) -> pa.Table:
-        """The rows of some files of a bucket, whose handles count from the bucket's first row."""
+        """The rows of some files of a bucket; file handles count from the bucket's first row."""
         handles = np.array([file.handle for file in files], np.int64)
         return taken(self.files.slice(*self.spans[bucket]), handles)
 

@@ -1,7 +1,7 @@
-"""Counts and sums of the files of each bucket and of each level, for all buckets of a frame at once.
+"""Statistics of each bucket's files and of each level, for all buckets of a frame at once.
 
-Called by the observer and the planner, which make objects only of buckets that may have work (`resting`), and
-by inspections. Pure: nothing here knows of keys, options or time.
+Called by the observer and the planner, which create objects only for buckets that may have work (`resting`),
+and by inspections. Pure: knows nothing of keys, options or time.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def _earliest(groups: ColumnGroups, files: pa.Table) -> pa.Array:
 
 
 def level_statistics(files: pa.Table) -> pa.Table:
-    """Counts and sums of the files of each level of each bucket, one row a level that has files.
+    """Counts and sums of the files of each level of each bucket, one row per non-empty level.
 
     Returns:
-        A frame with the columns of `PLACE`, buckets in the order of their first files and levels in theirs,
+        A frame with the columns of `PLACE`, buckets in the order of their first files and levels ascending,
         and, as Int64, `level`, `runs` (sorted runs: the files of level 0, one in each level above), `files`,
         `bytes` and `rows`.
     """
@@ -95,7 +95,7 @@ def level_statistics(files: pa.Table) -> pa.Table:
 
 
 def _by_level(files: pa.Table) -> Numbers:
-    """The rows by bucket, in the order of their first files, and then by level."""
+    """Row numbers sorted by bucket, in the order of first files, and then by level."""
     return np.lexsort((integers(files["level"]), ColumnGroups(files, PLACE).numbers))
 
 

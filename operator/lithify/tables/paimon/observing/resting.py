@@ -1,8 +1,8 @@
 """Finds buckets that certainly have no work, from their statistics alone.
 
 Called by the observer and the planner before they create objects for a bucket's files. Conservative:
-`planning.plan.plan_bucket` confirms every bucket reported here, unless its metadata is damaged; other buckets
-may have no work, either. Pure.
+`plan_bucket` confirms every bucket reported here, unless its metadata is damaged; other buckets may have no
+work, either. Pure.
 """
 
 from __future__ import annotations

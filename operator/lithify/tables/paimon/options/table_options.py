@@ -201,7 +201,7 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
 
 
 def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> MergeTreeOptions:
-    """How files are picked; readers of first-row do not see level 0, and Paimon leaves nothing there."""
+    """How files are picked; readers of first-row skip level 0, so Paimon leaves no files there."""
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
     target = reader.size("target-file-size", TARGET_SIZE, low=1)
     return MergeTreeOptions(
