@@ -80,7 +80,7 @@ def _write(pieces: Iterable[Piece], path: Path) -> None:
 
 
 def _cuts(piece: Piece, stored: pa.RecordBatch) -> Iterator[tuple[int, int]]:
-    """Batch boundaries: at every `rows` rows, or where the next key begins."""
+    """Batch boundaries: after about `_BATCH_BYTES` each, moved to where the next key begins."""
     rows, size = int(stored.num_rows), int(stored.nbytes)
     step = max(1, rows * _BATCH_BYTES // max(1, size))
     firsts = None if piece.begins is None else np.flatnonzero(piece.begins)

@@ -1,7 +1,7 @@
 """Reassembles shredded VARIANT columns, as every reader of Parquet files has to.
 
 Called by `columns`. Follows the reconstruction in Parquet's VariantShredding.md and Paimon's
-`ShreddingUtils.rebuild`. The metadata are kept as they are in the file: they have all keys.
+`ShreddingUtils.rebuild`. The metadata is kept as it is in the file: it has all keys.
 """
 
 from __future__ import annotations

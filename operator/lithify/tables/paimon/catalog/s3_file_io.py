@@ -72,7 +72,7 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         bucket.write(key, content.encode())
 
     def get_file_status(self, path: str) -> FileInfo:
-        """Size, time and kind of a file or folder."""
+        """The kind of a file or folder, and the size of a file."""
         bucket, key = self.bucket(path)
         if key and bucket.exists(key):
             return FileInfo(path, FileType.File, size=bucket.read_tail(key, 1).size)

@@ -41,7 +41,7 @@ def confirm(
         How many files were deleted.
 
     Raises:
-        CorruptTable: metadata that reference files cannot be read.
+        CorruptTable: metadata that references files cannot be read.
     """
     now = clock.now()
     doubtful = []

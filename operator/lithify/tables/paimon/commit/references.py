@@ -37,7 +37,7 @@ def unreferenced(table: PaimonTable, names: Iterable[str]) -> set[str]:
     Begins with the newest snapshot and ends as soon as each file is known to be referenced.
 
     Raises:
-        CorruptTable: metadata that should be readable are not, so references are unknown.
+        CorruptTable: metadata that should be readable is not, so references are unknown.
     """
     left = set(names)
     seen: set[str] = set()
@@ -56,7 +56,7 @@ def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
     """Whether a tag, a changelog or another branch has a snapshot of this branch.
 
     Raises:
-        CorruptTable: metadata that should be readable are not, so the answer is unknown.
+        CorruptTable: metadata that should be readable is not, so the answer is unknown.
     """
     own, name = table.snapshots.path(snapshot.id), f"snapshot-{snapshot.id}"
     for holder in _holders(table):
@@ -69,7 +69,7 @@ def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
 
 
 def _check_newest(table: PaimonTable) -> None:
-    """Checks that no metadata of the newest snapshot are missing; a damaged table must not be cleaned up."""
+    """Checks that no metadata of the newest snapshot is missing; a damaged table must not be cleaned up."""
     table.on_newest(table.manifests.live_columns)
 
 

@@ -32,7 +32,7 @@ def sweep(table: PaimonTable, *attempts: Attempt) -> int:
     May only be called when each attempt has committed or never can, and none of its requests is pending.
 
     Raises:
-        CorruptTable: metadata that reference files cannot be read, or a journal has buckets that the table
+        CorruptTable: metadata that references files cannot be read, or a journal has buckets that the table
             cannot have, so nothing was deleted; or a file is reached through a symbolic link.
     """
     data = {path: _name(path) for attempt in attempts for path in data_files(table, attempt)}

@@ -64,7 +64,7 @@ def removed_bytes(delta: pa.Table) -> int:
 
 
 def _history(oldest: int, millis: int, removed: Mapping[int, int]) -> SnapshotHistory:
-    """The history; removals of the oldest snapshot and earlier ones are referenced by no snapshot."""
+    """The history, without removals by the oldest snapshot or earlier: no snapshot references them."""
     held = {number: size for number, size in sorted(removed.items()) if number > oldest and size}
     return SnapshotHistory(oldest, millis, held)
 
