@@ -1,8 +1,8 @@
-"""How the memory of one merge is shared out, in bytes.
+"""Divides the memory of one merge, in bytes.
 
-Made by the job from `--task-memory`; read by `passes` (how many runs at once, how large a piece of each) and
-`rolling` (how much is gathered before a row group is written). Of the budget a quarter may be buffered by the
-runs' readers; a round copies that twice (put together, gathered); the rest is the row group being encoded.
+Created by the job from `--task-memory`; read by `passes` (how many runs at once, how large a piece of each)
+and `rolling` (how many bytes are buffered for a row group). A quarter of the budget is for the runs' read
+buffers; a round copies them twice (concatenated, gathered); the rest is for the row group being encoded.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MIN_PIECE = 128 << 10
-"""Below this the fixed cost of a round outweighs the work in it."""
+"""Below this size the fixed cost of a round outweighs its work."""
 
 MAX_PIECE = 32 << 20
-"""Beyond this larger rounds gain nothing measurable."""
+"""Above this size larger rounds have no measurable benefit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bytes that one merge may hold; only what cannot be divided (a page, a key's rows) may exceed it."""
+    """Bytes that one merge may hold; only indivisible data (a page, a key's rows) may exceed it."""
 
     total: int = 384 << 20
 
     @property
     def reading(self) -> int:
-        """Share of the runs' readers: their pages and buffered pieces."""
+        """Share for the runs' readers: their pages and buffered pieces."""
         return self.total // 4
 
     @property
     def row_group(self) -> int:
-        """Arrow bytes gathered before they are encoded as one row group."""
+        """Arrow bytes buffered before they are encoded as one row group."""
         return max(1 << 20, min(64 << 20, self.total // 5))
 
     def admits(self, overheads: Sequence[int]) -> bool:
-        """Whether runs with these overheads can be open together, with a piece of the least size each."""
+        """Whether runs with these overheads can be open together, with a piece of the minimum size each."""
         return sum(overheads) + len(overheads) * MIN_PIECE <= self.reading
 
     def piece_bytes(self, overheads: Sequence[int]) -> int:
-        """How large a piece of each run to buffer."""
+        """Bytes to buffer of each run."""
         left = self.reading - sum(overheads)
         return max(MIN_PIECE, min(MAX_PIECE, left // max(1, len(overheads))))

@@ -1,7 +1,7 @@
-"""Merge functions: what becomes of the records of a key.
+"""Merge functions: how the records of a key are merged.
 
-A `MergeSpec` names one; `merge` calls it with the groups of a round. A function works on whole columns and
-has no state: it is shipped to executors with the task. Format adapters choose one and may bring their own.
+A `MergeSpec` names one; `merge` calls it with the groups of a round. A function works on whole columns and is
+stateless: it is shipped to executors with the task. Format adapters choose one and may bring their own.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Merged:
     """At most one record for each group, in the order of the groups.
 
     Attributes:
-        records: the position of the record that stands for each group: columns that are neither in `picked`
+        records: the position of the record that represents each group: columns that are neither in `picked`
             nor in `computed` come from it.
-        picked: columns whose values come from other records: their positions, one a group, -1 for null.
-        computed: columns that are made, one value a group. The row kind may be among either of them.
-        kept: which groups leave a record, None if all do. The other values of a group that leaves none
-            are not looked at.
+        picked: columns whose values come from other records: their positions, one per group, -1 for null.
+        computed: new columns, one value per group. The row kind may be in `picked` or `computed`.
+        kept: mask of the groups with a result record, None if all have one. Other values of groups without
+            one are ignored.
     """
 
     records: IntPart
@@ -38,12 +38,12 @@ class Merged:
     kept: Mask | None = None
 
     def without(self, dropped: Mask) -> Merged:
-        """Without the records of some groups."""
+        """Drops the records of some groups."""
         kept = ~dropped if self.kept is None else self.kept & ~dropped
         return Merged(self.records, self.picked, self.computed, kept)
 
     def compacted(self) -> Merged:
-        """Only what is kept."""
+        """The result without dropped groups."""
         if self.kept is None or self.kept.all():
             return Merged(self.records, self.picked, self.computed)
         return Merged(
@@ -54,46 +54,46 @@ class Merged:
 
 
 class LoneRecords(Enum):
-    """What becomes of the only record of a key."""
+    """How the only record of a key is processed."""
 
     KEPT = "kept"
-    """It is the result as it is; the function never meets it."""
+    """It is the result unchanged; the function never gets it."""
     UNCHANGED = "unchanged"
-    """The function may meet it and would leave it as it is, so whole runs of them need not be merged."""
+    """The function may get it and would not change it, so runs of such records need not be merged."""
     MERGED = "merged"
     """It goes through the function."""
 
 
 class MergeFunction(Protocol):
-    """Makes at most one record of all records of a key."""
+    """Merges all records of a key into at most one."""
 
     @property
     def columns(self) -> Collection[str]:
-        """Columns that it computes with, beside key and sequence; they are read without dictionaries."""
+        """Columns used in the computation besides key and sequence; they are read without dictionaries."""
         ...
 
     @property
     def lone_records(self) -> LoneRecords:
-        """What becomes of the only record of a key."""
+        """How the only record of a key is processed."""
         ...
 
     def merge(self, groups: Groups) -> Merged:
-        """The records that the groups become.
+        """Merges each group.
 
         Every group is complete, and never split, however many records it has. Groups of one record are not
-        among them if `lone_records` is KEPT.
+        included if `lone_records` is KEPT.
 
         Raises:
-            UnsupportedTable: there is a record that the function must not meet.
+            UnsupportedTable: a record has a kind that the function does not support.
         """
         ...
 
     def reduce(self, groups: Groups) -> IntPart | None:
-        """The records on which the outcome can depend, when only some of a section's runs are at hand.
+        """The records on which the result can depend, given only some of a section's runs.
 
-        Called in passes over local disk. Any of the runs may be among them, in particular not just the oldest
-        ones: records of the other runs may come before, between and after those of a group. A function that
-        looks at order or counts therefore needs all of them, unless it can tell.
+        Called in passes over local disk. The runs may be any of the section's, not just the oldest ones:
+        records of other runs may come before, between and after those of a group. A function that depends on
+        order or counts therefore needs all of them, unless it can rule that out.
 
         Returns:
             Their positions, in the order of `groups.order`; None for all of them.
@@ -106,20 +106,20 @@ class Deduplicate:
     """The newest record of a key.
 
     Attributes:
-        ignore_retractions: records that retract never replace or remove another one. A key that has only
-            such records leaves nothing, but a lone record stays as it is.
+        ignore_retractions: whether retractions never replace or remove another record. A key with only
+            retractions has no result, but a lone record stays as it is.
     """
 
     ignore_retractions: bool = False
 
     @property
     def columns(self) -> Collection[str]:
-        """None: records are only picked."""
+        """Empty: records are only picked."""
         return ()
 
     @property
     def lone_records(self) -> LoneRecords:
-        """A lone record is the newest one; if it retracts it stays, too."""
+        """A lone record is the newest one; a retraction is kept, too."""
         return LoneRecords.UNCHANGED
 
     def merge(self, groups: Groups) -> Merged:
@@ -130,7 +130,7 @@ class Deduplicate:
         return Merged(newest, kept=newest >= 0)
 
     def reduce(self, groups: Groups) -> IntPart:
-        """The newest record of each group; where all retract the newest two, enough to leave nothing."""
+        """The newest record of each group; if all retract the newest two, enough to have no result."""
         if not self.ignore_retractions:
             return groups.newest()
         newest = groups.newest_of(~groups.retracts)
@@ -143,7 +143,7 @@ class Deduplicate:
 
 
 def merge_groups(function: MergeFunction, groups: Groups) -> Merged:
-    """Merges groups of any sizes, lone records as the function wants it."""
+    """Merges groups of any size, with lone records as the function specifies."""
     if function.lone_records is not LoneRecords.KEPT:
         return function.merge(groups)
     several = groups.sizes > 1
@@ -153,7 +153,7 @@ def merge_groups(function: MergeFunction, groups: Groups) -> Merged:
 
 
 def _beside_lone_records(merged: Merged, groups: Groups, several: Mask) -> Merged:
-    """The result of groups of several records, put between the lone records."""
+    """Combines the results of groups of several records with the lone records."""
     lone = groups.members
     picked = {name: _between(places, lone, several) for name, places in merged.picked.items()}
     computed = {

@@ -1,7 +1,7 @@
-"""The records of whole keys, with the boundaries between keys: what a merge function works on.
+"""The records of whole keys, with the boundaries between keys: the input of a merge function.
 
-Made by `merge` in each round, read by `functions`. Records stay where they were read; what has an order is
-their positions. A function gathers the columns that it needs, in the order that it needs, and no others.
+Created by `merge` in each round, read by `functions`. Records are not moved; only their positions are
+ordered. A function gathers just the columns that it needs, in the order that it needs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Groups:
     """Groups of records with equal keys; every group has all records of its key that take part in the pass.
 
     Attributes:
-        rows: the records of the round, in no useful order. Some may be in no group. Texts, binaries and lists
-            have 64-bit offsets where the round is very large.
+        rows: the records of the round, in no particular order. Some may be in no group. Texts, binaries and
+            lists have 64-bit offsets if the round is very large.
         layout: which columns order them.
         runs: the number of each record's run in the whole unit; the newest run is 0.
-        starts: positions in `order` at which groups begin, rising.
+        starts: positions in `order` at which groups begin, ascending.
 
     Args:
         by_key: positions in `rows` ordered by key and, within a key, in the order of `rows`.
@@ -69,12 +69,12 @@ class Groups:
 
     @cached_property
     def retracts(self) -> Mask:
-        """Which of the rows retract their key."""
+        """Mask of the rows that retract their key."""
         return self.layout.retracts(self.rows)
 
     @property
     def members(self) -> IntPart:
-        """The position in `rows` of one record of each group: the only one, where there is only one."""
+        """The position in `rows` of one record of each group: the only one, if there is only one."""
         return self._by_key[self.starts]
 
     def column(self, name: str) -> pa.Array:
@@ -94,24 +94,24 @@ class Groups:
         """The position in `rows` of the newest record of each group for which `among` holds, -1 if none.
 
         Args:
-            among: one value a row of `rows`.
+            among: one value per row of `rows`.
         """
         places = np.where(among[self.order], np.arange(len(self.order)), -1)
         last = np.maximum.reduceat(places, self.starts)
         return np.where(last < 0, -1, self.order[last])
 
     def order_within(self, parts: Sequence[Part]) -> IntPart:
-        """Positions in `rows`, by key, then parts of the rows; what is equal in these stays in `order`."""
+        """Positions in `rows`, by key, then by `parts` of the rows; rows with equal parts stay in `order`."""
         return self._sorted(self.order, rank_rows(parts))
 
     def numbers_of(self, positions: IntPart) -> IntPart:
-        """The number of the group to which each of these positions in `rows` belongs."""
+        """The group number of each of these positions in `rows`."""
         numbers = np.empty(self.rows.num_rows, dtype=np.int64)
         numbers[self._by_key] = self._numbers
         return numbers[positions]
 
     def only(self, chosen: Mask) -> Groups:
-        """Some of the groups; `chosen` has one value a group."""
+        """Selects groups; `chosen` has one value per group."""
         sizes = self.sizes[chosen]
         return Groups(
             self.rows,
@@ -124,12 +124,12 @@ class Groups:
 
     @property
     def _numbers(self) -> IntPart:
-        """The number of the group of each record, in key order."""
+        """The group number of each record, in key order."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
     def _ages(self) -> IntPart:
-        """A number for each row: of the records of a key the newest has the largest; none is below 0."""
+        """A non-negative number for each row: among the records of a key, the newest has the largest."""
         return rank_rows([*self.layout.sequence_parts(self.rows), self.runs.max() - self.runs])
 
     def _sorted(self, order: IntPart, ranks: IntPart) -> IntPart:

@@ -1,12 +1,12 @@
 """The streaming k-way merge of sorted runs, vectorised by rounds.
 
 Called by `passes` for every section. In each round everything at or below the smallest of the runs' last
-buffered keys is complete: no run can still bring a row of that range. Those rows are put together and ordered
+buffered keys is complete: no run can still have a row of that range. Those rows are concatenated and ordered
 by key, the merge function makes one record of each key, and the result is gathered, all in column kernels;
-then the runs that were emptied are filled again. Memory is what the cursors buffer, plus twice the round.
+then the emptied cursors are refilled. Memory is what the cursors buffer, plus twice the round.
 
 The order of records is key, then the layout's sequence fields. Records equal in all of these are ordered by
-their run: that of the lower run number (the newer run) counts as newer, so the outcome does not depend on how
+their run: that of the lower run number (the newer run) counts as newer, so the result does not depend on how
 the merge is split into tasks and passes.
 """
 
@@ -28,11 +28,11 @@ from lithify.rewriting.spec import MergeSpec
 
 
 def merge_cursors(cursors: Sequence[RunCursor], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
-    """Merges all runs of a section: the records that the merge function makes, keys strictly increasing.
+    """Merges all runs of a section: the results of the merge function, with strictly increasing keys.
 
     Raises:
         CorruptTable: a run is not sorted.
-        UnsupportedTable: a record has no place in the order, or the function must not meet it.
+        UnsupportedTable: a record has no order, or the function does not support it.
     """
     for taken in _rounds(cursors):
         yield from _merge_round(taken, spec)
@@ -45,7 +45,7 @@ def reduce_cursors(cursors: Sequence[RunCursor], spec: MergeSpec) -> Iterator[Pi
 
     Raises:
         CorruptTable: a run is not sorted.
-        UnsupportedTable: a record has no place in the order.
+        UnsupportedTable: a record has no order.
     """
     for taken in _rounds(cursors):
         yield from _reduce_round(taken, spec)
@@ -66,7 +66,7 @@ def _filled(cursors: Sequence[RunCursor]) -> list[RunCursor]:
 
 
 def _merge_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
-    """One record a key; what is not compared is gathered once, at the end."""
+    """Makes one record per key; columns that are not compared are gathered once, at the end."""
     if len(taken) == 1 and _passes_by(taken[0].piece, spec.function):
         yield _without_retractions(taken[0].piece.rows, spec)
         return
@@ -96,7 +96,7 @@ def _reduce_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[Piece]:
 
 
 def _groups(taken: list[KeyedPiece], layout: RecordLayout) -> Groups:
-    """The rows of a round in groups; those of older runs come first, so that they may be in order already."""
+    """The rows of a round in groups; rows of older runs come first, so that they may be in order already."""
     taken.sort(key=lambda piece: -piece.piece.oldest_run)
     ranks = rank_rows(concat_parts([piece.keys for piece in taken]))
     pieces = [piece.piece for piece in taken]
@@ -114,9 +114,9 @@ def _groups(taken: list[KeyedPiece], layout: RecordLayout) -> Groups:
 
 
 def _rises_by_run(pieces: Sequence[Piece], layout: RecordLayout) -> bool:
-    """Whether every record of a newer run has a higher sequence number than any of the older ones.
+    """Whether every record of a newer run has a higher sequence number than all of older runs.
 
-    They do unless several writers are at work. The order of the runs is then that of the records.
+    True unless several writers are at work. The order of the runs is then that of the records.
     """
     if len(layout.sequence) != 1 or not layout.sequence[0].ascending:
         return False
@@ -137,13 +137,13 @@ def _rises_by_run(pieces: Sequence[Piece], layout: RecordLayout) -> bool:
 
 
 def _begins(groups: Groups, places: IntPart) -> Mask:
-    """Which of the records, in key order, are the first ones of their group."""
+    """Mask of the records, in key order, that are the first ones of their group."""
     numbers = groups.numbers_of(places)
     return np.concatenate(([True], numbers[1:] != numbers[:-1]))
 
 
 def _retracting(merged: Merged, groups: Groups) -> Mask:
-    """Which of the merged records retract their key."""
+    """Mask of the merged records that retract their key."""
     kinds = groups.layout.kinds
     if kinds is not None and kinds.column in merged.computed:
         return kinds.retracts(merged.computed[kinds.column])
@@ -152,7 +152,7 @@ def _retracting(merged: Merged, groups: Groups) -> Mask:
 
 
 def _passes_by(piece: Piece, function: MergeFunction) -> bool:
-    """Whether nothing has to be merged in rows that no other run overlaps."""
+    """Whether rows that no other run overlaps can be passed on without merging."""
     return piece.begins is None and function.lone_records is not LoneRecords.MERGED
 
 

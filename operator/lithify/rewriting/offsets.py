@@ -1,7 +1,7 @@
-"""Rows that take more than the 32-bit offsets of strings, binaries and lists can address.
+"""Rows whose strings, binaries and lists exceed 32-bit offsets.
 
-Called by `merge`: what a round puts together may exceed 2 GiB, if only because some rows are very large. It
-is then held with 64-bit offsets, and handed out in batches that fit into 32 bits again.
+Called by `merge`: the rows of a round may exceed 2 GiB, if only because some rows are very large. They are
+then held with 64-bit offsets, and returned in batches that fit into 32 bits again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from lithify.rewriting.nulls import take_or_null
 Places = npt.NDArray[np.int64]
 
 MOST_BYTES = (1 << 31) - (1 << 20)
-"""Batches of so many bytes in all need no wider offsets."""
+"""Batches of at most this many bytes in total need no wider offsets."""
 
 NOTHING: Mapping[str, Any] = {}
 
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Puts batches together, with wider offsets if needed."""
+    """Concatenates batches, with wider offsets if needed."""
     if sum(batch.nbytes for batch in batches) <= MOST_BYTES:
         return pa.concat_batches(batches)
     wide = pa.schema([field.with_type(_widened(field.type)) for field in batches[0].schema])
@@ -41,18 +41,18 @@ def take(
     computed: Mapping[str, pa.Array] = NOTHING,
     begins: npt.NDArray[np.bool_] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Gathers rows that `concat` put together, in batches of the schema that they had before.
+    """Gathers rows from the result of `concat`, in batches of the original schema.
 
     Args:
-        rows: where to gather from.
-        places: positions in `rows`, one a row of the result.
-        schema: of the result.
-        picked: positions of their own of some columns, one a row of the result, -1 for null.
-        computed: columns that are not gathered, one value a row of the result.
+        rows: the rows to gather from.
+        places: positions in `rows`, one per row of the result.
+        schema: schema of the result.
+        picked: separate positions for some columns, one per row of the result, -1 for null.
+        computed: columns that are not gathered, one value per row of the result.
         begins: rows of the result at which a batch may begin, None for all.
 
     Raises:
-        MemoryError: the rows between two places where a batch may begin have more than 2 GiB.
+        MemoryError: the rows between two possible batch boundaries exceed 2 GiB.
     """
     gathered = _gathered(rows, places, picked, computed)
     middle = _middle(len(places), begins)
@@ -92,7 +92,7 @@ def _gathered(
 
 
 def _middle(rows: int, begins: npt.NDArray[np.bool_] | None) -> int | None:
-    """About in which row to cut a batch in two, None if it cannot be cut."""
+    """The row near the middle at which to cut a batch in two, None if it cannot be cut."""
     if begins is None:
         return rows // 2 or None
     allowed = np.flatnonzero(begins[1:]) + 1

@@ -66,13 +66,13 @@ def parts_of_column(column: pa.Array, *, nullable: bool = False) -> list[Part]:
 
 
 def descending(part: Part) -> IntPart:
-    """Reverses the order of a part. The result compares within this array only if the part holds bytes."""
+    """Reverses the order of a part. A part of bytes is then only comparable within this array."""
     return ~(part if isinstance(part, np.ndarray) else dense_rank(part))
 
 
 def dense_rank(part: Part) -> IntPart:
     """Ranks values from 0 without gaps, equal values equal; only comparable within one array."""
-    # Here, because only merges come here, and the image that looks at tables is without Polars.
+    # Imported here because only merges need it, and the image of the operator is without Polars.
     import polars as pl
 
     series = pl.Series(part) if isinstance(part, np.ndarray) else cast(pl.Series, pl.from_arrow(part))
@@ -80,9 +80,9 @@ def dense_rank(part: Part) -> IntPart:
 
 
 def rank_rows(parts: Sequence[Part]) -> IntPart:
-    """Folds the parts of rows into one integer a row with the same order; comparable within the call only.
+    """Combines parts into one integer per row with the same order, comparable within the call only.
 
-    Parts are packed by their ranges; where 63 bits do not suffice they are replaced by dense ranks first.
+    Parts are packed by their ranges; if 63 bits do not suffice they are replaced by dense ranks first.
     """
     ranked = [part if isinstance(part, np.ndarray) else dense_rank(part) for part in parts]
     folded = ranked[0]
@@ -92,7 +92,7 @@ def rank_rows(parts: Sequence[Part]) -> IntPart:
 
 
 def count_upto(parts: Sequence[Part], key: Sequence[KeyValue]) -> int:
-    """How many of the rows, which must be sorted, are at or below `key`."""
+    """The number of rows, which must be sorted, at or below `key`."""
     return _bounds(parts, key)[1]
 
 
@@ -104,7 +104,7 @@ def key_at(parts: Sequence[Part], row: int) -> tuple[KeyValue, ...]:
 def first_disorder(parts: Sequence[Part], *, repeats: bool = False) -> int | None:
     """The first row whose key is not greater than the key before it, None if all are.
 
-    With `repeats` it may also be equal.
+    With `repeats` equal keys are allowed.
     """
     rows = len(parts[0])
     tied = np.ones(max(rows - 1, 0), dtype=bool)
@@ -123,7 +123,7 @@ def slice_parts(parts: Sequence[Part], start: int, stop: int) -> list[Part]:
 
 
 def concat_parts(pieces: Sequence[Sequence[Part]]) -> list[Part]:
-    """Puts the rows of several pieces one after the other."""
+    """Concatenates the rows of several pieces."""
     return [
         np.concatenate(column) if isinstance(column[0], np.ndarray) else pa.concat_arrays(column)
         for column in zip(*pieces, strict=True)
@@ -162,7 +162,7 @@ def total_order(value: float) -> int:
 
 
 def unfold_float(part: int) -> float:
-    """The inverse of `fold_float`, but for the sign of a zero."""
+    """The inverse of `fold_float`, except for the sign of a zero."""
     folded = np.array([part], dtype=np.int64)
     return float((folded ^ ((folded >> 63) & _LOW_63_BITS)).view(np.float64)[0])
 
@@ -179,7 +179,7 @@ def _encode_value(value: KeyValue) -> bytes:
 
 
 def _terminator(key: bytes, position: int) -> int:
-    """Where the escaped bytes that begin at `position` end: at the first zero that no 0xff follows."""
+    """The end of the escaped bytes that begin at `position`: the first zero without a following 0xff."""
     end = key.index(b"\x00", position)
     while key[end + 1] == 0xFF:
         end = key.index(b"\x00", end + 2)
@@ -210,7 +210,7 @@ def _value_parts(column: pa.Array) -> list[Part]:
 
 
 def instants(column: pa.Array) -> tuple[IntPart, IntPart]:
-    """Julian day and nanoseconds of that day of each instant; of nulls, whatever lies there."""
+    """Julian day and nanoseconds of that day of each instant; undefined for nulls."""
     if len(column) == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     stored = np.frombuffer(column.buffers()[1], dtype=_STORED_INSTANT, count=column.offset + len(column))
@@ -249,7 +249,7 @@ def _fold_floats(values: npt.NDArray[np.float64]) -> IntPart:
 
 
 def _fill_nulls(column: pa.Array) -> pa.Array:
-    """Gives nulls one arbitrary value, so that the values' parts tie where the null marks tie."""
+    """Gives all nulls the same value, so that the values' parts are equal where the null marks are."""
     return pc.fill_null(column, _zero(column.type)) if column.null_count else column
 
 

@@ -1,7 +1,7 @@
-"""Merging any number of runs within a budget: what does not fit at once goes through local disk.
+"""Merges any number of runs within a budget: runs that do not fit at once go through local disk.
 
 Called by the job's tasks for each section. If the readers of all runs do not fit into the budget together,
-the smallest runs are merged first into a run on disk, until the rest does fit. Such a pass keeps every record
+the smallest runs are merged first into a run on disk, until the rest fits. Such a pass keeps every record
 that the merge function may still need; the last one, which sees all runs, applies the function.
 """
 
@@ -34,7 +34,7 @@ def merge_section(
         sources: the runs; each is read once.
         spec: how rows are ordered and merged.
         budget: bytes to hold at a time.
-        spill_folder: an existing local folder that this merge may fill; emptied as it goes.
+        spill_folder: an existing local folder for runs on disk; they are deleted once read.
         keys: the part of the section to merge.
 
     Raises:
@@ -55,7 +55,7 @@ def merge_section(
 
 
 def _fitting(runs: Sequence[RunSource], budget: Budget) -> int:
-    """How many of the runs, from the first, can be merged at once; never fewer than two."""
+    """The number of runs, from the first, that can be merged at once; at least two."""
     overheads = [run.overhead for run in runs]
     fitting = len(runs)
     while fitting > 2 and not budget.admits(overheads[:fitting]):

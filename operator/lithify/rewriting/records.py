@@ -1,8 +1,8 @@
-"""What a merge has to know of records: their key, their order, and which of them retract.
+"""The layout of records: their key, their order, and which of them retract.
 
-Format adapters make a `RecordLayout`; everything in here only reads it. Records are rows of Arrow batches
-with the table's value columns, the key columns among them, and the system columns that the layout names. What
-only some formats have is None or empty in the others.
+Format adapters create a `RecordLayout`; code in here only reads it. Records are rows of Arrow batches with
+the table's value columns, the key columns among them, and the system columns that the layout names. Features
+that a format lacks are None or empty.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SequenceField:
 
 @dataclass(frozen=True, slots=True)
 class RowKinds:
-    """The column that says what a record does to its key.
+    """The column that tells how a record changes its key.
 
     Attributes:
         column: name of an integer column.
@@ -40,7 +40,7 @@ class RowKinds:
     retracting: tuple[int, ...]
 
     def retracts(self, kinds: pa.Array) -> Mask:
-        """Which of these kinds retract."""
+        """Mask of the kinds that retract."""
         return np.isin(kinds.to_numpy(zero_copy_only=False), self.retracting)
 
 
@@ -50,8 +50,8 @@ class RecordLayout:
 
     Attributes:
         key: names of the key columns, in key order.
-        sequence: what makes one record of a key newer than another, most significant first; between records
-            that are equal in all of it the number of their run decides.
+        sequence: columns that make one record of a key newer than another, most significant first; ties are
+            broken by run number.
         kinds: the kinds of records, None if no record retracts.
         nan_problem: why rows with a NaN in a column of the key or sequence are refused, None if they are not.
     """
@@ -70,7 +70,7 @@ class RecordLayout:
         return [part for field in self.sequence for part in _parts_of(field, rows)]
 
     def column_with_nan(self, rows: pa.RecordBatch) -> str | None:
-        """A column of the key or sequence that holds a NaN, if that is refused."""
+        """A column of the key or sequence that holds a NaN, if NaN is refused."""
         if self.nan_problem is None:
             return None
         names = [*self.key, *(field.name for field in self.sequence)]
@@ -78,7 +78,7 @@ class RecordLayout:
         return next((name for name in floating if pc.any(pc.is_nan(rows.column(name))).as_py()), None)
 
     def retracts(self, rows: pa.RecordBatch) -> Mask:
-        """Which rows retract their key."""
+        """Mask of the rows that retract their key."""
         if self.kinds is None:
             return np.zeros(rows.num_rows, dtype=bool)
         return self.kinds.retracts(rows.column(self.kinds.column))

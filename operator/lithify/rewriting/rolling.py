@@ -1,10 +1,10 @@
 """Cuts a stream of rows into files of about the target size.
 
-Called by the job's tasks. Rows are gathered into row groups, written one at a time; after each the file's
-real size is known, and the next row group is cut so that the file ends near the target.
+Called by the job's tasks. Rows are buffered and written one row group at a time; after each the file's real
+size is known, and the next row group is cut so that the file ends near the target.
 
-Where the rows of another task follow, what is left over as a small file is appended to the file before it,
-which is kept open until then: a table cut into many tasks gets no more small files than one that is not.
+If the rows of another task follow, a small remainder is appended to the previous file, which is kept open
+until then: a table cut into many tasks gets no more small files than one that is not.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
 _CLOSE_ENOUGH = 0.97
-"""A file this full is closed: another row group would be too small to be worth reading."""
+"""A file this full is closed: another row group would be too small to be read efficiently."""
 
 SMALL = 0.7
-"""Below this share of the target a file is small."""
+"""Share of the target below which a file is small."""
 
 
 class OpenFile(Protocol[Result_co]):
@@ -38,7 +38,7 @@ class OpenFile(Protocol[Result_co]):
         ...
 
     def close(self) -> Result_co:
-        """Finishes the file and returns what is to be known of it."""
+        """Finishes the file and returns its metadata."""
         ...
 
     def read_back(self) -> Iterator[pa.Table]:
@@ -46,20 +46,20 @@ class OpenFile(Protocol[Result_co]):
         ...
 
     def abort(self) -> None:
-        """Gives the file up and deletes it."""
+        """Aborts the file and deletes it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rolling:
-    """Where to cut.
+    """Parameters of rolling.
 
     Attributes:
         target_size: bytes at which files roll.
-        row_group_bytes: Arrow bytes that are gathered at most before they are written.
-        bytes_per_row: expected bytes of a row in a file, until the first row group tells.
-        absorbs_rest: whether a small file left over at the end goes into the file before it.
-        unit_size: bytes of a row group in a file at most, None for no limit of its own.
+        row_group_bytes: Arrow bytes that are buffered at most before they are written.
+        bytes_per_row: expected bytes of a row in a file, until the first row group is written.
+        absorbs_rest: whether a small file left over at the end is appended to the previous file.
+        unit_size: upper bound of a row group's bytes in a file, None for no separate limit.
     """
 
     target_size: int
@@ -85,9 +85,9 @@ class RollingWriter(Generic[Result]):
         self._results: list[Result] = []
 
     def write_all(self, batches: Iterable[pa.RecordBatch]) -> list[Result]:
-        """Writes all rows and returns what `close` returned for each file, in key order.
+        """Writes all rows and returns the results of `close` for each file, in key order.
 
-        If that fails open files are deleted; finished ones are the caller's to delete.
+        On failure open files are deleted; the caller must delete finished ones.
         """
         try:
             for batch in batches:
@@ -112,7 +112,7 @@ class RollingWriter(Generic[Result]):
                 self._roll_if_full()
 
     def _room(self) -> int:
-        """How many rows, pending ones included, will bring the open file or row group to its limit."""
+        """The number of rows, pending ones included, until the open file or row group reaches its limit."""
         written = 0 if self._file is None else self._file.size
         room = self._rolling.target_size - written
         if self._rolling.unit_size is not None:

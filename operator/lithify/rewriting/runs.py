@@ -1,7 +1,8 @@
-"""A sorted run as a stream: buffers a bounded piece of it and hands out what is at or below a key.
+"""A sorted run as a stream: buffers a bounded piece of it and returns the rows at or below a key.
 
-`merge` holds one `RunCursor` a run. A source yields pieces in key order and never parts the records of a key;
-the cursor verifies the order, because every later step relies on it, and a file that breaks it is corrupt.
+`merge` holds one `RunCursor` per run. A source yields pieces in key order and never splits the records of a
+key; the cursor verifies the order, because every later step relies on it, and a file that violates it is
+corrupt.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class Piece:
 
     Attributes:
         rows: value and system columns.
-        run: their run number in the whole unit, or one a row after a pass that mixed several runs.
+        run: their run number in the whole unit, or one per row after a pass that mixed several runs.
         origin: the file that the rows come from, for messages.
-        begins: which rows are the first ones of their key, None if every key has one row here. Only an
-            earlier pass leaves several: all records of a key that it had are then in one piece, in order.
+        begins: mask of the first row of each key, None if every key has one row here. Only an earlier pass
+            leaves several: all records of a key that it had are then in one piece, in order.
     """
 
     rows: pa.RecordBatch
@@ -84,7 +85,7 @@ class RunSource(Protocol):
 
     @property
     def overhead(self) -> int:
-        """Bytes that an open reader of the run holds besides the piece it has handed out."""
+        """Bytes that an open reader of the run holds besides the piece it has returned."""
         ...
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:
@@ -124,12 +125,13 @@ class KeyedPiece:
 
 
 class RunCursor:
-    """The front of a run: after a `fill` at least one buffered row until the run is exhausted."""
+    """The front of a run: after `fill` there is at least one buffered row until the run is exhausted."""
 
     def __init__(
         self, source: RunSource, layout: RecordLayout, piece_bytes: int, keys: KeyRange = EVERYTHING
     ) -> None:
-        # Widths of rows are only known once read, so the buffer is filled by small pieces until it is full.
+        # Widths of rows are only known after reading, so the buffer is filled with small pieces until it is
+        # full.
         self._pieces = source.pieces(piece_bytes // _PIECES_PER_BUFFER)
         self._buffer_bytes = piece_bytes
         self._layout = layout
@@ -139,12 +141,12 @@ class RunCursor:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether, after a `fill`, neither the buffer nor the source has another row."""
+        """Whether, after `fill`, neither the buffer nor the source has another row."""
         return not self._buffer
 
     @property
     def horizon(self) -> Key:
-        """The last buffered key: whatever follows in this run is larger."""
+        """The last buffered key: all later keys of this run are larger."""
         return self._buffer[-1].last_key
 
     def take_upto(self, key: Key) -> list[KeyedPiece]:
@@ -165,7 +167,7 @@ class RunCursor:
 
         Raises:
             CorruptTable: keys are not strictly increasing.
-            UnsupportedTable: a NaN is in a column of the key or sequence, and has no place in the order.
+            UnsupportedTable: a column of the key or sequence has a NaN, which has no order.
         """
         if self._buffer:
             return
@@ -181,7 +183,7 @@ class RunCursor:
                     buffered += inside.piece.rows.nbytes
 
     def close(self) -> None:
-        """Lets go of the source's files."""
+        """Closes the source's files."""
         self._buffer.clear()
         close = getattr(self._pieces, "close", None)
         if close is not None:

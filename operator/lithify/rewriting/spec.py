@@ -1,4 +1,4 @@
-"""How one merge is done: made by format adapters, shipped to executors with the task, read by the merge."""
+"""How one merge is done: built by format adapters, shipped to executors with the task, read by the merge."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class MergeSpec:
     """How records are ordered and merged.
 
     Attributes:
-        layout: what key and order of the records are.
-        function: what the records of a key become.
-        drop_retractions: the output holds no records that retract their key.
+        layout: key and order of the records.
+        function: merges the records of a key.
+        drop_retractions: whether records that retract their key are left out of the output.
     """
 
     layout: RecordLayout
@@ -26,6 +26,6 @@ class MergeSpec:
 
     @property
     def compared_columns(self) -> tuple[str, ...]:
-        """Columns whose values are looked at, not only passed on; they are read without dictionaries."""
+        """Columns whose values are used, not only passed on; they are read without dictionaries."""
         sequence = (field.name for field in self.layout.sequence)
         return (*self.layout.key, *sequence, *self.function.columns)

@@ -1,4 +1,4 @@
-"""Sorted runs on local disk, as Arrow IPC streams that remember each row's run number.
+"""Sorted runs on local disk, as Arrow IPC streams with each row's run number.
 
 Written and read by `passes` only. Two columns are added to the rows: the run number in the whole unit, which
 breaks ties, and whether the row is the first one of its key. Rows of one key are never stored in two batches.
@@ -19,7 +19,7 @@ from lithify.rewriting.runs import Piece
 _RUN = "__run"
 _BEGINS = "__begins"
 _BATCH_BYTES = 512 << 10
-"""Rows are stored in batches of about this size, the smallest unit that can be read back."""
+"""Approximate size of a stored batch, the smallest unit that can be read back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SpilledRun:
 
     @property
     def overhead(self) -> int:
-        """What a stored batch has before it is decoded, unless the rows of one key are larger."""
+        """Bytes of a stored batch before it is decoded; more if the rows of one key are larger."""
         return _BATCH_BYTES
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:
@@ -80,7 +80,7 @@ def _write(pieces: Iterable[Piece], path: Path) -> None:
 
 
 def _cuts(piece: Piece, stored: pa.RecordBatch) -> Iterator[tuple[int, int]]:
-    """Where batches begin and end: every so many rows, or where the next key begins."""
+    """Batch boundaries: after about `_BATCH_BYTES` each, moved to where the next key begins."""
     rows, size = int(stored.num_rows), int(stored.nbytes)
     step = max(1, rows * _BATCH_BYTES // max(1, size))
     firsts = None if piece.begins is None else np.flatnonzero(piece.begins)

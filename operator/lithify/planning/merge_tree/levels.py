@@ -30,7 +30,7 @@ class SortedRun:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """All sorted runs of a bucket, newest first: the level-0 files, then one run a non-empty level."""
+    """All sorted runs of a bucket, newest first: the level-0 files, then one run per non-empty level."""
 
     runs: tuple[SortedRun, ...]
     number_of_levels: int
@@ -42,7 +42,7 @@ class Levels:
 
     @property
     def highest_non_empty(self) -> int:
-        """The highest level that has files, -1 where there is none."""
+        """The highest level that has files, -1 if there is none."""
         return self.runs[-1].level if self.runs else -1
 
     @property

@@ -1,7 +1,6 @@
-"""The plan of one bucket: what is picked, why, and what becomes of each file.
+"""The plan of one bucket: which files are picked, why, and how each is processed.
 
-Called by the job's driver (and later by the controller, for observation). Pure: the same files, policy and
-time always give the same plan.
+Called by the adapter's planner and observer. Pure: the same files, policy and time always give the same plan.
 """
 
 from __future__ import annotations
@@ -17,25 +16,26 @@ from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_univer
 from lithify.tables.model import Bucket, BucketId, DataFile
 
 NO_TRIGGER = "no trigger fired"
-"""Why a bucket rests under `Strategy.MINOR`."""
+"""Why a bucket has no work under `Strategy.MINOR`."""
 ALL_AT_TOP = "all files are in the top level already"
-"""Why a bucket rests under `Strategy.FULL`."""
+"""Why a bucket has no work under `Strategy.FULL`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one compaction does in one bucket.
+    """The compaction of one bucket.
 
     Attributes:
-        bucket: where.
-        files: the picked files; those that neither are rewritten nor upgraded stay untouched.
-        output_level: where output goes.
-        drop_deletes: whether rows that retract their key vanish.
+        bucket: the bucket.
+        files: the picked files; those neither rewritten nor upgraded stay untouched.
+        output_level: level of the output.
+        drop_deletes: whether rows that retract their key are dropped.
         work: rewrites and upgrades.
         run_numbers: run number of each picked file in the whole tree, by name.
         verdict: the trigger that fired.
-        levels: the tree that it was picked from.
-        expired_before: rows with an earlier time (seconds since the epoch) vanish; None if rows never expire.
+        levels: the tree from which the files were picked.
+        expired_before: rows with an earlier time (seconds since the epoch) are dropped; None if rows never
+            expire.
     """
 
     bucket: BucketId
@@ -50,13 +50,13 @@ class Unit:
 
     @property
     def inputs(self) -> tuple[DataFile, ...]:
-        """Files that leave their place: rewritten or upgraded."""
+        """Files that are rewritten or upgraded."""
         rewritten = [file for rewrite in self.work.rewrites for file in rewrite.files]
         return (*rewritten, *self.work.upgrades)
 
     @property
     def group(self) -> BucketId:
-        """What a run calls the bucket."""
+        """The bucket's identity in a run."""
         return self.bucket
 
     @property
@@ -66,12 +66,12 @@ class Unit:
 
     @property
     def reason(self) -> str:
-        """The numbers behind it, as a sentence for people."""
+        """The numbers behind the trigger, as a sentence for people."""
         return self.verdict.detail
 
     @property
     def rewrites(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the files that are rewritten, those that are merged with each other together."""
+        """Names of the rewritten files, grouped by rewrite."""
         return tuple(tuple(file.name for file in rewrite.files) for rewrite in self.work.rewrites)
 
     @property
@@ -97,7 +97,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """A bucket in which there is nothing to do, and why."""
+    """A bucket without work, and the reason."""
 
     bucket: BucketId
     reason: str
@@ -122,10 +122,10 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
 
 
 def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: datetime) -> Unit | Rest:
-    """Everything to the top level.
+    """Compacts all files to the top level.
 
-    In a bucket that is all there already, only files with expired rows are rewritten, and all of them if the
-    table asks for that.
+    In a bucket whose files are all there already, only files with expired rows are rewritten, or all files if
+    the table requires that.
     """
     verdict = TriggerVerdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
     everything = Pick(levels.runs, levels.max_level, verdict)

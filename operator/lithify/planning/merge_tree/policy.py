@@ -1,6 +1,6 @@
-"""What governs planning: the table's compaction options as numbers, and the strategy of the run.
+"""The parameters of planning: the table's compaction options as numbers, and the run's strategy.
 
-The format adapters make a `MergeTreeOptions` from table options; the planners only read it.
+The format adapters create a `MergeTreeOptions` from table options; the planners only read it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lithify.clock import epoch_millis
 
 
 class PickingRule(StrEnum):
-    """Whose picking rule to follow where Paimon's versions differ.
+    """The Paimon version whose picking rule applies where versions differ.
 
     Any pick of whole runs from the top is correct, so this changes how much is compacted, never the rows.
     `V1_4` stops at the first run that is larger than the size ratio allows. `V2_0` also takes the run of
@@ -27,7 +27,7 @@ class PickingRule(StrEnum):
 
 
 class Strategy(StrEnum):
-    """`MINOR` makes one pick a bucket by the table's triggers, `FULL` takes everything to the top level."""
+    """`MINOR` makes one pick per bucket by the table's triggers, `FULL` compacts all to the top level."""
 
     MINOR = "minor"
     FULL = "full"
@@ -42,7 +42,7 @@ class OffPeak:
     ratio: int
 
     def ratio_at(self, hour: int) -> int:
-        """What to add to the size ratio at this hour of the day, 0 in peak hours."""
+        """The increment of the size ratio at this hour of the day, 0 in peak hours."""
         if self.start_hour <= self.end_hour:
             inside = self.start_hour <= hour < self.end_hour
         else:
@@ -72,16 +72,16 @@ class MergeTreeOptions:
     Attributes:
         num_levels: levels of the merge tree, level 0 included.
         run_trigger: sorted runs that make a bucket due (`num-sorted-run.compaction-trigger`).
-        size_amplification_percent: how much newer data may weigh against the oldest run.
+        size_amplification_percent: maximum size of newer data relative to the oldest run.
         size_ratio: per cent by which the next run may be larger and still be taken.
         early_full: conditions of an early full compaction.
         off_peak: hours with a relaxed size ratio.
         force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
-        looks_up: a file of level 0 is moved to the top level only, and rewritten for any other, because rows
-            whose key is in a level above are left out.
+        looks_up: a level-0 file is upgraded only to the top level and otherwise rewritten, because rows whose
+            key exists in a level above are dropped.
         force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
-        target_file_size: where output files roll.
-        small_file_size: files below this are rewritten with their neighbours.
+        target_file_size: size at which output files roll.
+        small_file_size: files below this are rewritten with adjacent ones.
         expire_seconds: how long after their time rows expire; None if they never do.
         rule: whose picking rule.
     """

@@ -1,9 +1,8 @@
-"""What becomes of a picked unit's files: which are rewritten together and which change level in metadata.
+"""Divides a picked unit's files into those rewritten together and those that change level in metadata.
 
 Called by `plan`. Follows Paimon's `MergeTreeCompactTask` and the rules of `MergeTreeCompactManager` for
-dropping deletes. A file is only ever upgraded where its rows need no change: never to the top level while it
-may hold deletes, never while it has rows that have expired, never when the table asks for every file to be
-rewritten.
+dropping deletes. A file is only upgraded if its rows need no change: never to the top level while it may hold
+deletes, never while it has expired rows, never when the table requires every file to be rewritten.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class UnitWork:
 
 
 def drops_deletes(levels: Levels, output_level: int) -> bool:
-    """Whether deletes may vanish: only when no older data lies below the output."""
+    """Whether deletes may be dropped: only when no older data lies below the output."""
     return output_level != 0 and output_level >= levels.highest_non_empty
 
 
@@ -56,9 +55,9 @@ def work_of_unit(
 ) -> UnitWork:
     """Divides the files of a unit into rewrites and upgrades.
 
-    Files are walked in key order and none is skipped: a large file that overlaps nothing ends the rewrite
-    that was being gathered, because output before and after it must not come from one writer. Rows with a
-    time before `expired_before` (seconds since the epoch) have expired.
+    Files are walked in key order and none is skipped: a large file that overlaps no other ends the rewrite in
+    progress, because output before and after it must not come from one writer. Rows with a time before
+    `expired_before` (seconds since the epoch) have expired.
     """
     return _Walk(output_level, levels.max_level, policy, expired_before).over(partition_sections(files))
 
@@ -69,7 +68,7 @@ def work_of_top_files(files: Iterable[DataFile]) -> UnitWork:
 
 
 class _Walk:
-    """Gathers candidates for one rewrite and flushes them at every large lone file."""
+    """Gathers candidates for one rewrite and flushes them at every large non-overlapping file."""
 
     def __init__(
         self, output_level: int, max_level: int, policy: MergeTreeOptions, expired_before: int | None
@@ -101,7 +100,7 @@ class _Walk:
         self._candidates = []
 
     def _upgrade(self, lone: Section) -> None:
-        """Moves the single file of a section up, by rewriting it where metadata would not do."""
+        """Upgrades the single file of a section, or rewrites it if a metadata change is not enough."""
         (file,) = lone.files
         if self._needs_rewrite(file):
             self._rewrites.append(Rewrite((lone,)))
@@ -109,7 +108,7 @@ class _Walk:
             self._upgrades.append(file)
 
     def _needs_rewrite(self, file: DataFile) -> bool:
-        """Whether the rows of a file change when it moves, so that metadata alone would not do."""
+        """Whether moving a file changes its rows, so that a metadata change is not enough."""
         policy = self._policy
         holds_deletes = self._to_top and file.may_hold_deletes
         must_look_up = policy.looks_up and file.level == 0 and not self._to_top

@@ -16,10 +16,10 @@ from lithify.planning.merge_tree.sections import Section
 from lithify.tables.model import DataFile, OrderKey
 
 _MAX_REREADING = 2
-"""Files that lie across cuts are read by several tasks; together they may read everything so many times."""
+"""Upper bound of bytes read by all tasks, relative to the input: files across cuts are read several times."""
 
 _DIGITS = 16
-"""Bytes of a key that say where it lies between two others; enough for two integer columns."""
+"""Bytes of a key that are used to interpolate between two keys; enough for two integer columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class TaskPlan:
 def split_rewrite(rewrite: Rewrite, task_bytes: int) -> list[TaskPlan]:
     """Cuts a rewrite into tasks of about `task_bytes`, in key order.
 
-    A file that several tasks touch is read by each of them, so fewer cuts are made where that would come to
-    more than reading everything twice.
+    A file that several tasks touch is read by each of them, so there are fewer cuts where that would exceed
+    reading everything twice.
     """
     count = max(1, round(rewrite.size / task_bytes))
     tasks = _cut(rewrite, count)
@@ -94,8 +94,8 @@ def _cuts(rewrite: Rewrite, count: int) -> Iterator[OrderKey]:
 def _bytes_upto_ends(files: Sequence[DataFile]) -> Iterator[tuple[OrderKey, int]]:
     """For every key at which a file ends, in order: the bytes at or below it.
 
-    Of a file that goes on beyond the key a share is counted, as if its keys were spread evenly. The files
-    that are open at a key are kept as the sum of straight lines, each from nothing to the file's size.
+    A file that extends beyond the key counts with a share, as if its keys were spread evenly. The files that
+    are open at a key are represented as a sum of linear functions, each from zero to the file's size.
     """
     begins = sorted(files, key=lambda file: file.min_key)
     scale = _Scale(min(file.min_key for file in files), max(file.max_key for file in files))
@@ -111,7 +111,7 @@ def _bytes_upto_ends(files: Sequence[DataFile]) -> Iterator[tuple[OrderKey, int]
 
 
 class _Scale:
-    """Maps keys to the range from 0 to 1, by their first bytes as one large number."""
+    """Maps keys to the range from 0 to 1, by their first bytes as one large integer."""
 
     def __init__(self, first: OrderKey, last: OrderKey) -> None:
         self._first = self._number(first)
@@ -126,7 +126,7 @@ class _Scale:
 
 
 def _line(file: DataFile, scale: _Scale) -> tuple[float, float]:
-    """How fast the bytes of a file accumulate, and from where on."""
+    """Slope and start of the linear function by which the bytes of a file accumulate."""
     low, high = scale.at(file.min_key), scale.at(file.max_key)
     return (file.size / (high - low) if high > low else 0.0), low
 

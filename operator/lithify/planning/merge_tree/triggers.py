@@ -1,12 +1,12 @@
-"""What each trigger of universal compaction says about a bucket, in numbers and in words.
+"""The verdict of each trigger of universal compaction on a bucket, in numbers and in words.
 
-`universal` asks them in Paimon's order and stops at the first that fires; `lithify inspect` and, later, a
-table's conditions show them all. Pure; `now` is an aware time in the table's time zone.
+`universal` evaluates them in Paimon's order and stops at the first that fires; `lithify inspect` and table
+conditions show them all. Pure; `now` is an aware time in the table's time zone.
 
 The rules are those of Paimon's `UniversalCompaction` and `EarlyFullCompaction`, with one difference: the
-clock of the interval starts at the creation time of the newest file of the top level (as Paimon's does from
-2.0 on) whatever the version, because a job that starts with an empty clock would rewrite the table at every
-run. The top level is the highest that the bucket has, also where `num-levels` was lowered since.
+interval starts at the creation time of the newest file of the top level (as in Paimon since 2.0) for every
+version, because a job that always starts a new interval would rewrite the table at every run. The top level
+is the highest that the bucket has, also where `num-levels` was lowered since.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TriggerVerdict:
 
 
 def early_full_verdicts(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[TriggerVerdict]:
-    """The early-full conditions that are switched on, in the order in which they are asked."""
+    """The early-full conditions that are switched on, in order of evaluation."""
     early = policy.early_full
     verdicts = []
     if early.interval_millis is not None:
@@ -63,7 +63,7 @@ def early_full_verdicts(levels: Levels, policy: MergeTreeOptions, now: datetime)
 
 
 def size_amplification(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdict:
-    """Whether the newer runs weigh too much against the oldest one."""
+    """Whether the newer runs are too large relative to the oldest one."""
     too_few = _too_few_runs(levels, policy)
     if too_few is not None:
         return TriggerVerdict(Trigger.SIZE_AMPLIFICATION, fired=False, detail=too_few)
@@ -74,7 +74,7 @@ def size_amplification(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdi
 
 
 def size_ratio(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int) -> TriggerVerdict:
-    """Whether runs of similar size lie at the top; `taken` is how many the ratio lets a pick take."""
+    """Whether the newest runs are of similar size; `taken` is how many the ratio lets a pick take."""
     too_few = _too_few_runs(levels, policy)
     if too_few is not None:
         return TriggerVerdict(Trigger.SIZE_RATIO, fired=False, detail=too_few)
@@ -84,7 +84,7 @@ def size_ratio(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int) 
 
 
 def sorted_runs(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdict:
-    """Whether there are more sorted runs than the table wants."""
+    """Whether there are more sorted runs than the table allows."""
     detail = f"{len(levels.runs)} sorted runs, the trigger is {policy.run_trigger}"
     return TriggerVerdict(Trigger.SORTED_RUNS, len(levels.runs) > policy.run_trigger, detail)
 

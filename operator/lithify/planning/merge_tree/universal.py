@@ -1,7 +1,7 @@
-"""Which runs of a bucket a minor compaction takes: universal compaction and forced level 0.
+"""Picks the runs of a bucket for a minor compaction: universal compaction and forced level 0.
 
 Called by `plan`. Follows Paimon's `UniversalCompaction` and `ForceUpLevel0Compaction` (themselves after
-RocksDB's universal style); the order of the questions and the arithmetic are theirs, so that picks agree.
+RocksDB's universal style) in the order of evaluation and the arithmetic, so that picks agree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lithify.planning.merge_tree.triggers import (
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """Whole runs from the top of the tree, the level that they go to, and why."""
+    """Whole runs from the top of the tree, their output level, and the reason."""
 
     runs: tuple[SortedRun, ...]
     output_level: int
@@ -50,7 +50,7 @@ def pick_universal(levels: Levels, policy: MergeTreeOptions, now: datetime) -> P
 
 
 def pick_level0(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick | None:
-    """The universal pick, else all of level 0 with what the size ratio adds to it."""
+    """The universal pick, else all of level 0 plus the runs that the size ratio adds."""
     pick = pick_universal(levels, policy, now)
     taken = len(levels.level0)
     if pick is not None or taken == 0:
@@ -64,7 +64,7 @@ def pick_level0(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick
 
 
 def explain(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[TriggerVerdict]:
-    """What every trigger says, fired or not, in the order in which a minor compaction asks them."""
+    """The verdict of every trigger, fired or not, in the order in which a minor compaction evaluates them."""
     if not levels.runs:
         return []
     verdicts = [
@@ -80,7 +80,7 @@ def explain(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[Tri
 
 
 def _grow(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int, *, forced: bool = False) -> int:
-    """How many runs a pick that starts with `taken` ends with: it goes on while the next is not too large."""
+    """The final number of runs of a pick starting with `taken`: it grows until the next run is too large."""
     triggered = forced or taken > 1
     size = sum(run.size for run in levels.runs[:taken])
     for run in levels.runs[taken:]:
@@ -95,7 +95,7 @@ def _grow(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int, *, fo
 
 
 def _unit(levels: Levels, taken: int, verdict: TriggerVerdict) -> Pick:
-    """Chooses the output level: just above the next run, never level 0, the top if nothing is left."""
+    """Chooses the output level: the next run's minus one, never level 0, the top if no run is left."""
     runs = levels.runs
     output = levels.max_level if taken == len(runs) else max(0, runs[taken].level - 1)
     if output == 0:

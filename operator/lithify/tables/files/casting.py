@@ -1,8 +1,8 @@
-"""Values of columns whose type was changed after their file was written, as Java's readers convert them.
+"""Converts values of columns whose type changed after their file was written, as Java's readers do.
 
-Called by `reader` for the columns of old files, and by `evolution` before any work: `cast_between` knows no
-rule where a result could differ from that of Java, and such tables are refused. Follows Paimon's
-`CastExecutors`. Vectorised; a null stays a null.
+Called by adapters to read columns of old files, and to check schemas before any work. `cast_between` has no
+rule where a result could differ from Java's, and such tables are refused. Follows Paimon's `CastExecutors`.
+Vectorised; a null stays a null.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _FLOATS = ("FLOAT", "DOUBLE")
 _WIDTHS = {pa.float32(): np.float32, pa.float64(): np.float64}
 _LONG_DIGITS = 18
-"""Java computes with decimals of up to so many digits as 64-bit integers."""
+"""Java computes with decimals of up to this precision as 64-bit integers."""
 _PLAIN_SCALE = 6
-"""Arrow writes decimals with more digits behind the point in scientific notation where they are small."""
+"""Largest scale at which Arrow writes small decimals without scientific notation."""
 
 
 def reads_as(old: ColumnType, newest: ColumnType) -> bool:
-    """Whether values of the old type are values of the newest one as they stand."""
+    """Whether values of the old type are valid values of the new one unchanged."""
     if old.root != newest.root:
         return False
     if old.root in ("VARCHAR", "VARBINARY"):
-        # Values may be longer than declared, and Java cuts them to a new bound as it reads.
+        # Values may be longer than declared; Java truncates them to a new bound when reading.
         return newest.precision in (old.precision, UNBOUNDED)
     parts = zip_longest(old.fields, newest.fields)
     return (old.precision, old.scale) == (newest.precision, newest.scale) and all(
@@ -50,7 +50,7 @@ def _part_reads_as(old: Field, newest: Field) -> bool:
 
 
 def cast_between(old: ColumnType, newest: ColumnType) -> Cast | None:
-    """What turns columns of one type into those of another; None where nothing does it as Java would."""
+    """Returns the conversion between two types; None if nothing converts as Java would."""
     target = arrow_type(newest)
     if reads_as(old, newest):
         return partial(_renamed, kind=target)
@@ -68,12 +68,12 @@ def cast_between(old: ColumnType, newest: ColumnType) -> Cast | None:
 
 
 def _renamed(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The same values; nullability and the like may differ."""
+    """The same values; the types may differ in nullability and names."""
     return values if values.type == kind or pa.types.is_dictionary(values.type) else values.cast(kind)
 
 
 def _keeps_some(old: ColumnType, newest: ColumnType) -> bool:
-    """Whether any part of a column is still one of it, in each list and map: where none is, Java reads null.
+    """Whether a column, and each list and map in it, keeps at least one old part; otherwise Java reads null.
 
     Follows `pruneDataType` of Paimon's `FormatReaderMapping`.
     """
@@ -91,7 +91,7 @@ def _nothing(newest: ColumnType) -> Cast | None:
 
 
 def _nested(old: ColumnType, newest: ColumnType) -> Cast | None:
-    """Casts of the parts; fields of rows are matched by id. Java casts no keys of maps, and no vectors."""
+    """Casts the parts of a type; row fields are matched by id. Java casts neither map keys nor vectors."""
     if old.root != newest.root or old.root in ("MULTISET", "VECTOR"):
         return None
     if old.root == "ROW":
@@ -131,7 +131,7 @@ def _row(old: ColumnType, newest: ColumnType) -> Cast | None:
 
 
 def _to_number(old: ColumnType, newest: ColumnType, target: pa.DataType) -> Cast | None:
-    """Casts to integers, floats and booleans; integers that are too large lose their upper bits."""
+    """Casts to integers, floats and booleans; integers that overflow lose their upper bits."""
     if newest.root == "BOOLEAN":
         return (lambda values: pc.not_equal(values, 0)) if old.root in _INTEGERS else None
     if newest.root not in (*_INTEGERS, *_FLOATS):
@@ -144,7 +144,7 @@ def _to_number(old: ColumnType, newest: ColumnType, target: pa.DataType) -> Cast
 
 
 def _truncated(values: pa.Array, bits: int) -> pa.Array:
-    """Floats as integers: as INT or BIGINT, NaN as 0 and what is beyond as the bounds, then of fewer bits."""
+    """Casts floats to integers: to INT or BIGINT (NaN is 0, overflow is clamped), then drops upper bits."""
     width = max(32, bits)
     floats = values.cast(pa.float64()).fill_null(0).to_numpy(zero_copy_only=False)
     floats = np.nan_to_num(np.trunc(floats), nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -165,10 +165,10 @@ def _to_decimal(old: ColumnType, newest: ColumnType) -> Cast | None:
 
 
 def _decimal(values: pa.Array, newest: ColumnType, scale: int) -> pa.Array:
-    """Numbers rounded half up to the digits of a DECIMAL.
+    """Rounds numbers half up to the scale of a DECIMAL.
 
     Raises:
-        pa.ArrowInvalid: one has too many digits before the point; Java's readers fail there, too.
+        pa.ArrowInvalid: a number has too many integer digits; Java's readers fail there, too.
     """
     wide = values.cast(pa.decimal128(19, 0)) if pa.types.is_integer(values.type) else values
     wide = wide.cast(pa.decimal256(76 - max(0, newest.scale - scale), scale))
@@ -186,7 +186,7 @@ def _from_decimal(old: ColumnType, newest: ColumnType) -> Cast | None:
 
 
 def _whole(values: pa.Array, old: ColumnType, bits: int) -> pa.Array:
-    """Decimals without what is behind the point; those that are too large lose their upper bits."""
+    """Decimals truncated to integers; those that overflow lose their upper bits."""
     whole = values.cast(pa.decimal128(38, old.scale)).cast(pa.decimal128(38, 0), safe=False)
     return pa.array(_low_words(whole).astype(f"int{bits}"), mask=_nulls(values))
 
@@ -210,7 +210,7 @@ def _to_text(old: ColumnType, newest: ColumnType) -> Cast | None:
 
 
 def _cut_text(values: pa.Array, column: ColumnType) -> pa.Array:
-    """Values as text of at most so many characters; a CHAR is filled up with blanks."""
+    """Casts to text and truncates it to the declared length; a CHAR is padded with blanks."""
     texts = values.cast(pa.string())
     if column.root == "CHAR":
         texts = pc.utf8_rpad(texts, column.precision)
@@ -218,7 +218,7 @@ def _cut_text(values: pa.Array, column: ColumnType) -> pa.Array:
 
 
 def _cut_bytes(values: pa.Array, column: ColumnType) -> pa.Array:
-    """At most so many bytes; a BINARY is filled up with zeros."""
+    """Truncates to the declared length; a BINARY is padded with zeros."""
     blobs = values.cast(pa.binary())
     if column.root == "BINARY":
         blobs = pc.binary_join_element_wise(blobs, b"\x00" * column.precision, b"")
@@ -226,7 +226,7 @@ def _cut_bytes(values: pa.Array, column: ColumnType) -> pa.Array:
 
 
 def _to_time(old: ColumnType, newest: ColumnType, target: pa.DataType) -> Cast | None:
-    """Casts between DATE and TIMESTAMP, and to more digits; others depend on the time zone of the reader."""
+    """Casts between DATE and TIMESTAMP, and to higher precision; others depend on the reader's time zone."""
     if old.is_timestamp and old.root == newest.root and old.precision <= newest.precision:
         if newest.is_nanos and not old.is_nanos:
             return timestamps_as_instants
@@ -244,7 +244,7 @@ def _midnights(values: pa.Array, newest: ColumnType) -> pa.Array:
 
 
 def _days(values: pa.Array) -> pa.Array:
-    """Days since 1970, towards it: Java divides milliseconds, which are rounded down."""
+    """Days since 1970, rounded towards zero after rounding milliseconds down, as Java does."""
     ticks: IntPart = values.view(pa.int64()).fill_null(0).to_numpy()
     millis = ticks // 1000 if values.type.unit == "us" else ticks
     days = np.trunc(millis / 86_400_000).astype(np.int32)

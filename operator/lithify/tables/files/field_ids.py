@@ -1,7 +1,7 @@
-"""Field ids in Parquet files, which outlive names: of columns, and of the parts of nested ones.
+"""Field ids in Parquet files, of columns and of the parts of nested ones; ids survive renames.
 
-Used by adapters for the schemas of files and by `variants`. Parts that have no id of their own (elements,
-keys, values) get Paimon's: made of the column's id and their depth in it.
+Used by adapters for the schemas of files and by `variants`. Parts without an id of their own (elements, keys,
+values) get Paimon's: computed from the column's id and their depth in it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from lithify.tables.files.types import LISTS, RECORDS, ColumnType, Field, arrow_
 
 _ID = b"PARQUET:field_id"
 _PART_ID, _DEPTHS = 536870911, 1024
-"""Of Paimon's `SpecialFields`: ids of the elements of arrays and of the keys and values of maps."""
+"""From Paimon's `SpecialFields`: base of the ids of array elements and of map keys and values."""
 
 
 def field_with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
-    """A field of a file whose parts have ids as well, which Java makes of its own and their depth in it."""
+    """A field of a file with ids in all parts, computed as in Java from the column's id and the depth."""
     if column.root in RECORDS:
         kind = pa.struct([field_with_ids(part.name, part.type, part.id) for part in column.fields])
     elif column.root in LISTS:

@@ -1,7 +1,6 @@
-"""What all formats of data files have in common: how a file is read, and how one is written.
+"""The interface of all formats of data files: how a file is read, and how one is written.
 
-Implemented by the packages beside this module, called by `reader`, `writer` and the job's planner. Knows no
-format.
+Implemented by the packages beside this module, called by adapters. Knows no format.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ class InputFile:
     """A data file to be read.
 
     Attributes:
-        path: where it is; the end of its name says which format it has.
+        path: path of the file; its extension names the format.
         size: bytes.
-        rows: rows that the manifest promises.
-        schema_id: the schema that it was written with.
+        rows: number of rows according to the manifest.
+        schema_id: the schema that the file was written with.
         run: run number in the whole unit.
-        is_inside: whether all of its keys are in the range that the task merges.
-        sequence: the sequence number that all of its rows count as having, None for each its own.
+        is_inside: whether all keys of the file are in the range that the task merges.
+        sequence: sequence number assigned to all rows of the file, None if each row has its own.
     """
 
     path: str
@@ -43,13 +42,13 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column as a data file has it, which need not be what the newest schema says.
+    """A column as a data file has it, which may differ from the newest schema.
 
     Attributes:
-        name: what the file calls it.
+        name: name of the column in the file.
         type: its type in the schema that the file was written with.
-        as_dictionary: whether it is to be read dictionary-encoded.
-        variants: the form in which its VARIANTs are wanted, None for whole ones.
+        as_dictionary: whether to read it dictionary-encoded.
+        variants: the form in which to return its VARIANTs, None for unshredded values.
     """
 
     name: str
@@ -60,15 +59,15 @@ class FileColumn:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be read of a data file.
+    """What to read of a data file.
 
     Attributes:
         columns: the columns, in the order of the rows.
         first_key: the first column of the key.
-        keys: rows outside this range may be left out.
-        piece_bytes: how large a batch should be at most.
-        instants_are_local: whether instants in ORC files depend on time zones, which was Java's old way.
-        fields: ids of the fields of ROWs that the rows still have, None for all of them.
+        keys: rows outside this range may be skipped.
+        piece_bytes: upper bound of a batch's size.
+        instants_are_local: whether instants in ORC files depend on time zones, as in old Java versions.
+        fields: ids of the ROW fields that still exist, None for all of them.
     """
 
     columns: Sequence[FileColumn]
@@ -84,7 +83,7 @@ class Wanted:
         return [column.name for column in self.columns]
 
     def parts_of(self, column: ColumnType) -> Iterator[Field]:
-        """The parts of a nested type, but for fields that the table has no more."""
+        """The parts of a nested type, except fields that were dropped from the table."""
         for part in column.fields:
             if self.fields is None or part.id < 0 or part.id in self.fields:
                 yield part
@@ -97,14 +96,14 @@ class Wanted:
 
 
 class Unwritable(Exception):
-    """A format cannot hold a value, or what writes it for us cannot write it."""
+    """A format, or the library that writes it, cannot represent a value."""
 
 
 class FormatReader(Protocol):
-    """Reads the files of one format for one task; keeps what it has learnt of them."""
+    """Reads the files of one format for one task; caches footers and the like."""
 
     def overhead(self, file: InputFile) -> int:
-        """Bytes that an open file takes besides the batches handed out.
+        """Bytes that an open file takes in addition to the batches returned.
 
         Raises:
             MissingFile: the file does not exist.
@@ -113,23 +112,23 @@ class FormatReader(Protocol):
         ...
 
     def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
-        """Columns of text that repeat themselves in all of these files and can be read as dictionaries."""
+        """Text columns with many repeated values in all of these files that can be read as dictionaries."""
         ...
 
     def stored_type(self, path: str, column: str) -> pa.DataType | None:
-        """The type that a file has for a column, which may be another than is declared; None if it is not."""
+        """The type of a column in the file if it may differ from the declared one, else None."""
         ...
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
-        """Whether any row of a file has one of some values in a column of small integers without nulls."""
+        """Whether any row has one of the values in a column of small integers without nulls."""
         ...
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """The wanted columns of all rows that may be in the range, under the names that the file gives them.
+        """Reads the requested columns of all rows that may be in the range, under the file's names.
 
         Raises:
             MissingFile: the file does not exist.
-            CorruptTable: it cannot be read, or has not the rows that its manifest entry says.
+            CorruptTable: it cannot be read, or its number of rows differs from the manifest entry.
         """
         ...
 
@@ -148,35 +147,35 @@ class FormatWriter(Protocol):
         ...
 
     def write(self, rows: pa.Table) -> None:
-        """Adds rows, as one unit of the format (a row group, a stripe) where it has any.
+        """Adds rows, as one unit of the format (a row group, a stripe) if it has units.
 
         Raises:
-            Unwritable: there is a value that the format cannot hold; nothing was added.
+            Unwritable: the format cannot represent a value; nothing was added.
         """
         ...
 
     def finish(self) -> int:
-        """Writes what stands at the end of a file; returns the file's size."""
+        """Writes the footer; returns the file's size in bytes."""
         ...
 
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
-        """What the finished file tells of one of its columns."""
+        """Statistics of a column of the finished file."""
         ...
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yields what was written to the finished file, by units, in the form of `rows_schema`."""
+        """Iterates over the rows of the finished file, unit by unit, in the form of `rows_schema`."""
         ...
 
     def abort(self) -> None:
-        """Lets go of what it holds, without finishing anything."""
+        """Releases resources without finishing the file."""
         ...
 
 
 def check_rows(file: InputFile, rows: int) -> None:
-    """Makes sure that a file has the rows that its manifest entry says.
+    """Checks the number of rows of a file against its manifest entry.
 
     Raises:
-        CorruptTable: it has not.
+        CorruptTable: they differ.
     """
     if rows != file.rows:
         raise CorruptTable(file.path, f"it has {rows} rows, its manifest entry says {file.rows}")

@@ -1,8 +1,8 @@
-"""Nested Arrow columns taken apart and put together again with other parts.
+"""Rebuilds nested Arrow columns with other parts.
 
-Called where the parts of a nested column have to change: by formats, whose files may store them otherwise,
-and by `casting`. Offsets and nulls are kept as they are; nothing is copied but the parts that change. Columns
-that a file does not have are made here, too.
+Called wherever the parts of a nested column change: by formats, whose files may store them differently, and
+by `casting`. Offsets and nulls are kept; only the changed parts are copied. Columns that a file does not have
+are created here, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Change = Callable[[pa.Array, pa.DataType], pa.Array]
 
 
 def rebuilt(values: pa.Array, kind: pa.DataType, change: Change) -> pa.Array:
-    """A nested column in another type of the same shape; `change` makes the parts.
+    """A nested column in another type of the same shape; `change` converts the parts.
 
     Raises:
         pa.ArrowInvalid: the types differ in shape.
@@ -35,20 +35,20 @@ def rebuilt(values: pa.Array, kind: pa.DataType, change: Change) -> pa.Array:
 
 
 def struct_of(values: pa.Array, kind: pa.DataType, parts: list[pa.Array]) -> pa.Array:
-    """A struct column with the nulls of another and other fields, which begin where the column begins."""
+    """A struct column with the nulls of another and new fields, which must cover exactly its rows."""
     nulls = values.is_valid().buffers()[1] if values.null_count else None
     return pa.Array.from_buffers(kind, len(values), [nulls], children=parts)
 
 
 def list_of(values: pa.Array, kind: pa.DataType, elements: pa.Array) -> pa.Array:
-    """A list column with the nulls and offsets of another and other elements."""
+    """A list column with the nulls and offsets of another and new elements."""
     return pa.Array.from_buffers(
         kind, len(values), values.buffers()[:2], offset=values.offset, children=[elements]
     )
 
 
 def map_of(values: pa.Array, kind: pa.DataType, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """A map column with the nulls and offsets of another, and other keys and values."""
+    """A map column with the nulls and offsets of another, and new keys and values."""
     return pa.Array.from_buffers(
         kind,
         len(values),
@@ -59,7 +59,7 @@ def map_of(values: pa.Array, kind: pa.DataType, keys: pa.Array, items: pa.Array)
 
 
 def with_fields(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
-    """A type whose parts are changed, itself if it has none."""
+    """A type with its parts changed; a type without parts is returned unchanged."""
     if pa.types.is_struct(kind):
         return pa.struct([change(field) for field in kind])
     if pa.types.is_map(kind):
@@ -68,7 +68,7 @@ def with_fields(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa
 
 
 def nulls(length: int, kind: pa.DataType) -> pa.Array:
-    """A column of nulls, whose parts hold zeros and empty lists where they must not be null."""
+    """A column of nulls; parts that are NOT NULL hold zeros and empty lists."""
     column = pa.nulls(length, kind)
     if not pa.types.is_struct(kind):
         return column
@@ -76,10 +76,10 @@ def nulls(length: int, kind: pa.DataType) -> pa.Array:
 
 
 def declared_struct(values: pa.Array, kind: pa.DataType, parts: list[pa.Array]) -> pa.Array:
-    """As `struct_of`; parts that must not be null lose the nulls that only repeat those of the struct.
+    """Like `struct_of`; NOT NULL parts lose the nulls that only repeat those of the struct.
 
     Raises:
-        pa.ArrowInvalid: such a part has others.
+        pa.ArrowInvalid: such a part has other nulls.
     """
     pairs = zip(parts, kind, strict=True)
     return struct_of(

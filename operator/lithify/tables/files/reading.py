@@ -1,4 +1,4 @@
-"""What a format's readers share: errors that name the file, and batches of the wanted size."""
+"""Shared by the readers of all formats: errors that name the file, and batches of a requested size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lithify.rewriting.offsets import MOST_BYTES
 
 @contextmanager
 def reading(path: str, kind: str) -> Iterator[None]:
-    """Names the file when it cannot be read as what it is said to be, for example `Parquet`."""
+    """Turns errors into ones that name the file and its expected format, for example `Parquet`."""
     try:
         yield
     except FileNotFoundError as error:
@@ -28,7 +28,7 @@ def reading(path: str, kind: str) -> Iterator[None]:
 
 
 def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.RecordBatch]:
-    """Puts batches together until they have so many bytes; those that have are left as they are."""
+    """Combines small batches up to a number of bytes; larger ones pass unchanged."""
     pending: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -45,14 +45,14 @@ def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.Reco
 
 
 def told_by_bounds(least: int, largest: int, values: Collection[int]) -> bool | None:
-    """Whether a column has any of some values, where its least and largest value tell; else None."""
+    """Whether a column has any of the values, if its minimum and maximum decide that; else None."""
     if least in values or largest in values:
         return True
     return None if any(least < value < largest for value in values) else False
 
 
 def has_any(batches: Iterable[pa.RecordBatch], values: Collection[int]) -> bool:
-    """Whether the only column of some batches has any of some values."""
+    """Whether the single column of the batches has any of the values."""
     return any(
         pc.any(pc.is_in(batch.column(0), pa.array(values, batch.column(0).type))).as_py() for batch in batches
     )

@@ -1,7 +1,7 @@
-"""Which format a data file has, and what reads and writes it.
+"""Finds the format of a data file, its reader and its writer.
 
-Called by `reader`, `writer` and the job's planner. A table may mix formats: the end of a file's name says
-which it has, whatever the table's options have become since.
+Called by adapters. A table may mix formats: a file's extension names its format, whatever the table's options
+are now.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ READERS: dict[str, Callable[[Storage, int], FormatReader]] = {
     "orc": OrcReader,
     "avro": AvroReader,
 }
-"""What reads each format, by the end of file names."""
+"""Readers by file extension."""
 
 
 class Readers:
-    """The readers of one task, each made when it is first asked for.
+    """The readers of one task, each created on first use.
 
     Args:
         storage: access to the files.
-        share: bytes that may be fetched in advance for one run, where every fetch is a request.
-        columns: how many columns the rows have.
+        share: bytes that may be prefetched for one run, for stores where every read is a request.
+        columns: number of columns of the rows.
     """
 
     def __init__(self, storage: Storage, share: int = 0, columns: int = 1) -> None:
@@ -46,10 +46,10 @@ class Readers:
         self._made: dict[str, FormatReader] = {}
 
     def of(self, path: str) -> FormatReader:
-        """What reads a file.
+        """The reader of a file.
 
         Raises:
-            CorruptTable: no format is called so; adapters refuse such files before any work.
+            CorruptTable: the format is unknown; adapters refuse such files before any work.
         """
         name = format_of(path)
         if name not in READERS:
@@ -59,14 +59,14 @@ class Readers:
         return self._made[name]
 
     def hold_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
-        """Whether any row of a file has one of some values in a column of small integers without nulls."""
+        """Whether any row has one of the values in a column of small integers without nulls."""
         return self.of(path).holds_any(path, column, values)
 
 
 def open_writer(
     sink: pa.NativeFile, options: FileOptions, path: str, types: dict[str, ColumnType]
 ) -> FormatWriter:
-    """A writer of a new file with columns of these types, in the format that its options say."""
+    """Opens a writer for a new file with columns of these types, in the format of its options."""
     if options.format == "avro":
         return AvroWriter(sink, options, path, types)
     if options.format == "orc":

@@ -1,4 +1,4 @@
-"""Column statistics gathered from the rows of a file, for formats whose footers do not tell them.
+"""Column statistics gathered from the rows of a file, for formats whose footers lack them.
 
 Called by the writers of such formats. The values are those of Paimon's collectors: texts by their UTF-8
 bytes, binaries without bounds. Columns of floats are left to `FloatStats`.
@@ -15,14 +15,14 @@ from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
 
 
 class RowStats:
-    """Nulls and bounds of each column of the rows so far."""
+    """Null counts and bounds of each column of the rows so far."""
 
     def __init__(self) -> None:
         self._nulls: dict[str, int] = {}
         self._bounds: dict[str, list[pa.Array]] = {}
 
     def add(self, rows: pa.Table) -> None:
-        """Takes some rows in."""
+        """Adds rows."""
         for name in rows.column_names:
             column = rows.column(name)
             self._nulls[name] = self._nulls.get(name, 0) + column.null_count
@@ -31,7 +31,7 @@ class RowStats:
                 self._bounds[name] = _min_max(pa.chunked_array(known))
 
     def of(self, name: str, column: ColumnType) -> ColumnStats:
-        """What is known of a column."""
+        """Statistics of a column."""
         if name not in self._bounds:
             return ColumnStats(nulls=self._nulls.get(name, 0))
         low, high = (raw_at(column, bound, 0) for bound in self._bounds[name])
@@ -39,7 +39,7 @@ class RowStats:
 
 
 def raw_at(column: ColumnType, values: pa.Array, row: int) -> Raw:
-    """One value of a column without nulls, of any type that may be a key, as a raw value."""
+    """One value of a column without nulls, of any type allowed in keys, as a raw value."""
     return raw_of_parts(column, key_at(parts_of_column(values.slice(row, 1)), 0))
 
 
@@ -51,7 +51,7 @@ def _is_bounded(kind: pa.DataType) -> bool:
 
 
 def _min_max(column: pa.ChunkedArray) -> list[pa.Array]:
-    """The smallest and the largest value, each as an array of one."""
+    """The minimum and the maximum, each as an array of one element."""
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     bounds = pc.min_max(plain)
     return [pa.array([bounds[end]], plain.type) for end in ("min", "max")]

@@ -1,7 +1,7 @@
-"""Column statistics of a data file: what its rows or its footer tell, and what a mode leaves of that.
+"""Column statistics of a data file: from its rows or its footer, reduced by a statistics mode.
 
-Used by the formats and by the adapters, which store them in their manifests. Modes are those that table
-formats share: none, counts, truncate(n), full.
+Used by the formats and by the adapters, which store them in their manifests. The modes are those common to
+table formats: none, counts, truncate(n), full.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class StatsModes:
     Attributes:
         default: `metadata.stats-mode`.
         by_column: `fields.<column>.stats-mode`.
-        first_columns: only so many columns get the default mode, the rest none; negative for all.
-        dense: columns without statistics are left out (`metadata.stats-dense-store`).
+        first_columns: number of columns that get the default mode, the rest get none; negative for all.
+        dense: whether columns without statistics are omitted (`metadata.stats-dense-store`).
     """
 
     default: str = "truncate(16)"
@@ -64,15 +64,15 @@ class ColumnStats:
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing is known."""
+        """Whether all statistics are unknown."""
         return self.minimum is None and self.maximum is None and self.nulls is None
 
 
 class FloatStats:
     """Gathers the statistics of a FLOAT or DOUBLE column from its rows; with a NaN there are no bounds.
 
-    Paimon and Spark hold NaN larger than every number, but Parquet leaves it out of its statistics, so that
-    readers would skip rows that were asked for.
+    Paimon and Spark order NaN above all numbers, but Parquet leaves it out of its statistics, so readers
+    would skip rows that match.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class FloatStats:
         self._nulls = 0
 
     def add(self, rows: pa.ChunkedArray) -> None:
-        """Takes some rows of the column in."""
+        """Adds rows of the column."""
         self._nulls += rows.null_count
         values = rows.drop_null().to_numpy()
         self._low = float(np.minimum(self._low, values.min(initial=math.inf)))
@@ -89,14 +89,14 @@ class FloatStats:
 
     @property
     def stats(self) -> ColumnStats:
-        """What is known of all rows so far. Zeros are those that bound both zeros."""
+        """Statistics of all rows so far. Zero bounds get the sign that covers both zeros."""
         if not self._low <= self._high:
             return ColumnStats(nulls=self._nulls)
         return ColumnStats(self._low or -0.0, self._high or 0.0, self._nulls)
 
 
 def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
-    """What a mode leaves of a column's statistics.
+    """Reduces a column's statistics to those that a mode keeps.
 
     Truncated maxima are rounded up to remain an upper bound; where that is impossible neither bound is kept.
     """
@@ -111,7 +111,7 @@ def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
     try:
         upper = _truncated_up(stats.maximum.decode(), length)
         lower = stats.minimum.decode()[:length] if isinstance(stats.minimum, bytes) else ""
-    except UnicodeDecodeError:  # some writers do not check what they are given as text
+    except UnicodeDecodeError:  # some writers do not validate text as UTF-8
         upper, lower = None, ""
     if upper is None:
         return ColumnStats(nulls=stats.nulls)

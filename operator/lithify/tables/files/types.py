@@ -1,8 +1,8 @@
-"""Paimon's types: how a column looks in Arrow, what raw values it has, and into which parts it orders.
+"""Paimon's types: their form in Arrow, their raw values, and the parts by which they are ordered.
 
 Used by the rest of this package. A *raw* value is a column's value as plain Python without loss: an int for
-booleans, integers, dates (days), times (milliseconds), decimals (unscaled) and timestamps (milliseconds up
-to precision 3, microseconds up to 6, else nanoseconds); bytes for strings (UTF-8) and binaries; a float for
+booleans, integers, dates (days), times (milliseconds), decimals (unscaled) and timestamps (milliseconds up to
+precision 3, microseconds up to 6, else nanoseconds); bytes for strings (UTF-8) and binaries; a float for
 FLOAT and DOUBLE. Nested types have no raw values: they are neither keys nor do they have statistics.
 
 Timestamps of nanoseconds are 12 bytes in Arrow, as in Parquet's INT96 (see `rewriting.order`): Arrow's own
@@ -28,7 +28,7 @@ NO_ORDER = (
     "a value of the key or sequence is NaN, which Paimon 1.4 holds equal to every number, so that the result "
     "of a compaction would depend on the order of the files; delete or overwrite such rows first"
 )
-"""Why rows with a NaN there are not merged."""
+"""Reason why rows with a NaN there are not merged."""
 
 _TYPE = re.compile(r"(?P<root>[A-Z_]+)(?:\((?P<arguments>[\d, ]+)\))?(?P<zoned> WITH LOCAL TIME ZONE)?")
 _ALIASES = {
@@ -39,7 +39,7 @@ _ALIASES = {
     "DEC": "DECIMAL",
 }
 UNBOUNDED = (1 << 31) - 1
-"""The length of strings and binaries that have no bound."""
+"""Length of strings and binaries without a bound."""
 _DEFAULT_PRECISION = {
     "DECIMAL": 10,
     "TIMESTAMP": 6,
@@ -65,7 +65,8 @@ _OTHERS = {
 }
 NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "VECTOR"})
 LISTS = frozenset({"ARRAY", "VECTOR"})
-"""Nested types that are lists in Arrow: Paimon does not hold a VECTOR's values against its length, either."""
+"""Nested types that are lists in Arrow; Paimon does not check a VECTOR's values against its length, either.
+"""
 RECORDS = frozenset({"ROW", "VARIANT"})
 """Nested types whose parts have ids."""
 _MILLIS, _MICROS = 3, 6
@@ -80,14 +81,14 @@ class Field:
     name: str
     type: ColumnType
     id: int = -1
-    """What tells fields of a ROW from each other, whatever they are called; -1 for other parts."""
+    """Identifies fields of a ROW across renames; -1 for other parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type; `precision` is the length where it is one of strings, binaries or vectors, 0 without either.
+    """A type; `precision` is also the length of strings, binaries and vectors, 0 if there is neither.
 
-    `fields` are the parts of a nested type. A MULTISET and a VARIANT have those that they are stored as.
+    `fields` are the parts of a nested type. MULTISET and VARIANT have the parts of their stored form.
     """
 
     root: str
@@ -98,12 +99,12 @@ class ColumnType:
 
     @property
     def is_nested(self) -> bool:
-        """Whether values are made of other values."""
+        """Whether the type is nested."""
         return self.root in NESTED
 
     @property
     def is_nanos(self) -> bool:
-        """Whether it is a timestamp of more than microseconds."""
+        """Whether it is a timestamp with more than microsecond precision."""
         return self.is_timestamp and self.precision > _MICROS
 
     @property
@@ -113,12 +114,12 @@ class ColumnType:
 
     @property
     def is_string(self) -> bool:
-        """Whether raw values are UTF-8."""
+        """Whether raw values are UTF-8 text."""
         return self.root in ("CHAR", "VARCHAR")
 
     @property
     def is_binary(self) -> bool:
-        """Whether raw values are bytes that are no text."""
+        """Whether raw values are bytes other than text."""
         return self.root in ("BINARY", "VARBINARY")
 
     @property
@@ -138,9 +139,9 @@ class ColumnType:
 
 
 def parse_type(written: str | Mapping[str, Any]) -> ColumnType:
-    """Reads a type as Paimon's schema files write it: text, or an object for what is made of other types.
+    """Parses a type from Paimon's schema files: text, or an object for nested types.
 
-    What nobody here knows becomes a type with a root of its own.
+    An unknown type gets its own name as root.
     """
     return _parse_text(written) if isinstance(written, str) else _parse_object(written)
 
@@ -164,7 +165,7 @@ def _parse_object(written: Mapping[str, Any]) -> ColumnType:
 
 
 def _not_null(written: str | Mapping[str, Any]) -> ColumnType:
-    """Keys of maps: neither Parquet nor Arrow can store one that is null, whatever the schema says."""
+    """Map keys: neither Parquet nor Arrow can store null keys, whatever the schema says."""
     return replace(parse_type(written), nullable=False)
 
 
@@ -189,16 +190,16 @@ _VARIANT = tuple(
     Field(name, ColumnType("VARBINARY", UNBOUNDED, nullable=False), number)
     for number, name in enumerate(("value", "metadata"))
 )
-"""How a VARIANT is stored that is not shredded."""
+"""Stored form of an unshredded VARIANT."""
 _COUNT = ColumnType("INT", nullable=False)
-"""How often an element is in a MULTISET."""
+"""Type of the count of an element in a MULTISET."""
 
 
 def arrow_type(column: ColumnType) -> pa.DataType:
-    """The Arrow type of the rows of a column of this type.
+    """The Arrow type of a column of this type.
 
     Raises:
-        KeyError: the type is not one that `support` lets through.
+        KeyError: `support` does not allow the type.
     """
     if column.is_nested:
         return _nested_arrow_type(column)
@@ -220,7 +221,7 @@ def _nested_arrow_type(column: ColumnType) -> pa.DataType:
 
 
 def field_ids(column: ColumnType) -> Iterator[int]:
-    """The ids of the fields of ROWs in a type, at any depth."""
+    """The ids of the ROW fields in a type, at any depth."""
     for part in column.fields:
         if part.id >= 0:
             yield part.id
@@ -228,7 +229,7 @@ def field_ids(column: ColumnType) -> Iterator[int]:
 
 
 def order_kinds(column: ColumnType) -> tuple[type[int] | type[bytes], ...]:
-    """What the order parts of a key column of this type are made of (see `rewriting.order`)."""
+    """The kinds of the order parts of a key column (see `rewriting.order`)."""
     if column.is_bytes:
         return (bytes,)
     return (int, int) if column.is_wide_decimal or column.is_nanos else (int,)
@@ -237,7 +238,7 @@ def order_kinds(column: ColumnType) -> tuple[type[int] | type[bytes], ...]:
 def order_parts(column: ColumnType, raw: Raw, name: str = "") -> tuple[KeyValue, ...]:
     """The order parts of one raw value of a key column, equal to those of `rewriting.order`.
 
-    The errors name the column; callers that know the data file put its name in (see `FileMeta.as_data_file`).
+    The errors name the column; callers that know the data file add its name (see `FileMeta.as_data_file`).
 
     Raises:
         CorruptTable: a key is null.
@@ -260,7 +261,7 @@ def order_parts(column: ColumnType, raw: Raw, name: str = "") -> tuple[KeyValue,
 
 
 def raw_of_parts(column: ColumnType, parts: tuple[KeyValue, ...]) -> Raw:
-    """The inverse of `order_parts`, but for the sign of a zero."""
+    """The inverse of `order_parts`, except for the sign of a zero."""
     if column.is_float:
         return unfold_float(int(parts[0]))
     if column.is_wide_decimal:

@@ -1,4 +1,4 @@
-"""Where the files of tables are: local file systems, S3, and which addresses may be reached at all.
+"""File systems of tables: local files, S3, and the policy of reachable addresses.
 
 Knows no table format and no file format.
 """

@@ -1,7 +1,7 @@
-"""Which addresses may be connected to on behalf of a Catalog. Pure.
+"""Addresses that may be connected to on behalf of a Catalog. Pure.
 
-Made by `lithify operator` from its flags; enforced by `guard` in the observing workers. Global addresses are
-allowed unless they lead back to this machine; everything else needs an entry.
+Built by `lithify operator` from its flags; enforced by `guard` in the observing workers. Global addresses are
+allowed unless they lead back to this machine; every other address needs an entry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OWN = tuple(
         *("::/128", "::1/128", "fe80::/10", "fd00:ec2::254/128"),
     )
 )
-"""This machine, its link, and metadata services of clouds: wide entries do not open them."""
+"""This machine, its link-local networks, and cloud metadata services: broad entries do not open them."""
 _NAT64 = IPv6Network("64:ff9b::/96")
 _INTERNAL = (".localhost", ".svc", ".cluster.local", ".local")
 _LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
@@ -38,12 +38,12 @@ _LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """Which addresses are allowed beside the global ones.
+    """Addresses that are allowed in addition to global ones.
 
     Attributes:
-        networks: allowed by address, whatever the name.
-        names: allowed by name; `*.suffix` stands for every name below the suffix.
-        closed: addresses that only an entry of exactly that address opens, such as the API server's.
+        networks: networks allowed by address, whatever the host name.
+        names: host names that are allowed; `*.suffix` stands for every name below the suffix.
+        closed: addresses that only an entry for exactly that address opens, such as the API server's.
     """
 
     networks: tuple[Network, ...] = ()
@@ -51,21 +51,21 @@ class AddressPolicy:
     closed: frozenset[Address] = frozenset()
 
     def names_host(self, host: str) -> bool:
-        """Whether an entry allows a host by its name; it may then have a private address."""
+        """Whether an entry allows a host by name; such a host may have a private address."""
         name = _plain(host)
         labels = name.split(".")
         suffixes = (f"*.{'.'.join(labels[start:])}" for start in range(1, len(labels)))
         return name in self.names or any(suffix in self.names for suffix in suffixes)
 
     def allows_host(self, host: str) -> bool:
-        """Whether a name may be resolved at all: names of the cluster only if an entry names them."""
+        """Whether a name may be resolved; cluster-internal names need an entry."""
         if as_address(host) is not None or self.names_host(host):
             return True
         name = _plain(host)
         return "." in name and not name.endswith(_INTERNAL) and ".svc." not in name
 
     def allows(self, address: Address, *, is_named: bool = False) -> bool:
-        """Whether a connection may go to an address, `is_named` if an entry allows the name it stands for."""
+        """Whether an address may be connected to; `is_named` if its host name is allowed."""
         there = _unwrapped(address)
         if there in self.closed:
             return any(there in network and network.num_addresses == 1 for network in self.networks)
@@ -78,7 +78,7 @@ class AddressPolicy:
 
 
 def as_address(host: str) -> Address | None:
-    """The address that a host is written as, None if it is a name."""
+    """Parses a host as an address; None if it is a name."""
     try:
         return ip_address(host.strip("[]").partition("%")[0])
     except ValueError:
@@ -86,10 +86,10 @@ def as_address(host: str) -> Address | None:
 
 
 def read_policy(entries: Iterable[str], api_server: str = "") -> AddressPolicy:
-    """The policy that entries describe: networks, addresses, names and `*.suffix`.
+    """Parses entries: networks, addresses, names and `*.suffix`.
 
     Raises:
-        ValueError: one of them is none of these.
+        ValueError: an entry is none of these.
     """
     networks: list[Network] = []
     names: set[str] = set()
@@ -125,13 +125,13 @@ def _plain(host: str) -> str:
 
 
 def _unwrapped(address: Address) -> Address:
-    """The IPv4 address that is reached through an IPv6 one."""
+    """The IPv4 address behind an IPv6 address that embeds one; other addresses unchanged."""
     if isinstance(address, IPv4Address):
         return address
     inner = address.ipv4_mapped or address.sixtofour
     if inner is None and address in _NAT64:
         inner = IPv4Address(int(address) & 0xFFFFFFFF)
-    return inner or IPv6Address(int(address))  # without a zone, which would make it another one
+    return inner or IPv6Address(int(address))  # drops the zone: with one, addresses do not compare equal
 
 
 def _is_own(address: Address) -> bool:

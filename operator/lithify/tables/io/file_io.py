@@ -1,7 +1,7 @@
-"""What is asked of file systems of which nothing more is known: a format library's own access to files.
+"""Methods required of other file systems: a format library's own file access.
 
-Used by `storage` for everything that is neither local nor on S3. Its methods are those that pypaimon's and
-PyIceberg's file systems can be given; an adapter wraps what it has.
+Used by `storage` for everything that is neither local nor on S3. The methods can be provided by the file
+systems of pypaimon and PyIceberg; an adapter wraps what it has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class FileInfo(Protocol):
-    """A file or directory that was listed, as PyArrow has it."""
+    """A listed file or directory, with PyArrow's attributes."""
 
     path: str
     mtime: object
@@ -19,18 +19,18 @@ class FileInfo(Protocol):
 
 
 class FileIO(Protocol):
-    """Access to files by their whole paths. Errors are Python's (OSError, FileNotFoundError)."""
+    """Access to files by full path. Raises Python's errors (OSError, FileNotFoundError)."""
 
     def new_input_stream(self, path: str) -> Any:
-        """Opens a file for reading, as a binary file of Python or of PyArrow."""
+        """Opens a file for reading, as a binary file object of Python or PyArrow."""
         ...
 
     def new_output_stream(self, path: str) -> Any:
-        """Opens a new file for writing, as a binary file of Python or of PyArrow."""
+        """Opens a new file for writing, as a binary file object of Python or PyArrow."""
         ...
 
     def read_file_utf8(self, path: str) -> str:
-        """The text of a small file."""
+        """Reads a small text file."""
         ...
 
     def write_file(self, path: str, content: str) -> None:
@@ -38,11 +38,11 @@ class FileIO(Protocol):
         ...
 
     def overwrite_file_utf8(self, path: str, content: str) -> None:
-        """Writes a small file, whether or not it exists."""
+        """Writes a small file, replacing an existing one."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a directory."""
+        """Whether a file or directory exists."""
         ...
 
     def delete(self, path: str) -> bool:
@@ -50,9 +50,9 @@ class FileIO(Protocol):
         ...
 
     def list_status(self, path: str) -> Sequence[FileInfo]:
-        """What is right in a directory."""
+        """Lists the direct children of a directory."""
         ...
 
     def to_filesystem_path(self, path: str) -> str:
-        """A path without its scheme and authority, where the file system wants none."""
+        """A path without scheme and authority, if the file system does not take them."""
         ...

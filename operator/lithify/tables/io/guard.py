@@ -1,9 +1,9 @@
 """Keeps this process from connecting to addresses that its policy does not allow.
 
-Set up by an observing worker, once and for good; asked by whatever connects on behalf of a Catalog. Sockets
-of Python are checked as they connect, whoever opens them, so a name that resolves to another address the
-second time gains nothing. Libraries that open sockets of their own go through `tables.paimon.s3.gate`, or can
-only be checked beforehand (`admit`).
+Installed once by an observing worker, permanently; called by code that connects on behalf of a Catalog. Every
+Python socket is checked when it connects, whoever opened it, so a name that later resolves to another address
+gains nothing. Libraries that open sockets themselves go through `tables.io.s3.gate`, or are only checked in
+advance (`admit`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REMEMBERED = 4096
 
 @dataclass(slots=True)
 class _Guard:
-    """The policy, and the addresses of names that it allows, the latest last."""
+    """The policy, and the resolved addresses of allowed names, most recent last."""
 
     policy: AddressPolicy
     named: dict[Address, None] = field(default_factory=dict)
@@ -64,7 +64,7 @@ _guards: list[_Guard] = []
 
 
 def guard(policy: AddressPolicy) -> None:
-    """From now on this process only connects to what a policy allows. Cannot be undone or changed."""
+    """Restricts this process to the addresses a policy allows, for good. The policy cannot be changed."""
     if _guards:
         raise RuntimeError("this process is guarded already")
     _guards.append(_Guard(policy))
@@ -77,7 +77,7 @@ def is_guarded() -> bool:
 
 
 def admit(host: str, port: int) -> tuple[str, ...]:
-    """The addresses of a host, all of which are allowed; empty without a policy, or if there are none.
+    """Resolves a host and checks all its addresses; empty without a policy, or if the host has none.
 
     Raises:
         OutOfReach: the policy does not allow the host, or one of its addresses.
@@ -86,7 +86,7 @@ def admit(host: str, port: int) -> tuple[str, ...]:
 
 
 def refusal(host: str) -> OutOfReach:
-    """The error for a host that is not allowed. It does not tell whether the host exists or listens."""
+    """The error for a host that is not allowed. It does not reveal whether the host exists or listens."""
     problem = (
         "the operator connects only to public addresses on behalf of Catalogs; who runs it can allow this "
         "one with "

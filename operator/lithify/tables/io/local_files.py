@@ -1,8 +1,8 @@
-"""Small files on a local file system: whole or not there, and on disk once they are.
+"""Small files on a local file system: written atomically and durably.
 
-Used by `storage`. A file gets its name when its content is on disk, and the name is on disk when the function
+Used by `storage`. A file gets its name once its content is on disk, and the name is on disk when the function
 returns. Nothing is deleted through a symbolic link below a folder that the caller names: people who may write
-there must not choose what goes elsewhere. Raises OSErrors as they come.
+there must not be able to redirect deletions. OSErrors are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from stat import S_ISREG
 from uuid import uuid4
 
 TEMPORARY = ".lithify-"
-"""What the names of files begin with that only exist for the moment of a write."""
+"""Name prefix of files that exist only during a write."""
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Writes a file, whatever is in its place."""
+    """Writes a file atomically, replacing an existing one."""
     with _temporary(path, text) as temporary:
         temporary.replace(path)
     sync(path.parent)
 
 
 def link_text(path: Path, text: str, is_wanted: Callable[[], bool]) -> bool:
-    """Gives a finished file its name, which the kernel refuses if the name is taken; whether it did.
+    """Links a finished file to its name, which fails if the name is taken; returns whether it succeeded.
 
-    `is_wanted` is asked when only the name is missing.
+    `is_wanted` is called last, just before the link.
     """
     with _temporary(path, text) as temporary:
         if not is_wanted():
@@ -44,10 +44,10 @@ def link_text(path: Path, text: str, is_wanted: Callable[[], bool]) -> bool:
 
 
 def unlink_text(path: Path, is_meant: Callable[[str], bool]) -> bool:
-    """Deletes a file if it has the text that is meant; whether it did.
+    """Deletes a file if it has the expected text; returns whether it did.
 
-    It is taken out of its place and looked at again where nobody can rename another one over it. If it turns
-    out to be another one it gets its name back, unless a third one has that by now.
+    The file is renamed first and then checked again, under a name that no other process renames over. If it
+    has another text it gets its old name back, unless the name has been taken since.
     """
     if not is_meant(path.read_text(encoding="utf-8")):
         return False
@@ -65,17 +65,17 @@ def unlink_text(path: Path, is_meant: Callable[[str], bool]) -> bool:
 
 
 class LeadsElsewhere(OSError):
-    """A path leads through a symbolic link, or is no regular file."""
+    """A path leads through a symbolic link, or is not a regular file."""
 
 
 def unlink_below(root: Path, path: Path) -> None:
-    """Deletes a regular file below a folder, through real directories only, whoever moves them meanwhile.
+    """Deletes a regular file below a folder, through real directories only, even if moved concurrently.
 
     The folder itself may be reached through symbolic links.
 
     Raises:
-        LeadsElsewhere: below the folder the path has a symbolic link, or what is there is no regular file.
-        FileNotFoundError: nothing is there.
+        LeadsElsewhere: the path has a symbolic link below the folder, or is not a regular file.
+        FileNotFoundError: the path does not exist.
     """
     parts = path.relative_to(root).parts
     if not parts or ".." in parts:
@@ -104,9 +104,9 @@ def _open_folder(name: str, above: int) -> int:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """The regular files in a directory and those in it, however deep; symbolic links are left out.
+    """The regular files below a directory, recursively; symbolic links are skipped.
 
-    The directory itself may be one.
+    The directory itself may be a symbolic link.
     """
     for above, _, names in os.walk(folder, onerror=_raise_unless_gone):
         for name in names:
@@ -121,7 +121,7 @@ def _raise_unless_gone(error: OSError) -> None:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a regular file, and no symbolic link to one, is there."""
+    """Whether a path is a regular file, not a symbolic link to one."""
     try:
         return S_ISREG(path.lstat().st_mode)
     except FileNotFoundError:
@@ -130,7 +130,7 @@ def is_regular(path: Path) -> bool:
 
 @contextmanager
 def _temporary(path: Path, text: str) -> Iterator[Path]:
-    """A file with that text on disk, beside `path` and gone afterwards."""
+    """A temporary file beside `path` with this text on disk; deleted on exit."""
     make_folder(path.parent)
     temporary = _beside(path)
     try:
@@ -144,12 +144,12 @@ def _temporary(path: Path, text: str) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> Path:
-    """A name that nobody else has or takes for a file of the table."""
+    """A unique name that is not taken for a file of the table."""
     return path.with_name(f"{TEMPORARY}{path.name}.{uuid4()}")
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a directory and those above it; the names of new ones are on disk when it returns."""
+    """Creates a directory and its parents; the names of new ones are on disk when the function returns."""
     missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
@@ -157,12 +157,12 @@ def make_folder(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Has the content of a file, or the names in a directory, on disk when it returns."""
+    """Flushes the content of a file, or the names in a directory, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # File systems that keep directories elsewhere, such as some in user space, have nothing to sync.
+        # File systems without local directories, such as some in user space, have nothing to sync.
         if error.errno != errno.EINVAL:
             raise
     finally:

@@ -1,7 +1,7 @@
-"""Where the rights of the process itself may serve a table: its cloud identity, and its local files.
+"""Paths for which the process's own rights may be used: its cloud identity and its local files.
 
-Made by the command line from flags, carried with a table's address, enforced where tables are opened and
-where S3 is asked. Whoever brings credentials of their own needs none of this.
+Built by the command line from flags, carried with a table's address, enforced where tables are opened and
+where S3 is accessed. Catalogs with credentials of their own need none of this.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _FILE = re.compile(r"file:(//[^/]*)?(?=/)")
 _NAMESPACE = re.compile(r"\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 Place = tuple[str, ...]
-"""Where something lies: the kind of store, and then the path's segments (the first of S3 is the bucket)."""
+"""A location: kind of store, then the path's segments (for S3 the first one is the bucket)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where the process's own rights may be used.
+    """Paths for which the process's own rights may be used.
 
     Attributes:
-        prefixes: below these paths only; None for everywhere.
-        with_endpoint: also at an endpoint that a catalog's options name.
+        prefixes: allowed path prefixes; None allows all.
+        with_endpoint: whether they may also be used at an endpoint that a catalog's options name.
     """
 
     prefixes: tuple[str, ...] | None = None
     with_endpoint: bool = True
 
     def covers(self, path: str) -> bool:
-        """Whether own rights may be used for a path, compared by whole segments."""
+        """Whether the process's rights may be used for a path; compares whole segments."""
         if self.prefixes is None:
             return True
         place = _place(path)
@@ -47,10 +47,10 @@ class Reach:
         return place is not None and any(one is not None and place[: len(one)] == one for one in granted)
 
     def check(self, path: str) -> None:
-        """Refuses a path for which own rights may not be used.
+        """Refuses a path for which the process's rights may not be used.
 
         Raises:
-            OutOfReach: they may not.
+            OutOfReach: they may not be used there.
         """
         if self.covers(path):
             return
@@ -62,30 +62,30 @@ class Reach:
 
 
 UNBOUNDED = Reach()
-"""For commands that people run themselves."""
+"""For commands that people run themselves: no restriction."""
 NOWHERE = Reach((), with_endpoint=False)
 """For Catalogs that bring credentials of their own."""
 DRIVER = Reach(with_endpoint=False)
-"""For driver pods: their own rights are those of a service account of their namespace."""
+"""For driver pods: their own rights are those of a service account in their namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnIdentity:
-    """Who may make use of the operator's own rights, and where: pairs of namespace (or `*`) and prefix."""
+    """Where namespaces may use the operator's own rights: pairs of namespace (or `*`) and prefix."""
 
     grants: tuple[tuple[str, str], ...] = ()
 
     def reach(self, namespace: str) -> Reach:
-        """What the tables of a namespace get of it."""
+        """The part of the operator's rights that tables of a namespace may use."""
         prefixes = (prefix for name, prefix in self.grants if name in (EVERY_NAMESPACE, namespace))
         return Reach(tuple(prefixes), with_endpoint=False)
 
 
 def read_own_identity(entries: Iterable[str]) -> OwnIdentity:
-    """What entries of the form NAMESPACE=PREFIX grant.
+    """Parses entries of the form NAMESPACE=PREFIX.
 
     Raises:
-        ValueError: one of them is not of that form.
+        ValueError: an entry does not have that form.
     """
     grants = []
     for entry in entries:
@@ -99,13 +99,13 @@ def read_own_identity(entries: Iterable[str]) -> OwnIdentity:
 
 
 def local_path(path: str) -> str | None:
-    """The path of a local file or folder without its scheme, None if it is something else."""
+    """The path of a local file or folder without its scheme, None for anything else."""
     plain = _FILE.sub("", path, count=1)
     return plain if plain.startswith("/") else None
 
 
 def _place(path: str) -> Place | None:
-    """The place of a path; None if it is none that could be granted, or could be read in two ways."""
+    """The location of a path; None if it cannot be granted or is ambiguous."""
     if any(ord(letter) < 32 for letter in path):
         return None
     local = local_path(path)

@@ -1,7 +1,7 @@
-"""Small files of a table's metadata, read only up to a bound: nobody knows what lies in a table's folder.
+"""Small metadata files, read with an upper bound: a table's folder may contain anything.
 
-Used by `storage`, `s3` and the adapters. What is larger than any such file can be is not read on; what is no
-file at all (a pipe, a device) hangs nobody.
+Used by `storage`, `s3` and the adapters. Reading stops at a size that no such file reaches; pipes and devices
+do not block the reader.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
 MOST_TEXT = 64 << 20
-"""Bytes of any text; our own journals of large runs are the largest."""
+"""Bytes of any text file; our own journals of large runs are the largest."""
 MOST_JSON = 4 << 20
-"""Bytes of a schema; that of a table of ten thousand columns comes to 2 MiB."""
+"""Bytes of a schema; that of a table with ten thousand columns takes 2 MiB."""
 MOST_SNAPSHOT = 1 << 20
-"""Bytes of a snapshot or a tag; they mostly come to one KiB."""
+"""Bytes of a snapshot or tag; typical ones take one KiB."""
 MOST_MANIFEST = 128 << 20
-"""Bytes of a manifest or a list of them; writers roll them at 8 MiB unless told otherwise."""
+"""Bytes of a manifest or manifest list; writers roll them at 8 MiB by default."""
 _CHUNK = 1 << 20
 MOST_NAMES = 4_000_000
-"""Files of a directory; a table that keeps a snapshot for each minute of seven years has as many."""
+"""Files in a directory; a table that keeps a snapshot for each minute of seven years has as many."""
 
 
 class TooLarge(ValueError):
-    """A file is larger than it can be, or a directory has more files."""
+    """A file or directory is larger than its bound."""
 
 
 def read_stream(stream: BinaryIO, most: int) -> bytes:
-    """The rest of a stream.
+    """Reads the rest of a stream.
 
     Raises:
         TooLarge: it has more than `most` bytes.
     """
     parts, size = [], 0
-    while part := stream.read(_CHUNK):  # Python takes memory for as much as it is asked for
+    while part := stream.read(_CHUNK):  # Python allocates as much memory as requested
         size += len(part)
         check_size(size, most)
         parts.append(part)
@@ -43,7 +43,7 @@ def read_stream(stream: BinaryIO, most: int) -> bytes:
 
 
 def check_local(path: Path, most: int) -> None:
-    """Makes sure that a local file is one: whoever opens a pipe waits for the other end.
+    """Checks that a local path is a regular file: opening a pipe would block.
 
     Raises:
         FileNotFoundError: it does not exist.
@@ -57,17 +57,17 @@ def check_local(path: Path, most: int) -> None:
 
 
 def check_size(size: int, most: int) -> None:
-    """Makes sure that there are no more bytes than there may be.
+    """Checks a number of bytes against its bound.
 
     Raises:
-        TooLarge: there are.
+        TooLarge: there are more.
     """
     if size > most:
         raise TooLarge(f"it is larger than {most} bytes, which no such file is")
 
 
 def check_count(names: Iterator[str]) -> Iterator[str]:
-    """The same names.
+    """Passes names on and checks their number.
 
     Raises:
         TooLarge: there are more than a directory of a table has.

@@ -1,12 +1,12 @@
 """The file system of a table: data files in and out, small files, listings.
 
-Adapters of table formats and the job's tasks reach files through a `Storage`. S3 is reached by requests of
-its own (`s3`). On the local file system data goes through PyArrow's native files (no Python in the data path)
-and small files through `local_files`. Other file systems are reached by the format's library (`file_io`).
+Table format adapters and the job's tasks access files through a `Storage`. S3 is accessed by requests of our
+own (`s3`). On the local file system data goes through PyArrow's native files (no Python in the data path) and
+small files through `local_files`. Other file systems are accessed through the format's library (`file_io`).
 
-A `Storage` is made with the roots of a table: its folder and its external paths. It reads, writes and
-deletes nothing outside them, whatever path it is given and whatever symbolic links are there; without roots
-it deletes nothing. Names from metadata are checked before (`file_names`): this is the last line of defence.
+A `Storage` is created with the roots of a table: its folder and its external paths. It reads, writes and
+deletes nothing outside them, whatever path it gets and whatever symbolic links exist; without roots it
+deletes nothing. Names from metadata are checked before (`file_names`): this is the last line of defence.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ASKED_AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """How a file on S3 is read: so many bytes with a request, and so many kept, or those of a request."""
+    """How a file on S3 is read: bytes per request, and bytes to keep (those of one request by default)."""
 
     block: int = 8 << 20
     kept: int = 0
@@ -55,7 +55,7 @@ class Fetching:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file being written, and how it is given up: without a trace, whether it was finished or not."""
+    """A file being written; aborting leaves nothing behind, whether it was finished or not."""
 
     sink: pa.NativeFile
     give_up: Callable[[], None]
@@ -63,7 +63,7 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file in a directory, or a directory in it; a symbolic link counts as what it leads to."""
+    """A file or directory in a listing; a symbolic link counts as its target."""
 
     name: str
     modified_seconds: float
@@ -71,7 +71,7 @@ class ListedFile:
 
 
 class Storage(StoragePaths):
-    """Access to the files below one table; picklable, so that executors can have it too.
+    """Access to the files below one table; picklable, so that it can be sent to executors.
 
     Arguments are those of `StoragePaths`.
     """
@@ -81,12 +81,12 @@ class Storage(StoragePaths):
 
         Args:
             path: the file.
-            size: its bytes, where they are known: then nobody has to ask.
+            size: its bytes, if known: saves a request.
             fetching: how to read it on S3.
 
         Raises:
             FileNotFoundError: it does not exist.
-            CorruptTable: it leads out of the table.
+            CorruptTable: the path leads out of the table.
         """
         self.check_inside(path)
         if self.is_local:
@@ -98,7 +98,7 @@ class Storage(StoragePaths):
         return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
 
     def create(self, path: str) -> NewFile:
-        """Opens a new file for writing, with the directories above it."""
+        """Creates a file for writing, and its parent directories."""
         self.check_inside(path)
         with reporting(path):
             if self.s3 is not None:
@@ -113,21 +113,21 @@ class Storage(StoragePaths):
             return NewFile(sink, lambda: self._give_up(path, sink.close))
 
     def _give_up(self, path: str, end: Callable[[], None]) -> None:
-        """An error in here would hide why the file is given up; what stays, the journal remembers."""
+        """Errors in here would hide why the file is aborted; the journal covers what remains."""
         with suppress(OSError, LithifyError):
             end()
         with suppress(LithifyError):
             self.delete(path)
 
     def read_text(self, path: str, most: int = MOST_TEXT) -> str | None:
-        """The content of a small file, None if it does not exist.
+        """Reads a small text file, None if it does not exist.
 
         Args:
             path: the file.
-            most: bytes that it may have.
+            most: upper bound of its bytes.
 
         Raises:
-            CorruptTable: it is no text, larger, or leads out of the table.
+            CorruptTable: it is not text, is larger, or leads out of the table.
         """
         self.check_inside(path)
         try:
@@ -138,7 +138,7 @@ class Storage(StoragePaths):
             raise CorruptTable(path, f"it is no text ({error.reason} at byte {error.start})") from error
 
     def read_bytes(self, path: str, most: int) -> bytes:
-        """The content of a small file; `most` is how many bytes it may have.
+        """Reads a small file of at most `most` bytes.
 
         Raises:
             FileNotFoundError: it does not exist.
@@ -156,7 +156,7 @@ class Storage(StoragePaths):
             raise CorruptTable(path, str(error)) from error
 
     def names_in(self, folder: str) -> Iterator[str]:
-        """The names of the files right in a directory that has no others in it, one after the other.
+        """Iterates over the names of the files in a directory without subdirectories.
 
         Raises:
             CorruptTable: there are more of them than a table has.
@@ -177,7 +177,7 @@ class Storage(StoragePaths):
             yield from (file.name for file in self.list(folder))
 
     def write_text(self, path: str, text: str) -> None:
-        """Writes a small file in one go, replacing what is there."""
+        """Writes a small file atomically, replacing an existing one."""
         self.check_inside(path)
         with reporting(path):
             if self.is_local:
@@ -186,15 +186,15 @@ class Storage(StoragePaths):
                 self._file_io.overwrite_file_utf8(path, text)
 
     def create_text(self, path: str, text: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
-        """Writes a small file unless it exists; whether it was written.
+        """Creates a small file unless it exists; returns whether it was written.
 
-        On a local file system and on S3 this is atomic; elsewhere two callers at once may both succeed.
+        On a local file system and on S3 this is atomic; elsewhere two concurrent callers may both succeed.
 
         Args:
             path: the file.
             text: its content.
-            is_wanted: asked last, when on a local file system the text is on disk and lacks only its name;
-                the file is written if the answer is yes.
+            is_wanted: called last, on a local file system when the text is on disk and lacks only its name;
+                the file is written if it returns true.
         """
         self.check_inside(path)
         with reporting(path):
@@ -210,12 +210,12 @@ class Storage(StoragePaths):
             return True
 
     def delete_text(self, path: str, is_meant: Callable[[str], bool]) -> bool:
-        """Deletes a small file if it has the text that is meant; whether it did.
+        """Deletes a small file if it has the expected text; returns whether it did.
 
-        On a local file system no other file is deleted that is renamed over it at the same time. On S3 one
-        that is put there between the look and the deletion is.
+        On a local file system a file that is renamed over it concurrently is not deleted. On S3 one that is
+        put there between check and deletion is.
         """
-        self.root_of(path)  # refuses what has none, also where there are no roots at all
+        self.root_of(path)  # refuses paths outside the roots, and any path without roots
         self.check_inside(path)
         with reporting(path), suppress(FileNotFoundError):
             if self.is_local:
@@ -226,9 +226,9 @@ class Storage(StoragePaths):
         return False
 
     def persist(self, paths: Iterable[str]) -> None:
-        """Has finished files and their names on disk when it returns.
+        """Flushes finished files and their names to disk.
 
-        Only a local file system has to be asked: S3 answers when an object is safe.
+        Only a local file system needs this: S3 answers when an object is durable.
         """
         if not self.is_local:
             return
@@ -241,10 +241,11 @@ class Storage(StoragePaths):
                 sync(folder)
 
     def delete(self, path: str) -> None:
-        """Deletes a file in one of the roots; it is fine if it is gone already.
+        """Deletes a file in one of the roots; a missing file is no error.
 
         Raises:
-            CorruptTable: it is in none of them, is reached through a symbolic link, or is no regular file.
+            CorruptTable: it is outside the roots, is reached through a symbolic link, or is not a regular
+                file.
         """
         root = self.root_of(path)
         with reporting(path), suppress(FileNotFoundError):
@@ -260,7 +261,7 @@ class Storage(StoragePaths):
             raise CorruptTable(path, f"it is not deleted: {error.strerror}") from error
 
     def exist(self, paths: Sequence[str]) -> Iterator[bool]:
-        """Whether each of some files exists."""
+        """Whether each of several files exists."""
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             yield from pool.map(self.exists, paths)
 
@@ -273,9 +274,9 @@ class Storage(StoragePaths):
             )
 
     def files_below(self, folder: str) -> Iterator[str]:
-        """The paths of all files in a directory and those in it, however deep; of none if it does not exist.
+        """The paths of all files below a directory, recursively; empty if it does not exist.
 
-        On a local file system symbolic links are neither followed nor among them.
+        On a local file system symbolic links are neither followed nor returned.
         """
         self.check_inside(folder)
         if self.s3 is not None:
@@ -291,11 +292,11 @@ class Storage(StoragePaths):
                 yield from self.files_below(path) if file.is_folder else (path,)
 
     def is_plain_file(self, path: str) -> bool:
-        """Whether a path that was listed is a file itself, not a link to one; only asked of local ones."""
+        """Whether a listed path is a file itself, not a link to one; only checked on a local file system."""
         return not self.is_local or is_regular(self.local_path(path))
 
     def list(self, folder: str) -> list[ListedFile]:
-        """What is right in a directory, nothing if it does not exist."""
+        """Lists the direct children of a directory; empty if it does not exist."""
         self.check_inside(folder)
         with reporting(folder):
             is_there = self.s3 is not None or self._file_io.exists(self._plain(folder))
@@ -310,9 +311,9 @@ class Storage(StoragePaths):
 
 @contextmanager
 def reporting(path: str) -> Iterator[None]:
-    """Turns what the file system says into a `StorageError` that names the file and the remedy.
+    """Turns errors of the file system into a `StorageError` that names the file and the remedy.
 
-    A file that does not exist stays a FileNotFoundError: what that means, the caller knows.
+    FileNotFoundError is passed on: only the caller knows what a missing file means.
     """
     try:
         yield

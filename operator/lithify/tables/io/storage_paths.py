@@ -1,7 +1,7 @@
-"""What the paths of a table's files lead to, and which of them lead out of the table.
+"""Resolves the paths of a table's files, and detects those that lead out of the table.
 
-The half of `storage` that looks at paths; it reads and writes nothing. A path lies in a root by its spelling,
-and on a local file system by what it resolves to as well.
+The half of `storage` that handles paths; it reads and writes nothing. A path lies in a root by its spelling,
+and on a local file system also by what it resolves to.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from lithify.tables.io.s3.files import S3Files
 from lithify.tables.io.s3.settings import is_s3
 
 _DATABASE = ".db"
-"""How the folders of databases end in Paimon's catalogs."""
+"""Suffix of database folders in Paimon's catalogs."""
 _FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
 
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """What reaches the files of a table.
+    """Access to the files of a table.
 
     Attributes:
-        file_io: the format library's access, for file systems of which nothing more is known here.
+        file_io: the format library's access, for file systems not implemented here.
         is_local: whether they are local files.
-        s3: what reaches S3, if they are there.
+        s3: S3 access, if the files are on S3.
     """
 
     file_io: FileIO
@@ -38,10 +38,10 @@ class FileAccess:
 
 
 class StoragePaths:
-    """The paths of one table's files, and what they lead to.
+    """The paths of one table's files.
 
     Args:
-        access: what reaches the files.
+        access: access to the files.
         roots: folders outside which nothing is read, written or deleted. Without any, everything can be read
             and written, and nothing deleted.
     """
@@ -52,15 +52,15 @@ class StoragePaths:
         self.roots = tuple(root.rstrip("/") for root in roots)
 
     def is_below(self, path: str, folder: str) -> bool:
-        """Whether a path is a folder or lies below it, by their spelling; no `..` is resolved."""
+        """Whether a path is a folder or lies below it, by spelling; `..` is not resolved."""
         parts, above = self._parts(path), self._parts(folder)
         return parts[: len(above)] == above and not {".", ".."} & set(parts[len(above) :])
 
     def is_of_another_table(self, path: str, root: str) -> bool:
-        """Whether other tables may lie in a directory, or it in one of theirs.
+        """Whether a directory may contain other tables, or lie in one of theirs.
 
-        They lie beside a table's folder or, where that lies in `<database>.db`, in other folders that are
-        called so. A directory above the table's own counts: everything lies there.
+        Other tables lie beside a table's folder or, if that lies in `<database>.db`, in other folders with
+        such names. A directory above the table's own counts: it may contain any table.
         """
         parts, own = self._real_parts(path), self._real_parts(root)
         if parts[: len(own)] == own:
@@ -75,7 +75,7 @@ class StoragePaths:
         return bool(below) and below[0].endswith(_DATABASE)
 
     def _real_parts(self, path: str) -> tuple[str, ...]:
-        """The parts of a path, on a local file system without symbolic links."""
+        """The parts of a path; on a local file system with symbolic links resolved."""
         return self.local_path(path).resolve().parts if self.is_local else self._parts(path)
 
     def _parts(self, path: str) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class StoragePaths:
         return ("/" if plain.startswith("/") else "", *(part for part in plain.split("/") if part))
 
     def check_inside(self, path: str) -> None:
-        """Makes sure that a path leads to a file or folder in one of the roots, if there are any.
+        """Checks that a path lies in one of the roots, if there are any.
 
         Raises:
             CorruptTable: it leads elsewhere.
@@ -112,7 +112,7 @@ class StoragePaths:
             return
         try:
             real, real_root = (self.local_path(each).resolve() for each in (path, root))
-        except (ValueError, RuntimeError) as error:  # a character that no path has, or links in a circle
+        except (ValueError, RuntimeError) as error:  # a character that paths cannot have, or a cycle of links
             raise CorruptTable(path, f"it is no path ({error})") from error
         if not real.is_relative_to(real_root):
             raise CorruptTable(path, f"a symbolic link leads from it out of {root}, so it is not touched")
@@ -127,24 +127,24 @@ class StoragePaths:
         return self._access.is_local
 
     def local_path(self, path: str) -> Path:
-        """The local file that a path names; only meaningful if `is_local`."""
+        """The local file of a path; only meaningful if `is_local`."""
         return Path(self._file_io.to_filesystem_path(self._plain(path)))
 
     def _plain(self, path: str) -> str:
-        """A local path without its scheme: a FileIO would decode it, but `%3A` in one is just that."""
+        """A local path without its scheme: a FileIO would decode it, but `%3A` is meant literally."""
         return _FILE.sub("", path) if self.is_local else path
 
     @property
     def s3(self) -> S3Files | None:
-        """What reaches S3, if files are there."""
+        """S3 access, if the files are on S3."""
         return self._access.s3
 
     def reaches(self, uri: str) -> bool:
-        """Whether a file with a full URI is on the same kind of file system."""
+        """Whether a full URI is on the same kind of file system."""
         return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
 
     def is_same_place(self, one: str, other: str) -> bool:
-        """Whether two directories are one, however they are spelt; not if one of them is no path."""
+        """Whether two directories are the same, however spelt; false if one of them is not a path."""
         try:
             return self._is_same_place(one, other)
         except (ValueError, RuntimeError, OSError):

@@ -1,4 +1,4 @@
-"""Paimon's side of the seam (`tables.format`). Found by `tables.registry`."""
+"""Paimon's implementation of `tables.format`. Loaded by `tables.registry`."""
 
 from __future__ import annotations
 

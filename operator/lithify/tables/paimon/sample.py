@@ -1,7 +1,7 @@
-"""A messy table for the demo: orders that are written, changed and deleted in many small commits.
+"""A fragmented table for the demo: orders that are written, changed and deleted in many small commits.
 
-Called by `lithify demo` through `tables.registry`. Written with pypaimon like any user's table, so nothing of
-Lithify's is in it.
+Called by `lithify demo` through `tables.registry`. Written with pypaimon like any user's table, without
+Lithify's own writers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _START_MICROS = 1_767_225_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Mess:
-    """How messy: orders written first, then commits that each change or delete some of them."""
+    """The amount of fragmentation: initial orders, then commits that each change or delete some of them."""
 
     orders: int = 60_000
     changes: int = 14
@@ -51,13 +51,13 @@ class Mess:
 
 @dataclass(frozen=True, slots=True)
 class PaimonSamples:
-    """Makes messy tables in warehouses of the file system."""
+    """Creates fragmented tables in filesystem warehouses."""
 
     mess: Mess = field(default_factory=Mess)
 
     @property
     def commits(self) -> int:
-        """How many commits a sample has."""
+        """The number of a sample's commits."""
         return self.mess.changes + 1
 
     def make_sample(self, address: TableAddress, progress: Callable[[int], None]) -> None:
@@ -70,12 +70,12 @@ class PaimonSamples:
 
 
 def sample_maker() -> PaimonSamples:
-    """Makes the tables of the demo; found by `tables.registry`."""
+    """Returns the creator of demo tables; looked up by `tables.registry`."""
     return PaimonSamples()
 
 
 def make_table(warehouse: str, name: str, mess: Mess, progress: Callable[[int], None]) -> None:
-    """Creates `database.table` in a warehouse and fills it; tells how many commits are done."""
+    """Creates `database.table` in a warehouse and fills it; reports the number of commits done."""
     catalog = CatalogFactory.create({"warehouse": warehouse})
     catalog.create_database(name.split(".", maxsplit=1)[0], ignore_if_exists=True)
     schema = Schema.from_pyarrow_schema(
@@ -94,7 +94,7 @@ def make_table(warehouse: str, name: str, mess: Mess, progress: Callable[[int], 
 
 
 def read_table(warehouse: str, name: str) -> tuple[pa.Table, float]:
-    """All rows in key order, as pypaimon reads them, and how many seconds it took to read them."""
+    """All rows in key order, as pypaimon reads them, and the seconds that reading took."""
     table = CatalogFactory.create({"warehouse": warehouse}).get_table(name)
     builder = table.new_read_builder()
     started = time.perf_counter()
@@ -121,7 +121,7 @@ def _rows(orders: Orders, random: np.random.Generator, delete_ratio: float) -> p
 
 
 def _commit(table: FileStoreTable, rows: pa.Table) -> None:
-    """One commit; the column `op` says what becomes of each row."""
+    """One commit; the column `op` has the operation of each row."""
     builder = table.copy({"rowkind.field": "op"}).new_batch_write_builder()
     write, commit = builder.new_write(), builder.new_commit()
     try:

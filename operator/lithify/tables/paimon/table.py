@@ -1,6 +1,7 @@
 """One opened Paimon table, on the driver: schema, options, snapshots, manifests, journal, paths.
 
-Made by `catalog.opening.open_table`; used by the job's driver, the command line and the rest of this package.
+Created by `catalog.opening.open_table`; used by the job's driver, the command line and the rest of this
+package.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Found = TypeVar("Found")
 
 _LOOKS = 10
 _CARRIED_INDEXES = frozenset({"HASH"})
-"""Index files that stay right whatever is compacted: rows keep their bucket."""
+"""Index types that stay valid after a compaction: rows keep their bucket."""
 
 
 class PaimonTable:
@@ -56,15 +57,15 @@ class PaimonTable:
 
     Attributes:
         root: its folder, with the files that all branches share.
-        home: the folder of what the branch has for itself; of the main branch it is the same.
+        home: the folder of the branch's own files; for the main branch the same as `root`.
 
     Args:
         table: pypaimon's table.
-        name: how people call it, `database.table` or `database.table$branch_name`.
+        name: `database.table` or `database.table$branch_name`.
         schema: its newest schema.
         read_schema: loads a version of the schema; None for the newest.
-        options: what a compaction reads of its options.
-        storage: its files.
+        options: the options that a compaction reads.
+        storage: access to its files.
         refusals: why this release cannot compact it.
         stored_options: its options without those of this run.
     """
@@ -105,7 +106,7 @@ class PaimonTable:
 
     @property
     def uuid(self) -> str:
-        """Tells the table from another one of the same name; costs a request unless a catalog knows it.
+        """The table's identity; costs a request unless its catalog knows it.
 
         Raises:
             MissingFile: the first version of its schema is gone.
@@ -113,29 +114,29 @@ class PaimonTable:
         return table_uuid(self._table)
 
     def check_supported(self) -> None:
-        """Makes sure that this release can compact the table.
+        """Checks that this release can compact the table.
 
         Raises:
-            UnsupportedTable: it cannot; every option and column in the way is named.
+            UnsupportedTable: it cannot; names every unsupported option and column.
         """
         if self.refusals:
             raise UnsupportedTable(self.name, self.refusals)
 
     def check_writable(self) -> None:
-        """Makes sure that snapshots can be written where the table is; on S3 this asks the store.
+        """Checks that snapshots can be written safely at the table's location; on S3 this sends requests.
 
         Raises:
             UnsupportedTable: the store would let commits overwrite each other.
-            NotAllowed, StorageError: it does not let us write.
+            NotAllowed, StorageError: it refuses writes.
         """
         if self.storage.s3 is not None and not self.snapshots.has_server:
             check_heeded(self.name, self.root, self.storage.s3)
 
     def check_columns(self, selection: Selection) -> None:
-        """Makes sure that a selection names columns of the partition only.
+        """Checks that a selection names only partition columns.
 
         Raises:
-            InvalidOption: it names another one.
+            InvalidOption: it names another column.
         """
         for column in sorted({column for values in selection.partitions for column in values}):
             if column not in self.schema.partition_keys:
@@ -165,7 +166,7 @@ class PaimonTable:
         return self.on_newest(lambda snapshot: self._view(snapshot, self._chosen(buckets)))
 
     def on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
-        """What a look at the newest snapshot finds; if that one is expired meanwhile, at the next one."""
+        """Reads the newest snapshot; if it expires during the read, retries with the next newest one."""
         for looks_left in reversed(range(_LOOKS)):
             snapshot = self.snapshots.latest()
             if snapshot is None:
@@ -178,30 +179,30 @@ class PaimonTable:
         return None
 
     def has_newer_schema(self) -> bool:
-        """Whether the table got another schema since it was opened."""
+        """Whether the table got a newer schema since it was opened."""
         return self.storage.exists(self._schema_path(self.schema.id + 1))
 
     def spec(self, bucket: BucketId) -> dict[str, str]:
-        """The values of the partition columns of a bucket, as paths have them."""
+        """The values of a bucket's partition columns, as in paths."""
         return dict(self.locations.spec(bucket.partition))
 
     @property
     def external_roots(self) -> ExternalRoots | None:
-        """Where new files go if not to the table's folder."""
+        """Directories for new files outside the table's folder."""
         roots = self.options.locations.external
         return ExternalRoots(self.root, roots) if roots else None
 
     def sequence_of(self, file: FileMeta) -> int | None:
-        """The sequence number that all rows of a file count as having; None for each its own.
+        """The sequence number assigned to all rows of a file; None if each has its own.
 
-        Where rows are ordered by the snapshot that they came with, commits write its number over those of
-        files that hold new rows, and compactions write it into every row (`KeyValueFileReaderFactory`).
+        With ordering by snapshot, commits set this number in the entries of files with new rows, and
+        compactions write it into every row (`KeyValueFileReaderFactory`).
         """
         is_stamped = self.options.snapshot_ordering and file.source == APPEND_SOURCE
         return file.min_sequence if is_stamped else None
 
     def _earliest_times(self) -> Earliest | None:
-        """What computes the earliest time of files; None if rows of the table do not expire, or never can."""
+        """Computes the earliest time of files; None if rows of the table do not or cannot expire."""
         expiry = self.options.expiry
         if expiry is None or all(column.name != expiry.column for column in self.schema.columns):
             return None
@@ -224,7 +225,7 @@ class PaimonTable:
         return self.manifests.chosen({(bucket.partition, bucket.bucket) for bucket in buckets})
 
     def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
-        """The live entries of some buckets, in one snapshot after the other."""
+        """The live entries of some buckets, in consecutive snapshots."""
         return LiveBuckets(self.manifests, self.snapshots, self._chosen(buckets))
 
     def schema_of(self, schema_id: int) -> Schema:
@@ -234,14 +235,14 @@ class PaimonTable:
         return self._schemas[schema_id]
 
     def newest_schema(self) -> Schema:
-        """The newest schema, read again: somebody may have changed the table since it was opened."""
+        """The newest schema, read again: the table may have changed since it was opened."""
         return self._read_schema(None)
 
     def check_view(self, view: View) -> None:
-        """Makes sure that a view has nothing that would keep all of its buckets from being compacted.
+        """Checks that nothing in a view prevents the compaction of all its buckets.
 
         Raises:
-            UnsupportedTable: it has, or the newest schema has a column that no new file could hold.
+            UnsupportedTable: something does, or the newest schema has a column that new files cannot hold.
         """
         problem = self.index_problem(view.index_types)
         problems = [
@@ -254,15 +255,15 @@ class PaimonTable:
     def check_files(
         self, bucket: BucketId, files: Sequence[DataFile], unusual: Sequence[ManifestEntry]
     ) -> None:
-        """Makes sure that some files of a bucket can be compacted under the newest schema.
+        """Checks that some files of a bucket can be compacted under the newest schema.
 
         Args:
             bucket: the bucket.
             files: the files.
-            unusual: entries of those that have to be looked at one by one; see `View.unusual`.
+            unusual: entries of files that have to be checked individually; see `View.unusual`.
 
         Raises:
-            UnsupportedTable: some cannot, or nobody can tell in which directory they are.
+            UnsupportedTable: some cannot, or their directory is unknown.
             CorruptTable: the schema of some is gone.
         """
         self.folder(bucket)
@@ -281,20 +282,20 @@ class PaimonTable:
             yield f"data file {file.name}: nothing tells which snapshot its rows came with"
 
     def _old_problems(self, schema_id: int, name: str) -> Iterator[str]:
-        """What of the files of a schema and a format cannot be read as rows of the newest one."""
+        """What prevents files of a schema and a format from being read as rows of the newest schema."""
         old = self.schema_of(schema_id)
         yield from old_format_problems(old, self.schema, (name,))
         yield from type_changes(old, self.schema)
 
     def _new_formats(self) -> set[str]:
-        """The formats of files that will be written."""
+        """The formats of the files to be written."""
         options = self.options.files
         return {options.format, *(of_level.format for of_level in options.levels.values())}
 
     def index_problem(self, index_types: frozenset[str]) -> str | None:
         """Why a snapshot with such indexes cannot be compacted.
 
-        Options may have been switched off since; what they left behind still counts.
+        Options may have been switched off since; existing indexes still count.
         """
         unknown = sorted(index_types - _CARRIED_INDEXES)
         return f"index files of kind {', '.join(unknown)}: this release cannot heed them" if unknown else None
@@ -304,7 +305,7 @@ class PaimonTable:
         return self.locations.folder(bucket)
 
     def path(self, entry: ManifestEntry) -> str:
-        """Where a data file is."""
+        """The path of a data file."""
         return self.locations.path(entry)
 
     def bucket_id(self, partition: bytes, bucket: int) -> BucketId:
@@ -312,7 +313,7 @@ class PaimonTable:
         return self.locations.bucket_id(partition, bucket)
 
     def statistics_of(self, entries: Iterable[ManifestEntry]) -> list[PartitionStatistics]:
-        """What a commit changes of each partition, for catalogs that keep count."""
+        """The changes of a commit to each partition's statistics, for catalogs that record them."""
         changes: dict[bytes, PartitionStatistics] = {}
         for entry in entries:
             sign, file = (1 if entry.kind == ADD else -1), entry.file

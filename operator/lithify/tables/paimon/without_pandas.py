@@ -1,9 +1,9 @@
-"""Keeps pandas out of processes that only pass by it: it takes 36 MiB, and seconds to load.
+"""Keeps pandas out of processes that do not use it: it takes 36 MiB, and seconds to load.
 
-Called by this package before anything of it is imported. pypaimon imports pandas for the types of methods
-that nobody calls here, and PyArrow as soon as an array is made. Both find a module that has no more than the
-name of a type and a version that is too old for PyArrow, which then does without, and asks only once. Where
-pandas is loaded already it is left alone; the images have none.
+Called by this package before any of its imports. pypaimon imports pandas for type annotations of methods that
+are not called here, and PyArrow imports it when an array is created. Both get a stand-in module with only the
+name of a type and a version too old for PyArrow, which then works without pandas, and checks only once. If
+pandas is loaded already it is left alone; the images do not have it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = "pandas"
 
 
 def leave_out_pandas() -> None:
-    """Has PyArrow and pypaimon do without pandas in this process, unless it is loaded."""
+    """Makes PyArrow and pypaimon work without pandas in this process, unless it is loaded."""
     if _NAME in sys.modules:
         return
     stand_in = ModuleType(_NAME, "Stands in for pandas, which is left out of this process.")
@@ -28,4 +28,4 @@ def leave_out_pandas() -> None:
     sys.modules[_NAME] = stand_in
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "pyarrow requires pandas", UserWarning)
-        pa.array([0])  # has PyArrow look for it
+        pa.array([0])  # makes PyArrow look for it

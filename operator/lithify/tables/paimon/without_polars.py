@@ -1,8 +1,8 @@
-"""Lets pypaimon be imported where Polars is not installed, as in the operator's image.
+"""Makes pypaimon importable without Polars, as in the operator's image.
 
-Called by this package before anything of it is imported. pypaimon imports Polars for readers of rows that
-nobody here calls; all that it needs of it then is the name of a type. Where Polars is installed nothing is
-done, because merges rank rows with it.
+Called by this package before any of its imports. pypaimon imports Polars for readers that are not called
+here; it then only needs the name of a type. If Polars is installed nothing is done, because merges rank rows
+with it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _NAME = "polars"
 
 
 class _StandIn(ModuleType):
-    """A Polars that has nothing but the name of a type."""
+    """A stand-in for Polars with only the name of a type."""
 
     DataFrame = object
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):  # what Python itself asks of modules
+        if name.startswith("__"):  # attributes that Python itself looks up in modules
             raise AttributeError(name)
         raise ImportError(f"Polars, which has {name}, is not installed; the Spark image has it", name=_NAME)
 
 
 def stand_in_for_polars() -> None:
-    """Has pypaimon do without Polars in this process, unless it is installed."""
+    """Makes pypaimon work without Polars in this process, unless it is installed."""
     if _NAME in sys.modules or find_spec(_NAME) is not None:
         return
     module = _StandIn(_NAME)

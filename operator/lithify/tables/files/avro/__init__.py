@@ -1,1 +1,1 @@
-"""Avro: blocks of rows, which are decoded and encoded one at a time."""
+"""Avro: blocks of rows, decoded and encoded one block at a time."""

@@ -2,7 +2,7 @@
 
 Used by the reader and the writer beside this module, and by those of Paimon's own files (`metadata_files`).
 Follows the specification of Avro 1.11 ("Object Container Files"); the codecs are those of Java's library.
-Lengths in a file are believed up to a bound only: a damaged one would ask for all memory.
+Lengths in a file are bounded: a damaged one could otherwise request all memory.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _SYNC_BYTES = 16
 _CHECKSUM_BYTES = 4
 _MOST_BLOCK = 1 << 31
 _MOST_HEADER = 16 << 20
-"""Bytes of a value in a header; the schema of a table of a thousand columns comes to 100 kB."""
+"""Bytes of a value in a header; the schema of a table with a thousand columns takes 100 kB."""
 _MOST_LONG_BYTES = 10
 _MOST_XZ_MEMORY = 128 << 20
-"""Bytes that decompressing xz may take; its highest level takes 65 MiB."""
+"""Memory limit for decompressing xz, in bytes; its highest level takes 65 MiB."""
 _LEAST_READ = 1 << 17
-"""Bytes that a block is at first believed to come to; Java's have 16 kB and one row."""
+"""Initial estimate of a block's decompressed bytes; Java's blocks have 16 kB and one row."""
 
 Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file says of itself: schema, codec, the marker after every block, and where the first begins."""
+    """A file's header: schema, codec, sync marker after every block, and offset of the first block."""
 
     schema: Schema
     codec: str
@@ -46,7 +46,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class BlockHead:
-    """A block: how many rows it has, where its bytes begin, and how many they are, compressed."""
+    """A block: number of rows, offset of its data, and compressed size in bytes."""
 
     rows: int
     start: int
@@ -54,7 +54,7 @@ class BlockHead:
 
 
 def new_header(schema: Schema, codec: str) -> tuple[bytes, bytes]:
-    """The bytes of a new file's header, and its marker."""
+    """The bytes of a new file's header, and its sync marker."""
     sync = os.urandom(_SYNC_BYTES)
     metadata = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec.encode()}
     pairs = [as_long(len(key)) + key + as_long(len(value)) + value for key, value in metadata.items()]
@@ -62,7 +62,7 @@ def new_header(schema: Schema, codec: str) -> tuple[bytes, bytes]:
 
 
 def block(rows: int, data: bytes, sync: bytes) -> bytes:
-    """The bytes of a block of compressed rows."""
+    """The bytes of a block with compressed rows."""
     return as_long(rows) + as_long(len(data)) + data + sync
 
 
@@ -70,8 +70,8 @@ def read_header(source: pa.NativeFile) -> Header:
     """Reads the header of a file.
 
     Raises:
-        EOFError: it is cut off, or no Avro file.
-        ValueError, LookupError: it does not say what is in it.
+        EOFError: it is truncated, or not an Avro file.
+        ValueError, LookupError: schema or codec is missing or invalid.
     """
     stream = _Stream(source)
     if stream.take(len(MAGIC)) != MAGIC:
@@ -96,10 +96,10 @@ def _parsed(schema: bytes) -> Any:
 
 
 def blocks(source: pa.NativeFile, header: Header) -> Iterator[BlockHead]:
-    """The blocks of a file, whose bytes the caller may read or pass over before it asks for the next.
+    """Iterates over the blocks of a file; the caller may read or skip the bytes of each.
 
     Raises:
-        EOFError: the file is cut off.
+        EOFError: the file is truncated.
     """
     position, end = header.start, int(source.size())
     while position < end:
@@ -116,15 +116,15 @@ def blocks(source: pa.NativeFile, header: Header) -> Iterator[BlockHead]:
 
 
 def decompress(codec: str, data: bytes, most: int = _MOST_BLOCK) -> bytes:
-    """The rows of a block.
+    """Decompresses the rows of a block.
 
     Args:
-        codec: of the file.
+        codec: codec of the file.
         data: the bytes of the block.
-        most: how many bytes the rows may come to.
+        most: upper bound of the decompressed bytes.
 
     Raises:
-        EOFError: they cannot be decompressed, or come to more.
+        EOFError: decompression fails or exceeds `most` bytes.
         LookupError: the codec is not known.
     """
     try:
@@ -134,7 +134,7 @@ def decompress(codec: str, data: bytes, most: int = _MOST_BLOCK) -> bytes:
 
 
 def compress(codec: str, data: bytes, zstd_level: int) -> bytes:
-    """The bytes that a block stores."""
+    """The compressed bytes of a block."""
     if codec == "zstandard":
         return bytes(cramjam.zstd.compress(data, level=zstd_level))
     if codec == "snappy":
@@ -146,12 +146,12 @@ def compress(codec: str, data: bytes, zstd_level: int) -> bytes:
 
 
 def as_array(rows: int, data: bytes) -> bytes:
-    """The rows of a block as Avro writes an array of records, which one call decodes."""
+    """The rows of a block encoded as one Avro array of records, which a single call decodes."""
     return (as_long(rows) + data + as_long(0)) if rows else as_long(0)
 
 
 class _Stream:
-    """The next bytes of a file."""
+    """Reads a file sequentially."""
 
     def __init__(self, source: pa.NativeFile, position: int = 0) -> None:
         self._source = source
@@ -175,7 +175,7 @@ class _Stream:
 
 
 def as_long(value: int) -> bytes:
-    """A whole number as Avro writes it, which is never negative here."""
+    """Encodes a non-negative number as an Avro long."""
     number, parts = value << 1, bytearray()
     while number > 0x7F:
         parts.append(number & 0x7F | 0x80)
@@ -188,7 +188,7 @@ class _Packed(Protocol):
 
     @property
     def eof(self) -> bool:
-        """Whether the stream's end was there."""
+        """Whether the end of the stream was reached."""
         ...
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes:
@@ -223,7 +223,7 @@ def _unpacked(new: Callable[[], _Packed]) -> Callable[[bytes, int], bytes]:
 
 
 def _unzstd(data: bytes, most: int) -> bytes:
-    """By Arrow's stream: other libraries believe the size that the data itself gives."""
+    """Uses Arrow's stream: other libraries trust the size stored in the data."""
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
         parts, size = [stream.read(_LEAST_READ)], 0
         while parts[-1]:

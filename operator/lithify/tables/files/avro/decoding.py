@@ -1,8 +1,8 @@
 """Decodes the rows of an Avro block into columns.
 
-Called by the reader beside this module. Rows of Avro have no places that could be computed, so this is the
-one loop over rows of a data path: fastavro's compiled one, called once for a block, as for an array of
-records. Logical types and texts are left out of the schema, so that it makes plain numbers and bytes.
+Called by the reader beside this module. Offsets of Avro rows cannot be computed, so this is the only loop
+over rows in a data path: fastavro's compiled one, called once for a block, as for an array of records. The
+schema passed to it has no logical types and texts, so that it returns plain numbers and bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Decoder:
 
     Args:
         schema: the schema in the file's header.
-        columns: the columns to hand out.
+        columns: the columns to return.
     """
 
     def __init__(self, schema: Mapping[str, Any], columns: Sequence[FileColumn]) -> None:
@@ -44,21 +44,21 @@ class Decoder:
         )
 
     def decode(self, rows: int, data: bytes) -> pa.RecordBatch:
-        """The rows of a block.
+        """Decodes the rows of a block.
 
         Raises:
-            EOFError: the block is cut off.
+            EOFError: the block is truncated.
             LookupError: a column is missing.
             ArrowInvalid: a value does not fit its column.
         """
         columns = self._columns_with_vectors(rows, data) if self._vectors else None
         if columns is None:
-            self._vectors = {}  # whoever wrote one of them otherwise did so with all of the file
+            self._vectors = {}  # a writer that encodes one vector differently does so in the whole file
             columns = self._decoded(self._schema, rows, data, {})
         return pa.RecordBatch.from_arrays(columns, [column.name for column in self._columns])
 
     def _columns_with_vectors(self, rows: int, data: bytes) -> list[pa.Array] | None:
-        """The columns of a block; None where a vector is not as most are, after which bytes mean anything."""
+        """The columns of a block; None if a vector is encoded differently, so that bytes are misread."""
         try:
             columns = self._decoded(self._with_vectors, rows, data, self._vectors)
         except (EOFError, LookupError, ValueError, TypeError, OverflowError):
@@ -80,7 +80,7 @@ class Decoder:
 
 
 def _column(values: list[Any], kind: ColumnType) -> pa.Array:
-    """Values as fastavro makes them without logical types, as a column."""
+    """Converts fastavro's values (without logical types) to a column."""
     wanted = arrow_type(kind)
     if kind.root == "ROW":
         return _records(values, kind)
@@ -98,7 +98,7 @@ def _column(values: list[Any], kind: ColumnType) -> pa.Array:
 
 
 def _records(values: list[dict[str, Any] | None], kind: ColumnType) -> pa.Array:
-    """Records as a ROW; where it is null, its parts are null or, where they must not be, anything."""
+    """Records as a ROW; where the row is null, its parts are null or, if NOT NULL, arbitrary."""
     wanted = arrow_type(kind)
     known = next((value for value in values if value is not None), None)
     if known is None:
@@ -132,7 +132,7 @@ def _nulls(values: list[Any]) -> pa.Array:
 
 
 def _decimals(values: list[bytes | None], kind: pa.DataType) -> pa.Array:
-    """Unscaled values, the highest byte first, as Arrow has them: 16 bytes, the lowest first."""
+    """Converts big-endian unscaled values to Arrow's form: 16 bytes, little-endian."""
     unscaled = [0 if value is None else int.from_bytes(value, "big", signed=True) for value in values]
     try:
         data = b"".join(value.to_bytes(_WIDE, "little", signed=True) for value in unscaled)

@@ -1,7 +1,7 @@
 """Encodes columns as the rows of an Avro block, without a loop over rows.
 
-Called by the writer beside this module. Every column is encoded by itself, as one array of bytes with the
-length of each value; then the values of all columns are scattered to their places in the rows.
+Called by the writer beside this module. Every column is encoded separately, as one array of bytes with the
+length of each value; then the values of all columns are scattered to their offsets in the rows.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _SEVEN = np.uint64(7)
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The values of a column one after the other, and how many bytes each has."""
+    """The concatenated bytes of a column's values, and the length of each value."""
 
     data: Bytes
     lengths: Lengths
 
 
 def encode_rows(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> tuple[Bytes, Lengths]:
-    """Rows of columns, one after the other, and the length of each.
+    """Encodes rows; returns their concatenated bytes and the length of each row.
 
     Args:
-        columns: as many values each.
-        nullable: which of the columns are unions with null, so that a branch precedes each value.
+        columns: columns of equal length.
+        nullable: whether each column is a union with null, so that a branch precedes each value.
 
     Raises:
-        ValueError: another column has nulls.
+        ValueError: a column that is not such a union has nulls.
     """
     rows = _records(columns, nullable)
     return rows.data, rows.lengths
@@ -57,10 +57,10 @@ def _records(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> Cells:
 
 
 def _joined(cells: Sequence[Cells]) -> Cells:
-    """Values of several kinds, one of each kind after the other."""
+    """Interleaves cells: for each row, the values of all cells in order."""
     lengths: Lengths = np.sum(np.stack([cell.lengths for cell in cells]), axis=0, dtype=np.int64)
     if len(lengths) and all((cell.lengths == cell.lengths[0]).all() for cell in cells):
-        # Values of the same number of bytes stand in columns, no places need to be computed.
+        # Values of equal length form a matrix; no offsets need to be computed.
         return Cells(np.hstack([cell.data.reshape(len(lengths), -1) for cell in cells]).ravel(), lengths)
     data = np.empty(int(lengths.sum()), dtype=np.uint8)
     places = np.cumsum(lengths) - lengths
@@ -71,14 +71,14 @@ def _joined(cells: Sequence[Cells]) -> Cells:
 
 
 def _spread(starts: Lengths, lengths: Lengths) -> Lengths:
-    """For each byte of some values the place that it goes to."""
+    """The target offset of each byte."""
     places: Lengths = np.arange(int(lengths.sum()), dtype=np.int64)
     places += np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     return places
 
 
 def _cells(column: pa.Array) -> Cells:
-    """The values of a column; nulls have no bytes."""
+    """Encodes the values of a column; nulls have no bytes."""
     known = column.drop_null()
     cells = _known_cells(known)
     if len(known) == len(column):
@@ -114,7 +114,7 @@ def _fixed(values: npt.NDArray[np.generic], width: int) -> Cells:
 
 
 def _varints(values: npt.NDArray[np.int64]) -> Cells:
-    """Whole numbers: zigzag, then seven bits a byte, the lowest first."""
+    """Encodes integers: zigzag, then seven bits a byte, lowest first."""
     rest = ((values << 1) ^ (values >> 63)).view(np.uint64)
     table = np.zeros((len(values), _MOST_VARINT), dtype=np.uint8)
     lengths = np.ones(len(values), dtype=np.int64)
@@ -130,12 +130,12 @@ def _varints(values: npt.NDArray[np.int64]) -> Cells:
 
 
 def _with_lengths(values: Cells) -> Cells:
-    """Values each preceded by its length."""
+    """Puts the length before each value."""
     return _joined([_varints(values.lengths), values])
 
 
 def _nested(column: pa.Array) -> Cells:
-    """Records are their fields; lists and maps are blocks of their elements."""
+    """Encodes nested values: records as their fields, lists and maps as blocks of elements."""
     kind = column.type
     if pa.types.is_struct(kind):
         return _records(column.flatten(), [field.nullable for field in kind])
@@ -150,7 +150,7 @@ def _nested(column: pa.Array) -> Cells:
 
 
 def _lists(elements: Cells, offsets: npt.NDArray[np.int32]) -> Cells:
-    """Each list as one block: how many there are, the elements, and a zero; an empty list is the zero."""
+    """Encodes each list as one block: element count, elements, zero; an empty list is just the zero."""
     counts = np.diff(offsets).astype(np.int64)
     ends = np.concatenate(([0], np.cumsum(elements.lengths)))
     bodies = Cells(elements.data, ends[offsets[1:]] - ends[offsets[:-1]])
@@ -171,11 +171,11 @@ def _bytes(column: pa.Array) -> Cells:
 
 
 def _decimals(column: pa.Array) -> Cells:
-    """Unscaled values in as few bytes as they need, the highest first, as Java's BigInteger has them."""
+    """Encodes unscaled values big-endian in as few bytes as possible, as Java's BigInteger does."""
     raw = np.frombuffer(column.buffers()[1], dtype=np.uint8)
     table = raw[16 * column.offset : 16 * (column.offset + len(column))].reshape(-1, 16)[:, ::-1]
     sign = np.where(table[:, :1] & 0x80, 0xFF, 0).astype(np.uint8)
-    # A leading byte is spared if it only repeats the sign, and the one behind it says the sign as well.
+    # A leading byte can be dropped if it only repeats the sign and the next byte has the same sign bit.
     spared = (table[:, :-1] == sign) & ((table[:, 1:] & 0x80) == (sign & 0x80))
     leading = np.cumprod(spared, axis=1).sum(axis=1)
     used = np.arange(16) >= leading[:, None]

@@ -1,7 +1,7 @@
 """Reads Avro files, block by block.
 
-Made by `registry`, a `FormatReader`. Nothing in an Avro file says what is in it: its rows are counted as they
-are read, and no block can be left out.
+Created by `registry`; a `FormatReader`. Avro files have no statistics: rows are counted while they are read,
+and no block can be skipped.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from lithify.tables.io.storage import Fetching, Storage
 _FETCHED = 1 << 20
 _KEPT = 128
 _LOOKED_AT = 16
-"""Blocks at the beginning of a file by which the others are judged."""
+"""Blocks at the beginning of a file from which the size of the others is estimated."""
 
 _VALUE_BYTES = 96
-"""About what Python takes for a value, besides its bytes."""
+"""Approximate bytes that Python needs for a value, in addition to its content."""
 
 _LEAST_BYTES = 2
-"""What a value within others takes at least, about."""
+"""Approximate minimum of bytes for a value nested in others."""
 
 _COPIES = 3
-"""A block is held compressed, decompressed and as Python's values."""
+"""Copies of a block in memory: compressed, decompressed, and as Python's values."""
 
 
 class AvroReader:
@@ -44,7 +44,7 @@ class AvroReader:
 
     Args:
         storage: access to the files.
-        fetched: is not needed: a file is read from its beginning to its end.
+        fetched: ignored: a file is read sequentially.
     """
 
     def __init__(self, storage: Storage, fetched: int = 0) -> None:
@@ -53,27 +53,27 @@ class AvroReader:
         self._overhead = lru_cache(_KEPT)(self._estimated)
 
     def overhead(self, file: InputFile) -> int:
-        """The largest of the first blocks, in all forms that it takes until it is a batch."""
+        """The size of the largest of the first blocks, summed over all its copies in memory."""
         return self._overhead(file.path)
 
     def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
-        """None: Avro has no dictionaries."""
+        """Always empty: Avro has no dictionaries."""
         del paths
         return frozenset()
 
     def stored_type(self, path: str, column: str) -> pa.DataType | None:
-        """No type is stored otherwise than declared."""
+        """Always None: types are stored as declared."""
         del path, column
         return None
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
-        """Whether any row has one of some values, for which all rows are read."""
+        """Whether any row has one of the values; reads all rows."""
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
             return has_any(_decoded(source, header, Decoder(header.schema, [column])), values)
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """All rows; which of them are in the range, their reader has to find out."""
+        """Reads all rows; the caller must filter by key range."""
         how = Fetching(_FETCHED)
         with reading(file.path, "Avro"), self._storage.open(file.path, file.size, how) as source:
             header = read_header(source)

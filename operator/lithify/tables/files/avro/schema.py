@@ -13,7 +13,7 @@ import pyarrow as pa
 
 RECORD = "org.apache.paimon.avro.generated.record"
 KEY, VALUE = "key", "value"
-"""The fields of the records that a map is an array of."""
+"""Field names of the records with which maps are encoded as arrays."""
 
 _PRIMITIVES = ("boolean", "int", "long", "float", "double", "string", "bytes")
 
@@ -25,18 +25,18 @@ def record_schema(fields: Sequence[pa.Field]) -> dict[str, Any]:
 
 
 def plain_schema(schema: Mapping[str, Any]) -> Any:
-    """The same schema without logical types, texts and maps: values come as numbers, bytes and lists.
+    """The same schema without logical types, texts and maps: values decode to numbers, bytes and lists.
 
-    In bytes, a map is an array of records of a text and a value.
+    Encoded, a map equals an array of records of a text and a value.
 
     Raises:
-        LookupError: there are columns of other kinds.
+        LookupError: a column has an unknown type.
     """
     return _plain(schema, count())
 
 
 def has_nested(schema: Mapping[str, Any]) -> bool:
-    """Whether any column of a file is made of other values."""
+    """Whether any column of a file is nested."""
     kinds = (
         field["type"][-1] if isinstance(field["type"], list) else field["type"] for field in schema["fields"]
     )
@@ -66,7 +66,7 @@ def _plain_record(fields: Mapping[str, Any], names: Iterator[int]) -> dict[str, 
 
 
 def _record(fields: Sequence[pa.Field], name: str) -> dict[str, Any]:
-    """A record; those within it are named after their way to them, so that no two have the same name."""
+    """A record type; nested records are named after their path, so that names are unique."""
     written = []
     for field in fields:
         kind = _nullable(field, f"{name}_{field.name}")
@@ -91,7 +91,7 @@ def _type(kind: pa.DataType, name: str) -> Any:
 
 
 def _map(kind: pa.MapType, name: str) -> Any:
-    """Avro's maps have texts as keys; others are arrays of records."""
+    """Avro's maps have text keys; maps with other keys become arrays of records."""
     if pa.types.is_string(kind.key_type):
         return {"type": "map", "values": _nullable(kind.item_field, name)}
     fields = [kind.key_field.with_name(KEY), kind.item_field.with_name(VALUE)]
@@ -102,7 +102,7 @@ def _atomic(kind: pa.DataType) -> Any:
     if pa.types.is_decimal(kind):
         return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
     if pa.types.is_timestamp(kind):
-        # Java Paimon has the two kinds of timestamps the wrong way round.
+        # Java Paimon swaps the two kinds of timestamps.
         local = "" if kind.tz is None else "local-"
         unit = "millis" if kind.unit == "ms" else "micros"
         return {"type": "long", "logicalType": f"{local}timestamp-{unit}"}

@@ -1,9 +1,9 @@
-"""Vectors in Avro blocks, each decoded as a whole instead of number by number.
+"""Decodes vectors in Avro blocks as a whole instead of number by number.
 
-Called by the decoder beside this module. Avro writes a list as blocks of elements, each block with a count
-before it, and a zero at the end. Java writes a vector as one block. Where elements take the same number of
-bytes and none is null, so do all vectors of a length, and a column of them can be read as fixed bytes. Each
-is then looked at: if one is written otherwise, the column is not what it was taken for, and says so.
+Called by the decoder beside this module. Avro writes a list as blocks of elements, each block preceded by a
+count, with a zero at the end; Java writes a vector as one block. If elements have a fixed width and none is
+null, all vectors of a length take the same number of bytes, and a column of them can be read as fixed bytes.
+Each vector is then checked: if one is encoded differently, the column reports that.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from lithify.tables.files.model import FileColumn
 from lithify.tables.files.types import ColumnType, arrow_type
 
 _WIDTHS = {"BOOLEAN": ("boolean", 1), "FLOAT": ("float", 4), "DOUBLE": ("double", 8)}
-"""Elements that take the same number of bytes each, in Avro; whole numbers take as few as they need."""
+"""Bytes of elements with a fixed width in Avro; integers are varints instead."""
 _SOME = 2
-"""What stands before an element that may be null and is not: the branch of a union."""
+"""The union branch before a nullable element that is not null."""
 _NULLABLE = 2
-"""Branches of a union of null and something."""
+"""Number of branches of a union of null and a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class WholeVectors:
         type: the column's type.
         count: the encoded number of elements, with which each vector begins.
         width: bytes of an element.
-        branches: whether a branch stands before each element.
+        branches: whether a union branch precedes each element.
     """
 
     type: ColumnType
@@ -46,11 +46,11 @@ class WholeVectors:
 
     @property
     def size(self) -> int:
-        """Bytes of a vector, with its count and the zero at its end."""
+        """Bytes of a vector, including its count and the final zero."""
         return len(self.count) + self.type.precision * (self.branches + self.width) + 1
 
     def column(self, values: Sequence[bytes | None]) -> pa.Array | None:
-        """The vectors as a column; None where one of them is written otherwise."""
+        """The vectors as a column; None if one of them is encoded differently."""
         known = np.array([value is not None for value in values], dtype=np.bool_)
         data = np.frombuffer(b"".join(filter(None, values)), dtype=np.uint8)
         elements = self._elements(data.reshape(-1, self.size))
@@ -63,7 +63,7 @@ class WholeVectors:
         return pa.ListArray.from_arrays(pa.array(offsets), parts, type=kind, mask=mask)
 
     def _elements(self, vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8] | None:
-        """The bytes of all elements; None where not all of the other bytes are what they must be."""
+        """The bytes of all elements; None if any other byte has an unexpected value."""
         head = len(self.count)
         as_expected = (vectors[:, :head] == np.frombuffer(self.count, np.uint8)).all()
         if not as_expected or vectors[:, -1].any():
@@ -75,7 +75,7 @@ class WholeVectors:
 
 
 def whole_vectors(schema: Mapping[str, Any], columns: Sequence[FileColumn]) -> dict[str, WholeVectors]:
-    """The columns that can be read so, by name.
+    """The columns that can be read as fixed bytes, by name.
 
     Args:
         schema: the schema in the file's header.
@@ -110,12 +110,12 @@ def _whole(written: Any, kind: ColumnType) -> WholeVectors | None:
 
 
 def _not_null(written: Any) -> Any:
-    """What a union of null and something is besides null."""
+    """The type other than null in a union of two."""
     return written[1] if isinstance(written, list) and len(written) == _NULLABLE else written
 
 
 def _array(elements: npt.NDArray[np.uint8], kind: pa.DataType) -> pa.Array:
-    """Elements of as many bytes each, the lowest first, as numbers: no bit changes."""
+    """Little-endian elements of a fixed width as numbers, bit by bit the same."""
     if pa.types.is_boolean(kind):
         return pa.array(elements.ravel().astype(np.bool_))
     return pa.Array.from_buffers(kind, len(elements), [None, pa.py_buffer(elements)])

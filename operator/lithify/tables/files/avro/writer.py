@@ -1,6 +1,6 @@
 """Writes Avro files as Java Paimon does: the same schema, blocks of the same size.
 
-Opened by `registry`, a `FormatWriter`.
+Opened by `registry`; a `FormatWriter`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType
 
 _BLOCK_BYTES = 64_000
-"""What Java's library gathers in a block."""
+"""Bytes that Java's library collects in a block."""
 
 _ROWS_AT_ONCE = 16_384
 _BYTES_AT_ONCE = 512 << 10
-"""So much is encoded at a time: the places of all bytes take eight times as much."""
+"""Bytes encoded at a time: the offsets of all bytes take eight times as much."""
 
 _CODECS = {"zstd": "zstandard"}
 
@@ -42,9 +42,9 @@ class AvroWriter:
     """Writes one Avro file.
 
     Args:
-        sink: where to.
-        options: how.
-        path: where that is, for messages.
+        sink: output stream.
+        options: file options.
+        path: path of the file, for messages.
         types: the types of the columns of the file, by name.
     """
 
@@ -66,7 +66,7 @@ class AvroWriter:
         return int(self._sink.tell())
 
     def write(self, rows: pa.Table) -> None:
-        """Adds as many blocks as the rows take."""
+        """Adds the rows as one or more blocks."""
         self._stats.add(rows)
         if not self._sync:
             header, self._sync = new_header(record_schema(list(rows.schema)), self._codec)
@@ -77,15 +77,15 @@ class AvroWriter:
         self.rows += rows.num_rows
 
     def finish(self) -> int:
-        """The size of the file, which ends with its last block."""
+        """Returns the size of the file; Avro has no footer."""
         return self.size
 
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
-        """What the rows of a column were."""
+        """Statistics of a column, gathered from its rows."""
         return self._stats.of(name, column)
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yields the blocks, a few at a time."""
+        """Iterates over the blocks, a few at a time."""
         header = read_header(source)
         columns = [FileColumn(name, self._types[name]) for name in rows_schema.names]
         decoder = Decoder(header.schema, columns)
@@ -95,7 +95,7 @@ class AvroWriter:
             yield pa.Table.from_batches([batch]).cast(rows_schema)
 
     def abort(self) -> None:
-        """Nothing is held."""
+        """Does nothing: the writer holds no resources."""
 
     def _write_blocks(self, rows: pa.Table) -> None:
         columns = [_plain(column) for column in rows.columns]

@@ -1,1 +1,1 @@
-"""ORC: stripes, footers, and what Java and C++ hold differently of timestamps and texts."""
+"""ORC: stripes, footers, and the differences between Java and C++ in timestamps and texts."""

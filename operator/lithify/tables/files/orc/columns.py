@@ -1,4 +1,4 @@
-"""What the footer of an ORC file says of its columns, and of all that nested ones are made of.
+"""Column statistics in the footer of an ORC file, including the parts of nested columns.
 
 Called by `footers`. Pure. Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
 """
@@ -12,24 +12,24 @@ from lithify.tables.files.orc.protobuf import Message, messages, number, signed
 
 _LIST, _MAP, _STRUCT = 10, 11, 12
 _PARTS = {_LIST: ("element",), _MAP: ("key", "value")}
-"""What parts are called that have no names in the file: as in `types`."""
+"""Names of parts that have no names in the file, as in `types`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFooter:
-    """What a footer says of a column of a file, with all that a nested one is made of.
+    """A column as the footer describes it, including the parts of a nested one.
 
     Attributes:
-        rows: values that are not null, None if the writer did not count them.
-        values: those of all parts together.
-        parts: how many columns it is stored as.
+        rows: non-null values, None if the writer did not count them.
+        values: non-null values of all parts together.
+        parts: number of physical columns.
         has_null: whether there are nulls.
         text_bytes: bytes of all texts or binaries, 0 for other types.
-        stored_bytes: bytes on disk, where the writer tells, else 0.
-        integers: smallest and largest whole number.
-        millis: smallest and largest timestamp in milliseconds, without regard to time zones.
+        stored_bytes: bytes on disk if the writer recorded them, else 0.
+        integers: smallest and largest integer.
+        millis: smallest and largest timestamp in milliseconds, ignoring time zones.
         dictionary: entries of its dictionary in the first stripe.
-        fields: its own parts, by name; without those of which the footer says nothing.
+        fields: its own parts, by name; those that the footer does not describe are left out.
     """
 
     rows: int | None
@@ -45,11 +45,11 @@ class ColumnFooter:
 
 
 def columns_of(footer: Message, dictionaries: Sequence[int]) -> Mapping[str, ColumnFooter]:
-    """The columns of a file by name, but for those of which the footer says nothing.
+    """The columns of a file by name; those that the footer does not describe are left out.
 
     Args:
         footer: the footer of the file.
-        dictionaries: entries of the dictionary of each stored column.
+        dictionaries: number of dictionary entries of each physical column.
 
     Raises:
         EOFError: the footer does not describe a table.
@@ -63,7 +63,7 @@ def columns_of(footer: Message, dictionaries: Sequence[int]) -> Mapping[str, Col
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """Types, statistics and dictionaries of all columns as they are stored, by number."""
+    """Types, statistics and dictionaries of all physical columns, by number."""
 
     types: Sequence[Message]
     statistics: Sequence[Message]
@@ -88,7 +88,7 @@ def _numbered(whole: int, kind: Message) -> Iterator[tuple[str, int]]:
 
 
 def _packed(kind: Message) -> list[int]:
-    """The numbers of the parts, which are written packed or one by one."""
+    """The numbers of the parts, which are encoded packed or one by one."""
     columns: list[int] = []
     for value in kind.get(2, []):
         columns += [value] if isinstance(value, int) else _varints(value)
@@ -135,7 +135,7 @@ def _first(message: Message, field: int) -> Message:
 
 
 def _bounds(statistics: Message, lows: Sequence[int], highs: Sequence[int]) -> tuple[int, int] | None:
-    """The smallest and the largest of what these fields say; timestamps have two of each, for two clocks."""
+    """Minimum and maximum from these fields; timestamps have two of each, local and UTC."""
     low, high = (
         [value for field in fields if (value := signed(statistics, field)) is not None]
         for fields in (lows, highs)

@@ -1,6 +1,6 @@
-"""The footers of ORC files: rows, stripes, what `columns` finds in them, the writer's time zone.
+"""The footers of ORC files: rows, stripes, columns (by `columns`), the writer's time zone.
 
-Used by the reader beside this module; PyArrow reads the same footers but does not hand out what is in them.
+Used by the reader beside this module; PyArrow reads the same footers but does not expose their content.
 Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
 """
 
@@ -22,7 +22,7 @@ from lithify.tables.io.storage import Storage
 
 _KEPT = 128
 _TAIL = 64 << 10
-"""Bytes read from the end of a file at first, which hold most footers whole."""
+"""Bytes read first from the end of a file; enough for most footers."""
 
 _MAX_POSTSCRIPT = 255
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
@@ -31,14 +31,14 @@ _CHUNK_HEADER = 3
 
 @dataclass(frozen=True, slots=True)
 class OrcFooter:
-    """What is to be known of a file before it is read.
+    """The parts of a footer that are needed to read the file.
 
     Attributes:
-        rows: its rows.
-        stripes: its stripes: bytes of data and rows of each.
+        rows: number of rows.
+        stripes: data bytes and rows of each stripe.
         block_size: bytes that are compressed together.
-        columns: its columns by name, but for those of which it says nothing.
-        time_zone: where its writer was, empty if it does not say.
+        columns: its columns by name; those that the footer does not describe are left out.
+        time_zone: the writer's time zone, empty if not recorded.
     """
 
     rows: int
@@ -49,18 +49,18 @@ class OrcFooter:
 
 
 class OrcFooters:
-    """The footers of data files, by path; as many are kept as are plausible for one task."""
+    """The footers of data files, by path; caches as many as one task plausibly needs."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self.of = lru_cache(_KEPT)(self._read)
 
     def _read(self, path: str) -> OrcFooter:
-        """The footer of a file.
+        """Reads the footer of a file.
 
         Raises:
             MissingFile: the file does not exist.
-            CorruptTable: it is not ORC, cut off, or compressed in a way that this release cannot read.
+            CorruptTable: it is not ORC, is truncated, or uses a compression that this release cannot read.
         """
         with reading(path, "ORC"), self._storage.open(path) as source:
             tail = _tail(source, _TAIL)
@@ -91,7 +91,7 @@ def _footer(footer: Message, block_size: int, stripe: Message) -> OrcFooter:
 
 
 def _first_stripe(source: pa.NativeFile, footer: Message, codec: int, block_size: int) -> Message:
-    """The footer of the first stripe, which stands for all: one writer has written them."""
+    """The footer of the first stripe, which represents all: one writer has written them."""
     stripe = next(iter(messages(footer, 3)), None)
     if stripe is None:
         return {}
@@ -109,7 +109,7 @@ def _tail(source: pa.NativeFile, length: int) -> bytes:
 
 
 def _decompressed(data: bytes, codec: int, block_size: int) -> bytes:
-    """Chunks, each with three bytes of header: its length, and in the lowest bit whether it is as it was."""
+    """Decompresses chunks; a header of three bytes has the length, its lowest bit says "uncompressed"."""
     if codec == _NONE:
         return data
     parts, position = [], 0

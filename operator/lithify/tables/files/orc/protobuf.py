@@ -1,4 +1,4 @@
-"""Reads Protocol Buffers messages without their schemas, for the footers of ORC files. Pure."""
+"""Parses Protocol Buffers messages without their schemas, for the footers of ORC files. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TypeAlias
 
 Field: TypeAlias = int | bytes
 Message: TypeAlias = dict[int, list[Field]]
-"""Field numbers and all values of each: ints for varints and fixed widths, bytes for the rest."""
+"""Values by field number: ints for varints and fixed widths, bytes for the rest."""
 
 _FIXED64, _BYTES, _FIXED32 = 1, 2, 5
 
 
 def parse(data: bytes) -> Message:
-    """Reads a message.
+    """Parses a message.
 
     Raises:
-        EOFError: it is cut off, or not one.
+        EOFError: it is truncated, or not a message.
     """
     message: Message = {}
     for number, value in _fields(data):
@@ -25,24 +25,24 @@ def parse(data: bytes) -> Message:
 
 
 def number(message: Message, field: int, default: int = 0) -> int:
-    """The last value of a number, as protobuf has it."""
+    """The last value of a number field; later values override earlier ones in protobuf."""
     value = message.get(field, [default])[-1]
     return value if isinstance(value, int) else default
 
 
 def signed(message: Message, field: int) -> int | None:
-    """A number that was written as `sint64`, None if it is not there."""
+    """The value of an `sint64` field, None if it is missing."""
     value = message.get(field, [None])[-1]
     return (value >> 1) ^ -(value & 1) if isinstance(value, int) else None
 
 
 def messages(message: Message, field: int) -> list[Message]:
-    """The messages inside a message."""
+    """The embedded messages of a field."""
     return [parse(value) for value in message.get(field, []) if isinstance(value, bytes)]
 
 
 def text(message: Message, field: int) -> str:
-    """A text, empty if it is not there."""
+    """The value of a text field, empty if it is missing."""
     value = message.get(field, [b""])[-1]
     return value.decode() if isinstance(value, bytes) else ""
 

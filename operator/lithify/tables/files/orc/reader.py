@@ -1,8 +1,8 @@
-"""Reads ORC files as streams of batches; no stripe is ever held whole.
+"""Reads ORC files as streams of batches; never holds a whole stripe.
 
-Made by `registry`, a `FormatReader`. PyArrow's `ORCFile` decodes whole stripes, which Java makes of 64 MiB of
-*encoded* data; its dataset reader decodes so many rows at a time from the same file, in an eighth of the
-memory. Whatever Java reads otherwise than the C++ library is in `values`.
+Created by `registry`; a `FormatReader`. PyArrow's `ORCFile` decodes whole stripes, for which Java takes 64
+MiB of *encoded* data; its dataset reader decodes a given number of rows at a time, in an eighth of the
+memory. Values that Java reads differently from the C++ library are handled in `values`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from lithify.tables.files.types import ColumnType
 from lithify.tables.io.storage import Fetching, Storage
 
 _READ_BYTES = 128 << 10
-"""What the C++ library asks of a stream at a time."""
+"""Bytes that the C++ library requests from a stream at a time."""
 
 _UNPACKED = 4
-"""How much larger than stored the rest of a small stream is taken to be."""
+"""Assumed ratio of decompressed to stored size for the rest of a small stream."""
 
 _STREAMS = 3
-"""A column has so many streams at most: which values are there, the values, and lengths or fractions."""
+"""Maximum number of streams of a column: presence, values, and lengths or fractions."""
 
 _MOST_FETCHED = 4 << 20
 _FEW_ROWS, _FEW_BYTES, _MOST_ROWS = 64, 128 << 10, 65_536
@@ -44,7 +44,7 @@ class OrcReader:
 
     Args:
         storage: access to the files.
-        fetched: bytes of a column that may be fetched at a time, where every fetch is a request.
+        fetched: bytes of a column to prefetch at a time, for stores where every read is a request.
     """
 
     def __init__(self, storage: Storage, fetched: int = 0) -> None:
@@ -54,23 +54,23 @@ class OrcReader:
         self.footers = OrcFooters(storage)
 
     def overhead(self, file: InputFile) -> int:
-        """The buffers of every stream, the dictionary of every column of text, and what was fetched."""
+        """Buffers of every stream, dictionaries of text columns, and prefetched bytes."""
         footer = self.footers.of(file.path)
         kept = 0 if self._storage.is_local else self._fetching(file, footer).kept
         return kept + sum(_column_overhead(column, footer) for column in footer.columns.values())
 
     def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
-        """None: PyArrow hands out the values."""
+        """Always empty: PyArrow returns plain values."""
         del paths
         return frozenset()
 
     def stored_type(self, path: str, column: str) -> pa.DataType | None:
-        """No type is stored otherwise than declared."""
+        """Always None: types are stored as declared."""
         del path, column
         return None
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
-        """Whether any row has one of some values: by the statistics, else by the column."""
+        """Whether any row has one of the values: by the statistics, else by reading the column."""
         stored = self.footers.of(path).columns.get(column.name)
         told = None if stored is None or stored.integers is None else told_by_bounds(*stored.integers, values)
         if told is not None:
@@ -79,7 +79,7 @@ class OrcReader:
             return has_any(_streamed(source, [column.name], _SMALL_AT_ONCE), values)
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """All rows; which of them are in the range, their reader has to find out."""
+        """Reads all rows; the caller must filter by key range."""
         footer = self.footers.of(file.path)
         check_rows(file, footer.rows)
         self._check_time_zone(file, wanted, footer)
@@ -98,12 +98,12 @@ class OrcReader:
                 yield pa.RecordBatch.from_arrays(columns, names)
 
     def _fetching(self, file: InputFile, footer: OrcFooter) -> Fetching:
-        """How a file is fetched from where every fetch is a request: each stream has its own place in it."""
+        """How to prefetch a file where every read is a request: streams lie at different offsets."""
         parts = sum(column.parts for column in footer.columns.values())
         return Fetching(self._fetched, min(file.size, _STREAMS * parts * self._fetched))
 
     def _check_time_zone(self, file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
-        """Java's old way to store instants is to store the reading of a clock in the writer's time zone."""
+        """Refuses instants in Java's legacy form: local time in the writer's time zone."""
         zoned = [column.name for column in wanted.columns if _has(column.type, "TIMESTAMP_LTZ")]
         if wanted.instants_are_local and zoned and footer.time_zone not in _UTC:
             problem = (
@@ -114,10 +114,10 @@ class OrcReader:
 
 
 def _check_range(file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
-    """Makes sure that no nanoseconds that are wanted wrap around as PyArrow reads them: nothing tells later.
+    """Checks that no requested nanoseconds overflow when PyArrow reads them: it would not be detected later.
 
     Raises:
-        UnsupportedTable: some do, or the footer does not say that none do.
+        UnsupportedTable: some do, or the footer has no bounds that rule it out.
     """
     problems = tuple(
         f"column {part}: {'it has' if is_known else 'nothing tells whether it has'} timestamps "
@@ -132,7 +132,7 @@ def _check_range(file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:
 def _wrapped(
     name: str, kind: ColumnType, told: ColumnFooter | None, wanted: Wanted
 ) -> Iterator[tuple[str, bool]]:
-    """Parts of a column whose nanoseconds may wrap around, and whether their bounds are known."""
+    """Parts of a column whose nanoseconds may overflow, and whether their bounds are known."""
     is_empty = told is not None and told.rows == 0
     millis = told.millis if told else None
     if kind.is_nanos and not is_empty and not keep_their_nanos(millis):
@@ -143,18 +143,18 @@ def _wrapped(
 
 
 def _has(column: ColumnType, root: str) -> bool:
-    """Whether values, or parts of them, are of a type."""
+    """Whether a column, or a part of it, has a type."""
     return column.root == root or any(_has(part.type, root) for part in column.fields)
 
 
 def _ahead(footer: OrcFooter, wanted: Wanted) -> int:
-    """What the clock of a file's writer was ahead of UTC, where it matters."""
+    """Seconds by which the writer's clock was ahead of UTC, 0 if no column depends on it."""
     has_clocks = any(_has(column.type, "TIMESTAMP") for column in wanted.columns)
     return ahead_in_1970(footer.time_zone) if has_clocks else 0
 
 
 def _streamed(source: pa.NativeFile, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-    """The columns, so many rows at a time, read by nobody ahead of time."""
+    """Reads the columns in batches of `rows` rows, without read-ahead or threads."""
     fragment = ds.OrcFileFormat().make_fragment(source)
     batches: Iterator[pa.RecordBatch] = fragment.to_batches(
         columns=names, batch_size=rows, batch_readahead=0, fragment_readahead=0, use_threads=False
@@ -163,7 +163,7 @@ def _streamed(source: pa.NativeFile, names: list[str], rows: int) -> Iterator[pa
 
 
 def _rows_at_once(footer: OrcFooter, wanted: Wanted) -> int:
-    """About a quarter of a piece, because only the average width is known; never a few short ones."""
+    """Rows for about a quarter of `piece_bytes`, because only the average width is known; more if narrow."""
     columns = [footer.columns[name] for name in wanted.names if name in footer.columns]
     width = max(1.0, sum(_bytes_of(column, footer) for column in columns) / footer.rows)
     least = min(_FEW_ROWS, int(_FEW_BYTES / width))
@@ -171,14 +171,14 @@ def _rows_at_once(footer: OrcFooter, wanted: Wanted) -> int:
 
 
 def _bytes_of(column: ColumnFooter, footer: OrcFooter) -> int:
-    """About what all values of a column take in Arrow."""
+    """Approximate bytes of all values of a column in Arrow."""
     return column.text_bytes + _FIXED_BYTES * max(footer.rows, column.values)
 
 
 def _column_overhead(column: ColumnFooter, footer: OrcFooter) -> int:
-    """What decoding one column holds: of its streams what is read at a time and a block, and a dictionary.
+    """Bytes that decoding one column holds: for each stream its read buffer and a block, plus the dictionary.
 
-    Measured on files of Java with 20 columns, this is a little more than a reader takes.
+    Measured on Java's files with 20 columns, this is slightly more than a reader uses.
     """
     streams = max(1, len(footer.stripes)) * column.parts
     stored = column.stored_bytes // streams if column.stored_bytes else footer.block_size

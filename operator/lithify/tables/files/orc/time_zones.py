@@ -1,7 +1,7 @@
-"""Time zones of ORC files: where the C++ library finds them, and what a clock in one of them said.
+"""Time zones of ORC files: the database for the C++ library, and the UTC offsets of zones.
 
-Called before an ORC file is opened, and as one is read. The library looks into the system's database, which
-slim images do not have; then it gets the one of the package tzdata.
+Called before and while an ORC file is read. The library looks in the system's database, which slim images
+lack; then it gets the one of the tzdata package.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ VARIABLE = "TZDIR"
 
 
 def provide(system: Path = SYSTEM) -> None:
-    """Points the library to a database, unless it finds one by itself."""
+    """Points the library to a time zone database, unless the system has one."""
     if VARIABLE not in os.environ and not (system / "GMT").exists():
         os.environ[VARIABLE] = str(resources.files("tzdata") / "zoneinfo")
 
 
 @cache
 def ahead_in_1970(name: str) -> int:
-    """Seconds by which clocks in a time zone were ahead of UTC when 1970 began; 0 if it has no name.
+    """Seconds by which a time zone was ahead of UTC at the start of 1970; 0 for an empty name.
 
     Raises:
-        LookupError: nobody knows such a time zone, so nothing could be read, either.
+        LookupError: the time zone is unknown, so the C++ library could not read the file either.
     """
     offset = datetime.fromtimestamp(0, UTC).astimezone(ZoneInfo(name)).utcoffset() if name else None
     return int(offset.total_seconds()) if offset else 0

@@ -1,7 +1,7 @@
 """Timestamps of ORC files, which PyArrow reads as nanoseconds of 64 bits.
 
-Called by `values`, and by the reader and the writer beside this module. Pure. What Java does was seen by
-running it (docs/design/0017-formats.md).
+Called by `values`, and by the reader and the writer beside this module. Pure. Java's behaviour was observed
+by running it (docs/design/0017-formats.md).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from lithify.rewriting.order import IntPart, timestamps_as_instants
 _NANOS = 1_000
 _WRAP_MICROS, _WRAP_REST = divmod(1 << 64, _NANOS)
 _EARLIEST, _LATEST = -6, 15
-"""How often the nanoseconds of the years 0 to 9999 wrap around 64 bits, with room."""
+"""How often the nanoseconds of the years 0 to 9999 overflow 64 bits, with a margin."""
 
 _DAY_MILLIS = 86_400_000
 _NANOS_RANGE = ((-(2**63)) // 1_000_000 + _DAY_MILLIS, (2**63 - 1) // 1_000_000 - _DAY_MILLIS)
-"""Milliseconds whose nanoseconds fit, a day less at either end."""
+"""Range of milliseconds whose nanoseconds fit 64 bits, less a day at either end."""
 
 
 def _wraps_by_rest() -> IntPart:
-    """For the rest of a wrapped number of nanoseconds by 1000: how often it was wrapped, 99 for never."""
+    """Number of overflows by the remainder of an overflowed value modulo 1000; 99 if impossible."""
     wraps = np.full(_NANOS, 99, dtype=np.int64)
     for count in range(_EARLIEST, _LATEST):
         wraps[-count * _WRAP_REST % _NANOS] = count
@@ -33,22 +33,22 @@ _WRAPS = _wraps_by_rest()
 
 
 def keep_their_nanos(millis: tuple[int, int] | None) -> bool:
-    """Whether PyArrow's nanoseconds hold all timestamps of a file, of which these are the bounds."""
+    """Whether 64-bit nanoseconds can hold all timestamps of a file with these bounds."""
     return millis is not None and _NANOS_RANGE[0] < millis[0] and millis[1] < _NANOS_RANGE[1]
 
 
 def unwrapped(
     column: pa.Array, kind: pa.DataType, millis: tuple[int, int] | None = None, ahead: int = 0
 ) -> pa.Array:
-    """Timestamps in the unit of their type.
+    """Timestamps in the unit of their type, with overflows undone.
 
-    PyArrow lets those that are out of range wrap around. Microseconds can be told from what is left: 2^64 is
-    no multiple of 1000, so the last three digits say how often a value was wrapped.
+    PyArrow lets out-of-range timestamps wrap around. For microseconds the number of wraps can be recovered:
+    2^64 is no multiple of 1000, so the last three digits determine it.
 
     Args:
-        column: what PyArrow reads.
+        column: the column as PyArrow reads it.
         kind: milliseconds or microseconds.
-        millis: bounds of the file's timestamps in the column, as its footer says.
+        millis: bounds of the file's timestamps in the column, from its footer.
         ahead: as in `as_java_counts`.
 
     Raises:
@@ -64,7 +64,7 @@ def unwrapped(
 
 
 def as_instants(column: pa.Array, ahead: int = 0) -> pa.Array:
-    """Timestamps of nanoseconds, none of which was wrapped."""
+    """Timestamps of nanoseconds, none of which overflowed."""
     if not ahead:
         return timestamps_as_instants(column)
     nanos = as_java_counts(_ticks(column), 10**9, ahead)
@@ -72,15 +72,15 @@ def as_instants(column: pa.Array, ahead: int = 0) -> pa.Array:
 
 
 def as_java_counts(ticks: IntPart, per_second: int, ahead: int) -> IntPart:
-    """Timestamps without time zone on the second on which Java sees them.
+    """Timestamps without time zone, shifted to the second that Java reads.
 
-    Before 1970, files hold the second after a fraction of at least a millisecond, and readers go back by one.
-    C++ goes by the clock on the wall, Java by that of UTC, so that both differ between the two midnights.
+    Before 1970, files store the second after a fraction of at least a millisecond, and readers subtract one.
+    C++ compares with the local epoch, Java with that of UTC, so they differ between the two midnights.
 
     Args:
         ticks: the timestamps as C++ reads them.
-        per_second: their unit.
-        ahead: seconds by which the writer's clock was ahead of UTC when 1970 began.
+        per_second: ticks per second.
+        ahead: seconds by which the writer's clock was ahead of UTC at the start of 1970.
     """
     if not ahead:
         return ticks
@@ -92,10 +92,10 @@ def as_java_counts(ticks: IntPart, per_second: int, ahead: int) -> IntPart:
 
 
 def is_writable(column: pa.Array) -> bool:
-    """Whether Java can read what PyArrow writes, which has negative fractions of a second before 1970.
+    """Whether Java can read the timestamps as PyArrow writes them: with negative fractions before 1970.
 
-    Java's ORC library reads these right, but Java Paimon then takes the part below the millisecond by itself,
-    and that must not be negative.
+    Java's ORC library reads these correctly, but Java Paimon then uses the part below the millisecond
+    separately, which must not be negative.
     """
     if column.type.unit == "ms":
         return True
@@ -109,5 +109,5 @@ def _ticks(column: pa.Array) -> IntPart:
 
 
 def _column(ticks: IntPart, like: pa.Array) -> pa.Array:
-    """Whole numbers with the nulls of another column."""
+    """Integers as a column with the nulls of another column."""
     return pa.array(ticks, pa.int64(), mask=like.is_null().to_numpy(zero_copy_only=False))

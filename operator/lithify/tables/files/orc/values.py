@@ -1,6 +1,6 @@
-"""Values that Java's ORC files hold in another form than Arrow reads or writes.
+"""Converts values whose form in Java's ORC files differs from what Arrow reads or writes.
 
-Called by the reader and the writer beside this module. Pure. What Java does was seen by running it
+Called by the reader and the writer beside this module. Pure. Java's behaviour was observed by running it
 (docs/design/0017-formats.md).
 """
 
@@ -18,21 +18,21 @@ from lithify.tables.files.types import ColumnType, Field, arrow_type
 
 
 def as_java_reads(column: pa.Array, kind: ColumnType, told: ColumnFooter | None, ahead: int = 0) -> pa.Array:
-    """A column as the C++ library decodes it in the form that the merge works with.
+    """Converts a column from the form of the C++ library to the form of the merge.
 
     Args:
         column: the column.
         kind: its type in the schema that the file was written with.
-        told: what the footer of the file says of it.
-        ahead: seconds by which the writer's clock was ahead of UTC when 1970 began.
+        told: its description in the file's footer.
+        ahead: seconds by which the writer's clock was ahead of UTC at the start of 1970.
 
     Raises:
-        ArrowInvalid: a timestamp has more digits than its type, or a part is null that must not be.
+        ArrowInvalid: a timestamp has more digits than its type, or a NOT NULL part is null.
     """
     if kind.is_nested:
         return _parts_as_java_reads(column, kind, told, ahead)
     if kind.is_timestamp:
-        # Instants are stored by the clock of UTC.
+        # Instants are stored in UTC.
         clock = 0 if kind.root == "TIMESTAMP_LTZ" else ahead
         if kind.is_nanos:
             return as_instants(column, clock)
@@ -46,7 +46,7 @@ def as_java_reads(column: pa.Array, kind: ColumnType, told: ColumnFooter | None,
 def _parts_as_java_reads(
     column: pa.Array, kind: ColumnType, told: ColumnFooter | None, ahead: int
 ) -> pa.Array:
-    """A nested column; the C++ library has nulls in all parts of what is null."""
+    """A nested column; the C++ library sets all parts of a null value to null."""
     wanted = arrow_type(kind)
 
     def read(values: pa.Array, part: Field) -> pa.Array:
@@ -61,10 +61,10 @@ def _parts_as_java_reads(
 
 
 def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in a form that the C++ library knows.
+    """Converts a column to types that the C++ library knows.
 
     Raises:
-        Unwritable: a timestamp cannot be written, or not so that Java could read it.
+        Unwritable: a timestamp cannot be written, or not in a form that Java can read.
     """
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
@@ -73,12 +73,12 @@ def as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _from_its_beginning(values: pa.Array) -> pa.Array:
-    """Nested values without an offset, which PyArrow forgets where it looks for the nulls of their parts."""
+    """Copies nested values so that their offset is 0: PyArrow ignores it for nulls of their parts."""
     return pa.concat_arrays([values]) if pa.types.is_nested(values.type) else values
 
 
 def _written_type(kind: pa.DataType) -> pa.DataType:
-    """What stands for a type; fields of nested ones keep their metadata."""
+    """The type that is written instead; fields of nested types keep their metadata."""
     if pa.types.is_time32(kind):
         return pa.int32()
     return with_fields(kind, lambda field: field.with_type(_written_type(field.type)))
@@ -86,7 +86,7 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
 
 def _written(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_struct(kind):
-        # PyArrow writes what it finds in the parts of a null, unless they are null themselves.
+        # PyArrow writes the parts of a null value, unless they are null themselves.
         parts = zip(values.flatten(), kind, strict=True)
         return struct_of(values, kind, [_written(part, field.type) for part, field in parts])
     if pa.types.is_nested(kind):

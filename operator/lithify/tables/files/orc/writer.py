@@ -1,7 +1,7 @@
 """Writes ORC files as Java Paimon reads them: names, field ids, types; a stripe for every write.
 
-Opened by `registry`, a `FormatWriter`. Texts of bounded length become plain strings, because PyArrow has no
-others; Java's reader converts them.
+Opened by `registry`; a `FormatWriter`. Texts of bounded length become plain strings, because PyArrow has no
+other text type; Java's reader converts them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from lithify.tables.files.types import ColumnType
 
 _CODECS = {"none": "uncompressed"}
 _STRIPE_BYTES = 1024
-"""A stripe ends with the write in which it reaches this size. What has not filled a block does not count, so
-writes that are small, or repeat themselves much, become a stripe together with the next one."""
+"""A stripe ends with the write in which it reaches this size. Incomplete blocks do not count, so writes that
+are small or very repetitive form a stripe together with the next one.
+"""
 
 _ENCODED = 4
-"""About how much smaller rows become, to count those that are not in a stripe yet."""
+"""Approximate compression ratio, to estimate the size of rows that are not in a stripe yet."""
 
 _ID, _PARQUET_ID = b"paimon.id", b"PARQUET:field_id"
 
@@ -35,8 +36,8 @@ class OrcWriter:
     """Writes one ORC file.
 
     Args:
-        sink: where to.
-        options: how.
+        sink: output stream.
+        options: file options.
     """
 
     def __init__(self, sink: pa.NativeFile, options: FileOptions) -> None:
@@ -52,7 +53,7 @@ class OrcWriter:
 
     @property
     def size(self) -> int:
-        """Bytes written so far, and about those of rows that wait for the end of their stripe."""
+        """Bytes written so far, plus the estimated size of rows in the unfinished stripe."""
         return int(self._sink.tell()) + self._pending // _ENCODED
 
     def write(self, rows: pa.Table) -> None:
@@ -62,7 +63,7 @@ class OrcWriter:
             Unwritable: there are microseconds before 1970.
         """
         most = self._most or max(1, rows.num_rows)
-        # PyArrow would cut what is more by itself, and mix up nested columns where it has cut.
+        # PyArrow would split larger writes itself, and corrupts nested columns when it does.
         parts = [_as_written(rows.slice(start, most)) for start in range(0, rows.num_rows, most)]
         self._stats.add(rows)
         if self._writer is None:
@@ -82,11 +83,11 @@ class OrcWriter:
         return int(self._sink.tell())
 
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
-        """What the rows of a column were."""
+        """Statistics of a column, gathered from its rows."""
         return self._stats.of(name, column)
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yields the stripes."""
+        """Iterates over the stripes."""
         file = orc.ORCFile(source)
         for number in range(file.nstripes):
             stripe = file.read_stripe(number, columns=rows_schema.names)
@@ -94,13 +95,13 @@ class OrcWriter:
             yield pa.table(columns, schema=rows_schema)
 
     def abort(self) -> None:
-        """Keeps PyArrow from finishing the file when it collects the writer."""
+        """Keeps PyArrow from finishing the file when the writer is garbage-collected."""
         if self._writer is not None:
             self._writer.is_open = False
 
 
 def _as_written(rows: pa.Table) -> pa.Table:
-    """Rows in types that the C++ library knows, with the ids of their columns where Java looks for them."""
+    """Rows in types that the C++ library knows, with column ids where Java expects them."""
     columns = [as_written(column) for column in rows.columns]
     fields = [
         _identified(field.with_type(column.type)) for field, column in zip(rows.schema, columns, strict=True)
@@ -114,9 +115,9 @@ def _identified(field: pa.Field) -> pa.Field:
 
 
 def _opened(sink: pa.NativeFile, schema: pa.Schema, rows: int, options: FileOptions) -> orc.ORCWriter:
-    """A writer that makes one stripe of so many rows; more rows at once become several.
+    """A writer for one stripe with this number of rows; more rows at once become several stripes.
 
-    Texts get no dictionaries: while one is gathered the C++ library does not count what it holds, so that
+    Texts get no dictionaries: the C++ library does not count the bytes of a dictionary in progress, so
     stripes would not end where they should.
     """
     return orc.ORCWriter(
@@ -133,10 +134,10 @@ def _opened(sink: pa.NativeFile, schema: pa.Schema, rows: int, options: FileOpti
 
 
 def _with_filters(schema: pa.Schema, names: Collection[str]) -> Iterator[int]:
-    """The numbers that ORC gives to all parts of the columns of these names, as Java finds them.
+    """The ORC column numbers of all parts of the named columns, matched as Java matches them.
 
-    Without bytes, which the C++ library hashes wrongly, so that Java would not find them; and without
-    booleans, whose filters nobody looks into.
+    Excludes bytes, which the C++ library hashes incorrectly, so that Java would not find them; and booleans,
+    whose filters no reader uses.
     """
     first = 1
     for field in schema:
@@ -147,7 +148,7 @@ def _with_filters(schema: pa.Schema, names: Collection[str]) -> Iterator[int]:
 
 
 def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """What a type is stored as: itself and all that it is made of."""
+    """A type and all parts that are stored with it."""
     yield kind
     if pa.types.is_map(kind):
         children = [kind.key_type, kind.item_type]
@@ -158,7 +159,7 @@ def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def _read_back(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column that this class has written, as it was."""
+    """Converts a column read from the file back to its original form."""
     if pa.types.is_struct(kind):
         parts = [_read_back(column.field(field.name), field.type) for field in kind]
         return declared_struct(column, kind, parts)

@@ -1,8 +1,8 @@
-"""Bloom filters of Parquet's column chunks, which PyArrow cannot write: made here, and told of in the footer.
+"""Bloom filters of Parquet column chunks: built and recorded here, because PyArrow cannot write them.
 
-Called by the writer beside this module for tables that ask for them. Split-block filters as the Parquet
-format defines them, each as large as its values need, where Java always takes a megabyte unless it is told
-how many different values there are.
+Called by the writer beside this module for tables that request them. Split-block filters as the Parquet
+format defines them, sized by the number of values; Java always takes a megabyte unless the table states the
+number of distinct values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lithify.tables.files.parquet.xx_hash import Hashes, xx_hashes
 
 _BLOCK = 32
 _MOST = 1 << 20
-"""Bytes, as in parquet-mr."""
+"""Maximum bytes of a filter, as in parquet-mr."""
 _SALTS = tuple(
     map(
         np.uint32,
@@ -41,16 +41,16 @@ _SALTS = tuple(
 _ROWS = 1 << 15
 """Values that are hashed at a time."""
 _INT32_DIGITS, _INT64_DIGITS = 9, 18
-"""Decimals of so many digits are stored as integers."""
+"""Maximum precision of decimals that are stored as integers."""
 _UNION = b"\x1c\x1c\x00\x00"
-"""The next field of a struct, a union of which the first and empty choice is taken."""
+"""The next field of a struct: a union with its first, empty choice."""
 _OFFSET_FIELD = 14
-"""Of the metadata of a column chunk; the next one is the length."""
+"""Field number of the filter's offset in the metadata of a column chunk; the next one is its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a file a filter is, in bytes."""
+    """Offset and length of a filter in the file, in bytes."""
 
     offset: int
     length: int
@@ -59,9 +59,9 @@ class Place:
 def filters_of(leaves: Sequence[Leaf], options: BloomFilterOptions) -> Iterator[tuple[int, bytes]]:
     """The filters of a row group, each with the number of its column.
 
-    Columns without any: those that the table does not name; booleans and nanoseconds (INT96), which no reader
-    looks up; and decimals that are no integers, for which Java looks up the shortest bytes of a number where
-    its own writer has hashed padded ones, so that it finds none.
+    No filters for: columns that the table does not name; booleans and nanoseconds (INT96), which no reader
+    looks up; and decimals not stored as integers, for which Java looks up the shortest bytes of a number
+    although its own writer hashes padded ones, so that lookups fail.
     """
     for number, leaf in enumerate(leaves):
         if options.includes(leaf.path) and _has_hashes(leaf.values.type):
@@ -71,7 +71,7 @@ def filters_of(leaves: Sequence[Leaf], options: BloomFilterOptions) -> Iterator[
 
 
 def with_places(footer: bytes, places: Sequence[Mapping[int, Place]]) -> bytes:
-    """A footer that tells where filters are: for each row group those of some columns, by number."""
+    """A footer with the offsets of filters: for each row group those of some columns, by number."""
     thrift = Thrift(footer)
     for number, kind, _ in thrift.fields():
         if number != ROW_GROUPS:
@@ -91,13 +91,13 @@ def _end_of_metadata(thrift: Thrift) -> int:
 
 
 def _told(place: Place) -> bytes:
-    """The two fields that tell of a filter. The first one names its number, so it may stand anywhere."""
+    """The two fields that locate a filter. The first one states its field number, so its place is free."""
     offset = bytes([I64]) + number_of(_OFFSET_FIELD) + number_of(place.offset)
     return offset + bytes([1 << 4 | I32]) + number_of(place.length)
 
 
 def _filter(hashes: Hashes, distinct: int, false_positives: float) -> bytes:
-    """A filter with its header, of hashes in order, for so many values."""
+    """A filter with its header, for sorted hashes of `distinct` values."""
     size = _size(distinct, false_positives)
     blocks = ((hashes >> np.uint64(32)) * np.uint64(size // _BLOCK)) >> np.uint64(32)
     firsts = np.flatnonzero(np.diff(blocks, prepend=np.uint64(size)))
@@ -112,7 +112,7 @@ def _filter(hashes: Hashes, distinct: int, false_positives: float) -> bytes:
 
 
 def _size(distinct: int, false_positives: float) -> int:
-    """Bytes of a filter for so many values: a power of two."""
+    """Bytes of a filter for this number of distinct values: a power of two."""
     needed = -distinct / math.log1p(-(false_positives ** (1 / 8)))
     return min(_MOST, max(_BLOCK, 1 << math.ceil(math.log2(max(1.0, needed)))))
 
@@ -125,7 +125,7 @@ def _has_hashes(kind: pa.DataType) -> bool:
 
 
 def _hashes(values: pa.ChunkedArray) -> Iterator[Hashes]:
-    """The hashes of values, without nulls, some at a time."""
+    """The hashes of the non-null values, computed in batches."""
     for chunk in values.chunks:
         for start in range(0, len(chunk), _ROWS):
             yield _hashes_of(chunk.slice(start, _ROWS).drop_null())
@@ -143,7 +143,7 @@ _Plain = tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]
 
 
 def _plain(values: pa.Array) -> _Plain:
-    """Values as Parquet stores them plainly: all bytes, where each value begins, how many bytes it has."""
+    """Values in Parquet's plain encoding: all bytes, the offset and the length of each value."""
     kind = values.type
     if pa.types.is_decimal(kind):
         return _of_width(_decimals(values))
@@ -174,7 +174,7 @@ def _of_offsets(values: pa.Array, kind: np.dtype[np.signedinteger]) -> _Plain:
 
 
 def _decimals(values: pa.Array) -> NDArray[np.uint8]:
-    """Decimals as the integers that Parquet stores them as, of 4 or 8 bytes."""
+    """Decimals as the integers of 4 or 8 bytes that Parquet stores."""
     data = np.frombuffer(values.buffers()[1], np.uint8).reshape(-1, values.type.byte_width)
     width = 4 if values.type.precision <= _INT32_DIGITS else 8
     return data[values.offset : values.offset + len(values), :width]

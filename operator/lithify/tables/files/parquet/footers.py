@@ -1,7 +1,7 @@
-"""What the footers of data files tell: memory to read them, columns with dictionaries, hidden deletes.
+"""Facts from footers of data files: memory to read them, columns with dictionaries, hidden deletes.
 
-Used by the reader beside this module, on executors and (for hidden deletes) on the driver. Footers are kept,
-as many as are plausible for one task, because each costs a round trip to the store.
+Used by the reader beside this module, on executors and (for hidden deletes) on the driver. Caches as many
+footers as one task plausibly needs, because each costs a round trip to the store.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from lithify.tables.files.reading import has_any, reading, told_by_bounds
 from lithify.tables.io.storage import Fetching, Storage
 
 FETCH_BYTES = 256 << 10
-"""Bytes of each column chunk that are fetched at a time; whole chunks would not fit for many runs."""
+"""Bytes of each column chunk that are prefetched at a time; whole chunks would not fit for many runs."""
 
 MOST_FETCHED = 4 << 20
-"""Where every fetch is a request, so many bytes are fetched at a time if the memory is there."""
+"""Upper bound of bytes prefetched at a time where every read is a request and memory allows."""
 
 _KEPT = 128
 _JAVA_PAGE_ROWS = 20_000
 _JAVA_PAGE_BYTES = 1 << 20
 _MIN_PAGE_ROWS = 100
-"""parquet-mr ends a page at 1 MiB or 20,000 rows, but looks at its size only every 100 rows."""
+"""parquet-mr ends a page at 1 MiB or 20,000 rows, but checks its size only every 100 rows."""
 
 _SMALL_DICTIONARY = 64 << 10
-"""A dictionary that is this small never overflowed, so the whole column chunk is encoded with it."""
+"""Size below which a dictionary never overflowed, so that the whole column chunk is encoded with it."""
 
 _TINY_DICTIONARY = 256
-"""A dictionary that does no harm even if it holds every value once."""
+"""Size below which a dictionary does no harm even if it holds every value once."""
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-"""Bytes of values of a fixed width."""
+"""Bytes of a value of fixed-width types."""
 
 _SHORT_CODES = 0.75
-"""Codes this much shorter than those of as many different values stand for values that repeat themselves."""
+"""Ratio of code bits to those of all-distinct values below which a column counts as repetitive."""
 
 
 class Footers:
@@ -46,7 +46,7 @@ class Footers:
 
     Args:
         storage: access to the files.
-        fetched: bytes of each column chunk that are fetched at a time.
+        fetched: bytes of each column chunk that are prefetched at a time.
     """
 
     def __init__(self, storage: Storage, fetched: int = FETCH_BYTES) -> None:
@@ -55,50 +55,50 @@ class Footers:
         self._kept = lru_cache(_KEPT)(self._read)
 
     def of(self, path: str) -> pq.FileMetaData:
-        """The footer of a file; columns of INT96 are shown as 12 fixed bytes, which they are.
+        """The footer of a file; INT96 columns appear as the 12 fixed bytes that they are.
 
         Raises:
             MissingFile: the file does not exist.
-            CorruptTable: it is not Parquet, or cut off.
+            CorruptTable: it is not Parquet, or truncated.
         """
         return self._kept(path)
 
     def statistics(self, path: str, row_group: int, column: str | None) -> pq.Statistics | None:
-        """The statistics of one column chunk, None without any."""
+        """The statistics of a column chunk, None if it has none."""
         footer = self.of(path)
         named = (index for index, name in enumerate(footer.schema.names) if name == column)
         chunks = (footer.row_group(row_group).column(index) for index in named)
         return next((chunk.statistics for chunk in chunks if chunk.path_in_schema == column), None)
 
     def overhead(self, path: str) -> int:
-        """Bytes that decoding the file holds besides the rows handed out."""
+        """Bytes that decoding the file holds in addition to the rows returned."""
         footer = self.of(path)
         groups = range(footer.num_row_groups)
         return max((_group_overhead(footer, group, self._fetched) for group in groups), default=0)
 
     def fetching(self, path: str) -> Fetching:
-        """How the file is fetched from where every fetch is a request: at most as `overhead` says."""
+        """How to prefetch the file where every read is a request; at most the bytes in `overhead`."""
         footer = self.of(path)
         groups = range(footer.num_row_groups)
         kept = max((_group_fetched(footer, group, self._fetched) for group in groups), default=0)
         return Fetching(self._fetched, kept)
 
     def bytes_per_row(self, path: str) -> float:
-        """Uncompressed bytes a row, as far as the footer tells (dictionaries hide some)."""
+        """Uncompressed bytes per row, as far as the footer tells (dictionaries hide some)."""
         footer = self.of(path)
         groups = range(footer.num_row_groups)
         total = sum(_plain_bytes(chunk) for group in groups for chunk in _chunks(footer, group))
         return float(total / max(1, footer.num_rows))
 
     def bytes_behind_dictionaries(self, path: str, columns: Collection[str]) -> int:
-        """How large the dictionaries of these columns are at most, in any row group; 0 without any."""
+        """Maximum size in any row group of these columns' dictionaries; 0 without any."""
         footer = self.of(path)
         return max(
             (_hidden_bytes(footer, group, columns) for group in range(footer.num_row_groups)), default=0
         )
 
     def columns_with_dictionary(self, paths: Iterable[str]) -> frozenset[str]:
-        """Columns that every file stores with a small dictionary (or does not have)."""
+        """Columns that every file stores with a small dictionary, or lacks."""
         with_dictionary: set[str] = set()
         without: set[str] = set()
         for path in paths:
@@ -109,9 +109,9 @@ class Footers:
         return frozenset(with_dictionary - without)
 
     def holds_any(self, path: str, column: str, values: Collection[int]) -> bool:
-        """Whether any row of a file has one of some values in a column of small integers.
+        """Whether any row of a file has one of the values in a column of small integers.
 
-        The statistics usually tell; else the column, which is tiny, is read.
+        Usually decided by the statistics; else by reading the column, which is tiny.
         """
         bounds = self._bounds(path, column)
         told = told_by_bounds(*bounds, values) if bounds else None
@@ -121,7 +121,7 @@ class Footers:
             return has_any(pq.read_table(source, columns=[column], use_threads=False).to_batches(), values)
 
     def _bounds(self, path: str, column: str) -> tuple[int, int] | None:
-        """The least and the largest value of a column by the statistics; None if they do not tell."""
+        """The minimum and maximum of a column from the statistics; None if they are missing."""
         groups = range(self.of(path).num_row_groups)
         told = [
             each for each in (self.statistics(path, group, column) for group in groups) if each is not None
@@ -147,7 +147,7 @@ def _group_overhead(footer: pq.FileMetaData, number: int, fetched: int) -> int:
 
 
 def _group_fetched(footer: pq.FileMetaData, number: int, fetched: int) -> int:
-    """What was fetched and not decoded yet, of every column chunk."""
+    """Prefetched bytes that are not decoded yet, of every column chunk."""
     return sum(min(int(chunk.total_compressed_size), fetched) for chunk in _chunks(footer, number))
 
 
@@ -161,21 +161,21 @@ def _hidden_bytes(footer: pq.FileMetaData, number: int, columns: Collection[str]
 
 
 def _is_part_of(path: str, columns: Collection[str]) -> bool:
-    """Whether a column chunk, by its path, belongs to one of some nested columns."""
+    """Whether a column chunk, by its path, belongs to one of the nested columns."""
     return any(path.startswith(f"{column}.") for column in columns)
 
 
 def _plain_bytes(chunk: pq.ColumnChunkMetaData) -> int:
-    """Bytes of a column chunk without compression, at least those of the numbers that are in it.
+    """Uncompressed bytes of a column chunk, at least those of its fixed-width values.
 
-    A dictionary hides how large they are, and a row of a nested column may hold any number of them.
+    A dictionary hides the size of values, and a row of a nested column may hold any number of them.
     """
     width = _WIDTHS.get(chunk.physical_type, 0)
     return max(int(chunk.total_uncompressed_size), int(chunk.num_values) * width)
 
 
 def _column_overhead(chunk: pq.ColumnChunkMetaData, rows: int) -> int:
-    """Estimates what decoding one column chunk holds: a page and the dictionary."""
+    """Estimates the memory to decode one column chunk: a page and the dictionary."""
     plain, compressed = int(chunk.total_uncompressed_size), int(chunk.total_compressed_size)
     width = plain / max(1, rows)
     page = max(min(_JAVA_PAGE_BYTES, width * _JAVA_PAGE_ROWS), width * _MIN_PAGE_ROWS)
@@ -191,9 +191,9 @@ def _dictionary_bytes(chunk: pq.ColumnChunkMetaData) -> int:
 
 
 def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Whether values repeat themselves; to unite the dictionaries of runs whose values do not takes ages.
+    """Whether values repeat: merging the dictionaries of runs is very slow if they do not.
 
-    PyArrow writes dictionaries of unique values, too, but their codes give them away: they hardly compress.
+    PyArrow writes dictionaries of distinct values, too; they are recognised by codes that hardly compress.
     """
     dictionary, values = _dictionary_bytes(chunk), max(2, int(chunk.num_values))
     bits = 8 * (int(chunk.total_compressed_size) - dictionary)

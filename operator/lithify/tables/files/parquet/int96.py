@@ -1,9 +1,9 @@
-"""Footers in which Parquet's INT96 columns are labelled as 12 fixed bytes, and the way back.
+"""Footers in which Parquet's INT96 columns are labelled as 12 fixed bytes, and back.
 
-PyArrow makes int64 nanoseconds of INT96, which wrap beyond the year 2262, and writes INT96 for all timestamps
-of a file or for none. The bytes of both kinds of column are the same in data and dictionary pages; only the
-footer tells them apart. So the reader hands PyArrow a footer with fixed bytes, and the writer lets PyArrow
-write those and labels the columns that Java stores so at the end.
+PyArrow converts INT96 to int64 nanoseconds, which overflow after the year 2262, and writes INT96 for all
+timestamps of a file or for none. The bytes of both types are the same in data and dictionary pages; only the
+footer differs. So the reader gives PyArrow a footer with fixed bytes, and the writer lets PyArrow write those
+and finally relabels the columns that Java stores as INT96.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lithify.tables.files.parquet.thrift import (
 )
 
 _INT96, _FIXED = 3, 7
-"""Of `parquet.thrift`'s `Type`."""
+"""Values of `Type` in `parquet.thrift`."""
 _WIDTH = 12
 
 _SCHEMA = 2
@@ -38,7 +38,7 @@ def has_int96(footer: pq.FileMetaData) -> bool:
 
 
 def with_fixed_bytes(footer: pq.FileMetaData) -> pq.FileMetaData:
-    """The footer of a file with its INT96 columns labelled as 12 fixed bytes, itself if there are none."""
+    """The footer of a file with its INT96 columns labelled as 12 fixed bytes; unchanged if there are none."""
     if not has_int96(footer):
         return footer
     whole = io.BytesIO()
@@ -48,13 +48,13 @@ def with_fixed_bytes(footer: pq.FileMetaData) -> pq.FileMetaData:
 
 
 def with_int96(footer: bytes) -> bytes:
-    """A footer whose columns of 12 fixed bytes and no meaning are labelled as INT96."""
+    """The footer of a file with its columns of 12 fixed bytes and no logical type labelled as INT96."""
     return _relabelled(footer, to_int96=True)
 
 
 @dataclass(slots=True)
 class _Leaf:
-    """Where in the footer a column's label is; positions of the values of `type` and `type_length`."""
+    """Where a column's label is in the footer: positions of the values of `type` and `type_length`."""
 
     type: int = 0
     type_at: int = 0
@@ -111,7 +111,7 @@ def _leaf(thrift: Thrift) -> _Leaf:
 
 
 def _relabel(thrift: Thrift, leaf: _Leaf, *, to_int96: bool) -> None:
-    """Changes a schema element: its type, and whether it has a length, on which the next header depends."""
+    """Changes a schema element: its type, and its length, on which the next field header depends."""
     label = _label(to_int96=to_int96)
     length = b"" if to_int96 else bytes([0x10 | I32, _WIDTH << 1])
     if leaf.length_from:
@@ -131,7 +131,7 @@ def _label(*, to_int96: bool) -> bytes:
 
 
 def _type_of_chunk(thrift: Thrift) -> int:
-    """Where the type of a column chunk is."""
+    """Position of the type in a column chunk's metadata."""
     found = 0
     for number, kind, _ in thrift.fields():
         if number == _TYPE:

@@ -1,7 +1,7 @@
-"""How Parquet stores columns: the leaves of nested ones, and rows in the types that their schema declares.
+"""How Parquet stores columns: the leaves of nested ones, and rows in the types of the file's schema.
 
-Called by the reader and the writer beside this module. Other writers than Java's store some types
-differently, and Java's readers do not mind; what is made of them here is what Java makes of them.
+Called by the reader and the writer beside this module. Writers other than Java's store some types
+differently, and Java's readers accept that; conversions here give the same results as Java's.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What Parquet stores as one column: its path and its values."""
+    """A physical column of Parquet: its path and its values."""
 
     path: str
     values: pa.ChunkedArray
 
 
 def leaves_of_rows(rows: pa.Table) -> Iterator[Leaf]:
-    """The leaves of all columns, with paths as PyArrow makes them."""
+    """The leaves of all columns, with PyArrow's paths."""
     for name in rows.column_names:
         yield from _leaves(name, rows.column(name))
 
@@ -39,7 +39,7 @@ def leaves_of_rows(rows: pa.Table) -> Iterator[Leaf]:
 def _leaves(path: str, column: pa.ChunkedArray) -> Iterator[Leaf]:
     kind = column.type
     if pa.types.is_struct(kind):
-        parts = [chunk.flatten() for chunk in column.chunks]  # what lies in a null is null
+        parts = [chunk.flatten() for chunk in column.chunks]  # the parts of a null are null
         for number, field in enumerate(kind):
             yield from _leaves(f"{path}.{field.name}", _chunked([part[number] for part in parts], field.type))
     elif pa.types.is_map(kind):
@@ -67,10 +67,10 @@ def _chunked(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def as_declared(batch: pa.RecordBatch, columns: Sequence[FileColumn]) -> pa.RecordBatch:
-    """Rows in the types that the file's schema declares.
+    """Converts rows to the types of the file's schema.
 
     Raises:
-        pa.ArrowInvalid: a value is none of the declared type.
+        pa.ArrowInvalid: a value is not one of the declared type.
     """
     arrays = [_wanted(*each) for each in zip(batch.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
@@ -85,7 +85,7 @@ def _wanted(values: pa.Array, column: FileColumn) -> pa.Array:
 
 
 def stored_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Values in another type that can hold what the declared type can."""
+    """Values in another physical type that can represent the declared type's values."""
     if values.type == kind:
         return values
     if is_shredded(values.type) and not is_shredded(kind):
@@ -100,7 +100,7 @@ def stored_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _timestamps(values: pa.Array, kind: pa.TimestampType) -> pa.Array:
-    """Instants as timestamps of at most microseconds, without what those cannot hold, as Java reads INT96."""
+    """Instants as timestamps of at most microseconds, dropping excess digits, as Java reads INT96."""
     per_second = _PER_SECOND[kind.unit]
     days, nanos = instants(values)
     ticks = (days - EPOCH_DAY) * np.int64(_DAY_SECONDS * per_second) + nanos // np.int64(10**9 // per_second)

@@ -1,6 +1,6 @@
-"""Reads Parquet files: row groups that may hold wanted keys, decoded a piece at a time.
+"""Reads Parquet files: row groups that may hold wanted keys, decoded in pieces.
 
-Made by `registry`, a `FormatReader`.
+Created by `registry`; a `FormatReader`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from lithify.tables.files.reading import gathered, reading
 from lithify.tables.io.storage import Storage
 
 _SIP_BYTES = 64 << 10
-"""Bytes that PyArrow asks for at a time where what was fetched is kept elsewhere."""
+"""Bytes that PyArrow requests at a time where prefetched bytes are cached elsewhere."""
 
 _FEW_ROWS = 1024
-"""So many rows are decoded at a time where they may be of any width."""
+"""Rows to decode at a time if their width is unknown."""
 
 
 class ParquetReader:
@@ -30,7 +30,7 @@ class ParquetReader:
 
     Args:
         storage: access to the files.
-        fetched: bytes of a column chunk that may be fetched at a time, where every fetch is a request.
+        fetched: bytes of a column chunk to prefetch at a time, for stores where every read is a request.
     """
 
     def __init__(self, storage: Storage, fetched: int = 0) -> None:
@@ -39,20 +39,20 @@ class ParquetReader:
         self.footers = Footers(storage, most)
 
     def overhead(self, file: InputFile) -> int:
-        """The decoded page, dictionary and fetched bytes of every column."""
+        """The decoded page, dictionary and prefetched bytes of every column."""
         return self.footers.overhead(file.path)
 
     def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
-        """Columns that every file stores with a small dictionary (or does not have)."""
+        """Columns that every file stores with a small dictionary, or lacks."""
         return self.footers.columns_with_dictionary(paths)
 
     def stored_type(self, path: str, column: str) -> pa.DataType | None:
-        """The type of a column as Parquet says it."""
+        """The type of a column in Parquet's schema."""
         schema = self.footers.of(path).schema.to_arrow_schema()
         return schema.field(column).type if column in schema.names else None
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
-        """Whether any row has one of some values: by the statistics, else by the column."""
+        """Whether any row has one of the values: by the statistics, else by reading the column."""
         return self.footers.holds_any(path, column.name, values)
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
@@ -74,7 +74,7 @@ class ParquetReader:
             groups = self.row_groups(file, wanted)
             batches = parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False)
             for batch in gathered(batches, wanted.piece_bytes // 2):
-                # PyArrow passes over columns that the file has not, and takes too many where names have dots.
+                # PyArrow ignores columns that the file lacks, and reads too many if names contain dots.
                 yield as_declared(batch.select(names), wanted.columns)
 
     def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
@@ -90,10 +90,9 @@ class ParquetReader:
         return bounds is None or wanted.may_hold(*bounds)
 
     def _rows_at_once(self, file: InputFile, plain: Collection[str], piece_bytes: int) -> int:
-        """How many rows to decode at a time: about a piece, and few where nobody knows how wide they are.
+        """Rows to decode at a time: about `piece_bytes`, and few if their width is unknown.
 
-        A dictionary that is not read as one hides how long the values are that it stands for; `plain` are the
-        columns that may have such.
+        A dictionary that is decoded hides how long its values are; `plain` are the columns that may have one.
         """
         rows = max(1, int(piece_bytes / max(1.0, self.footers.bytes_per_row(file.path))))
         hidden = self.footers.bytes_behind_dictionaries(file.path, plain)

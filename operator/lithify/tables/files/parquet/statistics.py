@@ -1,8 +1,8 @@
-"""Column statistics out of Parquet footers, as raw values.
+"""Column statistics from Parquet footers, as raw values.
 
-Called by the reader beside this module (which row groups can be left out?) and the writer (what goes to the
-manifest?). Binaries have no bounds, because Paimon compares them with signed bytes there, nor have timestamps
-of nanoseconds, whose INT96 has no order.
+Called by the reader beside this module (to skip row groups) and the writer (for the manifest). There are no
+bounds for binaries, because Paimon compares them with signed bytes there, nor for timestamps of nanoseconds,
+whose INT96 has no order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.tables.files.types import ColumnType
 
 
 def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> ColumnStats:
-    """Statistics of a whole file's column, not one of floats, out of its row groups."""
+    """Statistics of a column over all row groups of a file; not for columns of floats."""
     groups = [footer.row_group(number).column(index).statistics for number in range(footer.num_row_groups)]
     if any(group is None or not group.has_null_count for group in groups):
         return ColumnStats()
@@ -30,7 +30,7 @@ def footer_stats(footer: pq.FileMetaData, index: int, column: ColumnType) -> Col
 
 
 def raw_bounds(statistics: pq.Statistics | None, column: ColumnType) -> tuple[Any, Any] | None:
-    """Smallest and largest raw value of a column chunk, if its statistics tell."""
+    """Minimum and maximum raw value of a column chunk, if its statistics have them."""
     if statistics is None or column.is_nanos or not statistics.has_min_max:
         return None
     low, high = _raw(statistics.min_raw, column), _raw(statistics.max_raw, column)

@@ -1,6 +1,6 @@
-"""Parquet footers as Thrift's compact protocol has them: walking through one, and changing it in places.
+"""Parquet footers in Thrift's compact protocol: walks through one and replaces parts of it.
 
-Called by `int96` and `bloom_filters`, which know what the fields mean. It keeps what it does not know.
+Called by `int96` and `bloom_filters`, which know what the fields mean. Unknown fields are kept.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 _MAGIC = b"PAR1"
 _TAIL = 8
-"""The length of the footer and the magic bytes behind it."""
+"""Bytes of the footer's length and the magic bytes after it."""
 
 ROW_GROUPS = 4
-"""The field of `parquet.thrift` that has the row groups of a file."""
+"""Field number of the row groups in `parquet.thrift`'s FileMetaData."""
 _COLUMNS, _META_DATA = 1, 3
-"""Those that have the column chunks of a row group, and what is said of a chunk."""
+"""Field numbers of a row group's column chunks, and of a chunk's metadata."""
 
 I32, I64 = 5, 6
 _BOOLEANS = (1, 2)
@@ -28,12 +28,12 @@ _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 7, 8, 9, 10, 11, 12
 
 @dataclass(slots=True)
 class Thrift:
-    """A footer being walked through, and the changes to be made.
+    """A walk through a footer, and the changes to be made.
 
     Attributes:
         data: the footer.
-        at: where the walk is.
-        changes: what is put in place of the bytes from one position to another.
+        at: current position.
+        changes: replacements of byte ranges.
     """
 
     data: bytes
@@ -41,7 +41,7 @@ class Thrift:
     changes: list[tuple[int, int, bytes]] = field(default_factory=list)
 
     def varint(self) -> int:
-        """Takes a variable-length number."""
+        """Reads a varint."""
         shift = result = 0
         while True:
             byte = self.data[self.at]
@@ -52,12 +52,12 @@ class Thrift:
             shift += 7
 
     def integer(self) -> int:
-        """Takes a number that may be negative."""
+        """Reads a signed (zigzag) varint."""
         number = self.varint()
         return (number >> 1) ^ -(number & 1)
 
     def fields(self) -> Iterator[tuple[int, int, int]]:
-        """Number, type and position of the header of each field of a struct; the caller takes its value."""
+        """Number, type and header position of each field of a struct; the caller reads its value."""
         number = 0
         while True:
             start = self.at
@@ -70,12 +70,12 @@ class Thrift:
             yield number, header & 0x0F, start
 
     def each(self, read: Callable[[Thrift], T]) -> list[T]:
-        """Takes a list of structs."""
+        """Reads a list of structs."""
         size, _ = self._sized()
         return [read(self) for _ in range(size)]
 
     def skip(self, kind: int) -> None:
-        """Goes past a value of a type."""
+        """Skips a value of a type."""
         if kind in _BOOLEANS:
             return
         if kind == _BYTE:
@@ -98,7 +98,7 @@ class Thrift:
             self.varint()
 
     def changed(self) -> bytes:
-        """The footer after all changes."""
+        """The footer with all changes applied."""
         parts, done = [], 0
         for start, end, replacement in sorted(self.changes):
             parts += [self.data[done:start], replacement]
@@ -126,7 +126,7 @@ class Thrift:
 
 
 def column_chunks(thrift: Thrift, read: Callable[[Thrift], T]) -> list[T]:
-    """Takes a row group: what `read` takes of the metadata of each column chunk."""
+    """Reads a row group: the results of `read` for the metadata of each column chunk."""
     found: list[T] = []
     for number, kind, _ in thrift.fields():
         if number == _COLUMNS:
@@ -147,7 +147,7 @@ def _of_chunk(thrift: Thrift, read: Callable[[Thrift], T]) -> list[T]:
 
 
 def number_of(value: int) -> bytes:
-    """A number that may be negative, as the protocol has it."""
+    """Encodes a signed number."""
     left = (value << 1) ^ (value >> 63)
     found = bytearray()
     while left >= 0x80:
@@ -157,7 +157,7 @@ def number_of(value: int) -> bytes:
 
 
 def with_footer(end: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """The end of a file, or a file of nothing else, whose footer was changed."""
+    """The end of a file (or a file with nothing else) whose footer was changed."""
     length = int.from_bytes(end[-_TAIL : -len(_MAGIC)], "little")
     start = len(end) - _TAIL - length
     footer = change(end[start:-_TAIL])

@@ -1,7 +1,8 @@
-"""Writes Parquet files as Java Paimon's readers of all versions understand them.
+"""Writes Parquet files that Java Paimon's readers of all versions understand.
 
-Opened by `registry`, a `FormatWriter`. Every write is a row group, with its bloom filters behind it. What
-PyArrow cannot say in a footer is put there at the end: where filters are, and which 12 bytes are INT96.
+Opened by `registry`; a `FormatWriter`. Every write is a row group, followed by its bloom filters. Footer
+entries that PyArrow cannot write are added at the end: offsets of filters, and which 12-byte columns are
+INT96.
 """
 
 from __future__ import annotations
@@ -25,24 +26,25 @@ from lithify.tables.files.types import ColumnType
 from lithify.tables.files.variants.columns import VariantColumns
 
 _CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
-"""Paimon's names of codecs that PyArrow calls differently."""
+"""Paimon's names of codecs that have other names in PyArrow."""
 
 _PAGE_BYTES = 256 << 10
-"""About what 20,000 rows of a narrow column take, parquet-mr's limit; readers hold a page of each column."""
+"""Approximate size of 20,000 rows of a narrow column, parquet-mr's limit; readers hold a page of each column.
+"""
 
 _DICTIONARY_BYTES = 1 << 20
 _MAX_ROWS_PER_CHECK = 32_768
 _SAMPLE_ROWS = 16_384
 _REPETITIONS = 4
-"""A column gets a dictionary if the first rows hold each value so many times on average."""
+"""A column gets a dictionary if each value occurs this often on average in the first rows."""
 
 
 class ParquetWriter:
     """Writes one Parquet file.
 
     Args:
-        sink: where to.
-        options: how.
+        sink: output stream.
+        options: file options.
         types: the types of the columns.
     """
 
@@ -85,7 +87,7 @@ class ParquetWriter:
         return self.size
 
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
-        """What Java takes from the footer of a column that is not one of floats: nothing of a nested one."""
+        """The statistics that Java takes from the footer (not for floats); none for nested columns."""
         if column.is_nested:
             return ColumnStats()
         if column.is_nanos:
@@ -95,7 +97,7 @@ class ParquetWriter:
         return footer_stats(footer, paths.index(name), column)
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yields the row groups."""
+        """Iterates over the row groups."""
         names = rows_schema.names
         dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
         footer = with_fixed_bytes(pq.read_metadata(source))
@@ -109,7 +111,7 @@ class ParquetWriter:
             yield pa.table(columns, names).cast(rows_schema)
 
     def abort(self) -> None:
-        """Keeps PyArrow from finishing the file when it collects the writer, and from complaining."""
+        """Keeps PyArrow from finishing the file, or warning, when the writer is garbage-collected."""
         if self._writer is not None:
             self._writer.is_open = False
 
@@ -121,7 +123,7 @@ class ParquetWriter:
         return _opened(self._out, rows, leaves, self._options, self._footers)
 
     def _write_filters(self, leaves: Sequence[Leaf]) -> Iterator[tuple[int, Place]]:
-        """Writes the filters of the last row group, behind it, and tells where."""
+        """Writes the filters of the last row group after it and records their offsets."""
         for number, data in filters_of(leaves, self._options.parquet.filters):
             place = Place(self.size, len(data))
             self._out.write(data)
@@ -132,7 +134,7 @@ class ParquetWriter:
 
 
 class HeldEnd:
-    """A sink that hands everything on until it is told to hold back the rest, which ends with the footer."""
+    """A sink that passes bytes on until it is told to hold back the rest, which ends with the footer."""
 
     closed = False
 
@@ -142,11 +144,11 @@ class HeldEnd:
         self._held = b""
 
     def hold(self) -> None:
-        """Holds back what is written from now on."""
+        """Holds back all bytes from now on."""
         self._is_holding = True
 
     def write(self, data: bytes) -> int:
-        """Takes bytes."""
+        """Writes bytes."""
         if self._is_holding:
             self._held += data
         else:
@@ -154,14 +156,14 @@ class HeldEnd:
         return len(data)
 
     def tell(self) -> int:
-        """Where the next bytes will be."""
+        """The position of the next byte."""
         return int(self._sink.tell()) + len(self._held)
 
     def flush(self) -> None:
-        """Nothing is kept but what is held back."""
+        """Does nothing: only held-back bytes are buffered."""
 
     def release(self, change: Callable[[bytes], bytes]) -> None:
-        """Hands on what is held back, with its footer changed."""
+        """Writes the held-back bytes, with the footer changed."""
         self._sink.write(with_footer(self._held, change))
 
 
@@ -174,11 +176,10 @@ def _opened(
 ) -> pq.ParquetWriter:
     """A writer whose encodings suit the first rows.
 
-    Dictionaries are used for columns that repeat themselves only: elsewhere they cost time and, once they
-    overflow, space. Wide decimals never get one: Java Paimon looks for the shortest bytes of a number among
-    the padded ones of a dictionary, so that `=` and `in` would find nothing. Other encodings are smaller, but
-    Java Paimon cannot read them before 1.1. Floats go without statistics, for the reason that `FloatStats`
-    tells.
+    Only columns with repeated values get dictionaries: for others they cost time and, once they overflow,
+    space. Wide decimals never get one: Java Paimon looks for the shortest bytes of a number among the padded
+    ones of a dictionary, so that `=` and `in` would find nothing. Other encodings are smaller, but Java
+    Paimon cannot read them before 1.1. Floats get no statistics, for the reason given at `FloatStats`.
     """
     codec = _CODECS.get(options.compression, options.compression)
     allowed = [leaf for leaf in leaves if _may_have_dictionary(leaf.path, options.parquet)]
@@ -220,6 +221,6 @@ def _gets_statistics(kind: pa.DataType) -> bool:
 
 
 def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
-    """After how many values PyArrow looks at the size of a page: seldom, yet often enough for wide ones."""
+    """Values after which PyArrow checks the size of a page: rarely, but often enough for wide values."""
     widest = max(leaf.values.nbytes / max(1, len(leaf.values)) for leaf in leaves)
     return max(1, min(_MAX_ROWS_PER_CHECK, int(page / max(1.0, widest))))

@@ -1,7 +1,7 @@
-"""XXH64 of many values at once, by which Parquet's bloom filters know them.
+"""XXH64 of many values at once, the hash of Parquet's bloom filters.
 
-Called by `bloom_filters`. The algorithm is that of the xxHash specification, with the seed 0: every step is
-taken for all values that are long enough for it.
+Called by `bloom_filters`. Follows the xxHash specification, with seed 0: each step is applied to all values
+that are long enough for it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def xx_hashes(data: NDArray[np.uint8], starts: _Places, lengths: _Places) -> Has
 
     Args:
         data: the bytes of all values.
-        starts: where each value begins.
-        lengths: how many bytes it has.
+        starts: offset of each value.
+        lengths: length of each value in bytes.
     """
     if data.size < _WORD:
         data = np.concatenate([data, np.zeros(_WORD, np.uint8)])
@@ -61,10 +61,10 @@ def xx_hashes(data: NDArray[np.uint8], starts: _Places, lengths: _Places) -> Has
 
 
 def _of_stripes(words: Hashes, starts: _Places, lengths: _Places) -> Hashes:
-    """What the whole stripes of 32 bytes of each value come to; of values without any it means nothing."""
+    """The accumulated hash of each value's full stripes of 32 bytes; undefined for values without any."""
     lanes = [np.full(starts.size, start) for start in _LANES]
     stripes = lengths // _STRIPE
-    order = np.argsort(-stripes, kind="stable")  # those with a further stripe always stand first
+    order = np.argsort(-stripes, kind="stable")  # values with a further stripe always come first
     has_more = -stripes[order]
     for number in range(int(stripes.max(initial=0))):
         some = order[: np.searchsorted(has_more, -number)]
@@ -81,7 +81,7 @@ def _of_stripes(words: Hashes, starts: _Places, lengths: _Places) -> Hashes:
 
 
 def _at_every_byte(data: NDArray[np.uint8], kind: np.dtype[np.unsignedinteger]) -> NDArray[np.uint64]:
-    """The number that begins at each byte."""
+    """The little-endian number at each offset."""
     return np.ndarray((data.size - kind.itemsize + 1,), kind, data, strides=(1,))
 
 

@@ -1,1 +1,1 @@
-"""VARIANT values: how they are encoded, shredded into Parquet columns, and put together again."""
+"""VARIANT values: encoding, shredding into Parquet columns, and reassembly."""

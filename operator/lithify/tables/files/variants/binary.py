@@ -1,7 +1,7 @@
-"""Bytes of many values at once: found in one buffer, read as numbers, gathered, and laid out anew.
+"""Byte strings of many values at once: located in one buffer, read as numbers, gathered, rearranged.
 
-The ground of this package: variants are never looked at one by one, but all of a batch by numpy. Knows
-nothing of how a variant is encoded.
+The base of this package: numpy processes all variants of a batch together, never one by one. Knows nothing
+about the encoding of variants.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _SLICE = 1 << 20
-"""What is worked on takes several times as much, so columns are taken in slices."""
+"""Bytes of a slice of a column; processing takes several times as much memory."""
 _SPARSE = 2
-"""A buffer of which less than one byte in so many is used is not copied as a whole."""
+"""A buffer more than this many times larger than its used bytes is compacted before copying."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Strings of bytes anywhere in one buffer. One of no bytes stands for a value that is missing.
+    """Byte strings anywhere in one buffer. An empty string stands for a missing value.
 
     Attributes:
         data: the buffer.
-        starts: where each begins.
-        sizes: how many bytes each has.
+        starts: offset of each string.
+        sizes: length of each string in bytes.
     """
 
     data: Bytes
@@ -43,36 +43,37 @@ class Spans:
 
     @property
     def are_there(self) -> Mask:
-        """Which are not missing."""
+        """Mask of the values that are not missing."""
         return self.sizes > 0
 
     @property
     def ends(self) -> Ints:
-        """Behind the last byte of each."""
+        """The end offset of each string (exclusive)."""
         return self.starts + self.sizes
 
     def of(self, which: Any) -> Spans:
-        """Some of them, by number or by mask."""
+        """Selects strings by index or mask."""
         return Spans(self.data, self.starts[which], self.sizes[which])
 
     def only(self, mask: Mask) -> Spans:
-        """The same, the others missing."""
+        """The same strings; those outside the mask become missing."""
         return Spans(self.data, self.starts, np.where(mask, self.sizes, 0))
 
     def spread(self, mask: Mask) -> Spans:
-        """The same, in order, where the mask is true, and missing ones between them."""
+        """Places the strings, in order, where the mask is true, and missing ones elsewhere."""
         starts, sizes = np.zeros(len(mask), np.int64), np.zeros(len(mask), np.int64)
         starts[mask], sizes[mask] = self.starts, self.sizes
         return Spans(self.data, starts, sizes)
 
     def gathered(self) -> Bytes:
-        """All bytes, one string behind the other."""
+        """All strings concatenated."""
         there = np.flatnonzero(self.are_there)
         if len(there) == 0:
             return np.zeros(0, np.uint8)
         order = np.argsort(self.starts[there], kind="stable")
         ordered = self.of(there[order])
-        # Arrow copies strings faster than numpy copies bytes; what lies between two of them counts as one.
+        # Arrow copies strings faster than numpy copies bytes; each gap between two strings counts as a
+        # string.
         bounds = np.stack([ordered.starts, ordered.ends], axis=1).reshape(-1)
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(self.data)]
         strings = pa.Array.from_buffers(pa.large_binary(), len(bounds) - 1, buffers)
@@ -82,11 +83,11 @@ class Spans:
         return np.frombuffer(taken.buffers()[2], np.uint8, int(self.sizes.sum()))
 
     def compact(self) -> Spans:
-        """The same in a buffer that holds nothing else."""
+        """The same strings in a buffer without gaps."""
         return Spans(self.gathered(), np.cumsum(self.sizes) - self.sizes, self.sizes)
 
     def to_arrow(self, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
-        """A column of binaries or strings; null is what is missing, or what `nulls` says."""
+        """A column of binaries or strings; null where missing, or where `nulls` is true."""
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.sizes, out=offsets[1:])
         if offsets[-1] > np.iinfo(np.int32).max:
@@ -97,18 +98,18 @@ class Spans:
 
 
 def slices(column: pa.Array) -> list[pa.Array]:
-    """A column in slices of some MiB, at least one of them."""
+    """A column in slices of some MiB, at least one slice."""
     rows = max(1, len(column) * _SLICE // max(1, column.nbytes))
     return [column.slice(first, rows) for first in range(0, max(1, len(column)), rows)]
 
 
 def missing(count: int) -> Spans:
-    """So many values that are missing."""
+    """This number of missing values."""
     return Spans(np.zeros(0, np.uint8), np.zeros(count, np.int64), np.zeros(count, np.int64))
 
 
 def spans_of(values: pa.Array) -> Spans:
-    """The bytes of a column of binaries or strings; nulls are missing, and so are those of no bytes."""
+    """The values of a column of binaries or strings; nulls and empty values are missing."""
     offsets = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, 4 * values.offset).astype(
         np.int64
     )
@@ -118,17 +119,17 @@ def spans_of(values: pa.Array) -> Spans:
 
 
 def validity(values: pa.Array) -> Mask:
-    """Which values of a column are not null."""
+    """Mask of the values that are not null."""
     return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def bits_of(mask: Mask) -> pa.Buffer | None:
-    """A mask as Arrow's validity; none where everything is valid."""
+    """A mask as Arrow's validity bitmap; None if all values are valid."""
     return None if mask.all() else pa.py_buffer(np.packbits(mask, bitorder="little"))
 
 
 def united(parts: Sequence[Spans]) -> Spans:
-    """The spans of several buffers, one behind the other, in one buffer."""
+    """The spans of several buffers, concatenated in one buffer."""
     if len(parts) == 1:
         return parts[0]
     parts = [part.compact() if len(part.data) > _SPARSE * int(part.sizes.sum()) else part for part in parts]
@@ -142,7 +143,7 @@ def united(parts: Sequence[Spans]) -> Spans:
 
 
 def either(first: Spans, second: Spans) -> Spans:
-    """The first where it is there, else the second."""
+    """The first value where present, else the second."""
     if not first.are_there.any():
         return second
     if not second.are_there.any():
@@ -152,7 +153,7 @@ def either(first: Spans, second: Spans) -> Spans:
 
 
 def unsigned(data: Bytes, starts: Ints, widths: Ints | int) -> Ints:
-    """Little-endian numbers of 0 to 4 bytes each."""
+    """Reads little-endian unsigned numbers of 0 to 4 bytes each."""
     found = np.zeros(len(starts), np.int64)
     widths = np.broadcast_to(widths, len(starts))
     for byte in range(int(widths.max(initial=0))):
@@ -170,13 +171,13 @@ def put(data: Bytes, starts: Ints, numbers: Ints, widths: Ints | int) -> None:
 
 
 def words(data: Bytes, starts: Ints, kind: str, count: int) -> npt.NDArray[Any]:
-    """So many numbers of a numpy type from each place, in a row each."""
+    """Reads `count` numbers of a numpy type at each offset; shape (len(starts), count)."""
     width = np.dtype(kind).itemsize * count
     found: npt.NDArray[Any] = data[starts[:, None] + np.arange(width)].view(kind)
     return found.reshape(len(starts), count)
 
 
 def within(counts: Ints) -> Ints:
-    """For each member of groups that lie one behind the other, which of its group it is."""
+    """The index of each member in its group; groups are concatenated."""
     ends = np.cumsum(counts)
     return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)

@@ -1,8 +1,8 @@
-"""The VARIANT columns of rows: in which form they go through a merge, and into which one they are written.
+"""The VARIANT columns of rows: their form during a merge, and their form in new files.
 
-Called by `reader` and by the Parquet reader and writer; this module and `options` are all that others see of
-the package. A merge only moves rows, so columns that are shredded alike in all files, and will be so in the
-new ones, stay as they are.
+Called by adapters and by the Parquet reader and writer; other code uses only this module and `options` of the
+package. A merge only moves rows, so columns that are shredded alike in all files and stay so in the new ones
+are not converted.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _WHOLE = arrow_type(parse_type("VARIANT"))
 
 
 def merged_form(name: str, options: VariantOptions, stored: pa.DataType | None) -> pa.DataType | None:
-    """The type in which a VARIANT column goes through a merge, None for whole values.
+    """The type of a VARIANT column during a merge, None for unshredded values.
 
     Args:
-        name: what the column is called.
-        options: what the table says of shredding.
-        stored: the type that it has in most of the rows, as far as known.
+        name: name of the column.
+        options: the table's shredding options.
+        stored: its type in most of the rows, as far as known.
     """
     if name in options.types:
         return arrow_type(stored_type(options.types[name]))
@@ -41,10 +41,10 @@ def merged_form(name: str, options: VariantOptions, stored: pa.DataType | None) 
 
 
 def in_form(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Variants in another form, whole or shredded.
+    """Converts variants to another form, shredded or not.
 
     Raises:
-        Malformed: they are none.
+        Malformed: a value is not a valid variant.
     """
     if values.type == kind:
         return values
@@ -53,11 +53,11 @@ def in_form(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 class VariantColumns:
-    """Brings the VARIANT columns of one file into the form that it has them in, which its first rows decide.
+    """Converts the VARIANT columns of one file to their form in the file, which its first rows determine.
 
     Args:
         types: the types of its columns.
-        options: what the table says of shredding.
+        options: the table's shredding options.
     """
 
     def __init__(self, types: Mapping[str, ColumnType], options: VariantOptions) -> None:
@@ -66,10 +66,10 @@ class VariantColumns:
         self._fields: dict[str, pa.Field] | None = None
 
     def in_file(self, rows: pa.Table) -> pa.Table:
-        """Rows with the columns that the file has for variants.
+        """Rows with the VARIANT columns in the file's form.
 
         Raises:
-            Malformed: a value is no variant.
+            Malformed: a value is not a valid variant.
         """
         if self._fields is None:
             self._fields = {field.name: field for field in self._decided(rows)}
@@ -79,7 +79,7 @@ class VariantColumns:
         return rows
 
     def read_back(self, name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-        """A column of the file in the form that the rows had; others than those of variants as they are."""
+        """A column of the file in the form that the rows had; columns without variants are unchanged."""
         return _in_chunks(column, kind) if name in self._types else column
 
     def _decided(self, first: pa.Table) -> Iterator[pa.Field]:
@@ -91,7 +91,7 @@ class VariantColumns:
 
 
 def _in_chunks(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """As `in_form`."""
+    """Applies `in_form` to each chunk."""
     return pa.chunked_array([in_form(chunk, kind) for chunk in column.chunks], kind)
 
 

@@ -1,8 +1,8 @@
-"""How a variant is encoded: what a header says, how long a value is, what objects and arrays hold.
+"""The encoding of variants: headers, sizes of values, content of objects and arrays.
 
 Follows the encoding of Parquet's and Spark's variants, of which Paimon's `GenericVariantUtil` is a copy: a
-header byte, of which two bits tell primitives, short strings, objects and arrays apart; numbers are
-little-endian. Fields of an object name their keys by their number in the metadata (see `keys`).
+header byte, of which two bits distinguish primitives, short strings, objects and arrays; numbers are
+little-endian. Fields of an object refer to their keys by index in the metadata (see `keys`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lithify.tables.files.variants.binary import (
 
 
 class VariantKind(IntEnum):
-    """What a value is."""
+    """The kind of a value."""
 
     UNKNOWN = 0
     OBJECT = 1
@@ -64,12 +64,12 @@ _PRIMITIVES = {
     16: (VariantKind.STRING, 0),
     20: (VariantKind.UUID, 17),
 }
-"""By the upper six bits of the header: what it is, and how many bytes it has, 0 where it says so itself."""
+"""By the upper six bits of the header: kind and number of bytes, 0 where the value states its length."""
 _SHORT, _OBJECT, _ARRAY = 1, 2, 3
 _SMALL = 255
-"""So many fields or elements are counted in one byte."""
+"""Largest number of fields or elements whose count takes one byte."""
 PREFIX = 5
-"""Bytes before those of a long string or a binary: the header and how many they are."""
+"""Bytes before a long string or a binary: the header and the length."""
 
 
 def _tables() -> tuple[Bytes, Ints]:
@@ -87,17 +87,17 @@ _KINDS, _SIZES = _tables()
 
 
 class Malformed(pa.ArrowInvalid):  # type: ignore[misc]  # PyArrow is untyped
-    """A variant is not encoded as one."""
+    """A variant is not validly encoded."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"a VARIANT is malformed: {problem}")
 
 
 def kinds_of(values: Spans) -> Bytes:
-    """What each value is; UNKNOWN what is missing.
+    """The kind of each value; UNKNOWN for missing ones.
 
     Raises:
-        Malformed: a value is nothing that this release knows.
+        Malformed: this release does not know the kind of a value.
     """
     kinds = np.zeros(len(values), np.uint8)
     there = values.are_there
@@ -109,12 +109,12 @@ def kinds_of(values: Spans) -> Bytes:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMembers:
-    """The fields of many objects or the elements of many arrays, one behind the other.
+    """The fields of many objects or the elements of many arrays, concatenated.
 
     Attributes:
-        counts: how many each has.
-        owners: whose each is, by number.
-        ids: of fields, the numbers of their keys in the metadata of their row.
+        counts: number of members of each object or array.
+        owners: index of each member's object or array.
+        ids: for fields, the index of their key in the metadata of their row.
         values: the values.
     """
 
@@ -137,10 +137,10 @@ def elements_of(arrays: Spans) -> ObjectMembers:
 
 
 def _members(owners: Spans, is_large: Ints, width: Ints, id_width: Ints) -> ObjectMembers:
-    """What objects (with ids) or arrays (without) are made of.
+    """The members of objects (with ids) or arrays (without).
 
     Raises:
-        Malformed: something lies outside.
+        Malformed: a member lies outside its owner.
     """
     data, count_width = owners.data, np.where(is_large == 1, 4, 1)
     counts = unsigned(data, _inside(owners.starts + 1, count_width, owners.ends), count_width)
@@ -158,10 +158,10 @@ def _members(owners: Spans, is_large: Ints, width: Ints, id_width: Ints) -> Obje
 
 
 def sizes_at(data: Bytes, starts: Ints, ends: Ints) -> Ints:
-    """How many bytes the values have that begin there.
+    """The sizes in bytes of the values at these offsets.
 
     Raises:
-        Malformed: one does not end before `ends`.
+        Malformed: a value does not end before `ends`.
     """
     if (starts >= ends).any():
         raise Malformed("a value lies outside")
@@ -178,7 +178,7 @@ def sizes_at(data: Bytes, starts: Ints, ends: Ints) -> Ints:
 
 
 def _nested_sizes(data: Bytes, starts: Ints, ends: Ints, ids: int) -> Ints:
-    """Sizes of objects (with ids) or arrays (without): the last offset tells."""
+    """The sizes of objects (with ids) or arrays (without), from their last offset."""
     heads = data[starts].astype(np.int64) >> 2
     width = (heads & 3) + 1
     id_width = ((heads >> 2 & 3) + 1) * ids
@@ -195,19 +195,19 @@ def _inside(starts: Ints, widths: Ints | int, ends: Ints) -> Ints:
 
 
 def objects_of(count: int, owners: Ints, ids: Ints, values: Spans) -> Spans:
-    """So many objects, as `finishWritingObject` of Paimon's builder; fields come ordered by owner and key."""
+    """Builds objects like `finishWritingObject` of Paimon's builder, from fields sorted by owner and key."""
     widest = np.zeros(count, np.int64)
     np.maximum.at(widest, owners, ids)
     return _built(count, owners, values, (ids, _widths(widest)))
 
 
 def arrays_of(counts: Ints, elements: Spans) -> Spans:
-    """Arrays of so many elements each."""
+    """Builds arrays with these numbers of elements."""
     return _built(len(counts), np.repeat(np.arange(len(counts)), counts), elements, None)
 
 
 def _built(count: int, owners: Ints, values: Spans, ids: tuple[Ints, Ints] | None) -> Spans:
-    """Heads, each with its values behind it."""
+    """Heads, each followed by its values."""
     counts = np.bincount(owners, minlength=count).astype(np.int64)
     ends = np.cumsum(values.sizes)
     group_ends = np.append(0, ends)[np.cumsum(counts)]
@@ -247,5 +247,5 @@ def _heads(counts: Ints, owners: Ints, offsets: Ints, totals: Ints, ids: tuple[I
 
 
 def _widths(numbers: Ints) -> Ints:
-    """How many bytes hold each."""
+    """The number of bytes that holds each number."""
     return 1 + (numbers > 0xFF).astype(np.int64) + (numbers > 0xFFFF) + (numbers > 0xFFFFFF)

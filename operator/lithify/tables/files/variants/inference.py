@@ -1,8 +1,8 @@
-"""What the variants of a file mostly are, by those of its first rows.
+"""Infers the type of a file's variants from its first rows.
 
-Called by `formats.parquet` for tables with `variant.inferShreddingSchema`. Comes to the types that Paimon's
-`InferVariantShreddingSchema` comes to, of all values at one place at a time instead of row by row. Where that
-ends in what Java fails at (dates, timestamps, binaries, fields without a name), the values stay whole.
+Called by `columns` for tables with `variant.inferShreddingSchema`. Infers the same types as Paimon's
+`InferVariantShreddingSchema`, from all values at one path together instead of row by row. Where Java fails on
+the result (dates, timestamps, binaries, fields without a name), the values stay unshredded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lithify.tables.files.variants.scalars import decimals_of, longs_of
 from lithify.tables.files.variants.shredding import Nodes, nodes_of
 
 _MOST_FIELDS = 1000
-"""Of one object, by name, as Java merges no more."""
+"""Maximum number of fields of one object, in order of name, as in Java."""
 _LONG_DIGITS, _MOST_DIGITS = 18, 38
 _VARIANT = parse_type("VARIANT")
 _SIMPLE = {
@@ -39,10 +39,10 @@ class InferenceOptions:
     """How types are inferred.
 
     Attributes:
-        rows: of how many rows (`variant.shredding.maxInferBufferRow`).
-        width: how many columns a file may get at most (`variant.shredding.maxSchemaWidth`).
-        depth: how deep to look (`variant.shredding.maxSchemaDepth`).
-        share: in how many of the rows a field must be to get a column
+        rows: number of rows to look at (`variant.shredding.maxInferBufferRow`).
+        width: maximum number of columns in a file (`variant.shredding.maxSchemaWidth`).
+        depth: maximum depth (`variant.shredding.maxSchemaDepth`).
+        share: minimum share of the rows that have a field for it to get a column
             (`variant.shredding.minFieldCardinalityRatio`).
     """
 
@@ -53,10 +53,10 @@ class InferenceOptions:
 
 
 def inferred(columns: Sequence[pa.StructArray], options: InferenceOptions) -> list[ColumnType]:
-    """The simple type of each VARIANT column of one file, by its first rows; they share the columns allowed.
+    """The simple type of each VARIANT column of one file, from its first rows; all share one column limit.
 
     Raises:
-        Malformed: a value is no variant.
+        Malformed: a value is not a valid variant.
     """
     room = _Room(options.width)
     types = []
@@ -68,19 +68,19 @@ def inferred(columns: Sequence[pa.StructArray], options: InferenceOptions) -> li
 
 
 class _Room:
-    """How many columns may still be made."""
+    """The number of columns that may still be created."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
 
     def take(self) -> bool:
-        """Takes one away; whether any is left."""
+        """Takes one; returns whether any was left."""
         self.columns -= 1
         return self.columns > 0
 
 
 def _type_of(nodes: Nodes, depth: int, least: int, room: _Room) -> ColumnType:
-    """The type of all values at one place; `least` is how often a field must be there."""
+    """The type of all values at one path; `least` is how often a field must occur."""
     if not room.take():
         return _VARIANT
     kinds = kinds_of(nodes.values)
@@ -117,7 +117,7 @@ def _row(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> Colu
 
 
 def _array(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> ColumnType:
-    """An array in which all is null says nothing of its elements, and so those may be anything."""
+    """The type of arrays; if any of them has no non-null element, the element type stays VARIANT."""
     at = np.flatnonzero(which)
     members = elements_of(nodes.values.of(at))
     says = kinds_of(members.values) != VariantKind.NULL
@@ -131,7 +131,7 @@ def _array(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> Co
 
 
 def _number(nodes: Nodes, kinds: Bytes) -> ColumnType:
-    """BIGINT, or a DECIMAL that holds all of the numbers; VARIANT where none does."""
+    """BIGINT, or a DECIMAL that holds all of the numbers; VARIANT if there is none."""
     digits = _digits(longs_of(nodes.values, kinds))
     needs = [_needs(*decimals) for decimals in decimals_of(nodes.values, kinds)]
     before = max([min(digits, _LONG_DIGITS), *(whole for whole, _ in needs)])
@@ -145,12 +145,12 @@ def _number(nodes: Nodes, kinds: Bytes) -> ColumnType:
 
 
 def _digits(numbers: Ints) -> int:
-    """The digits of the longest number, 0 without any."""
+    """The number of digits of the longest number, 0 without any."""
     return max(len(str(abs(int(bound)))) for bound in (numbers.min(), numbers.max())) if len(numbers) else 0
 
 
 def _needs(scale: int, unscaled: pa.Array) -> tuple[int, int]:
-    """How many digits decimals of one scale need before the point and behind it."""
+    """The integer and fraction digits that decimals of one scale need."""
     longest = int(pc.max(pc.abs(unscaled)).as_py())
     has_zero = bool(pc.any(pc.equal(unscaled, pa.scalar(0, unscaled.type))).as_py())
     fraction = next(digits for digits in range(scale + 1) if _is_enough(unscaled, digits - scale))
@@ -158,5 +158,5 @@ def _needs(scale: int, unscaled: pa.Array) -> tuple[int, int]:
 
 
 def _is_enough(unscaled: pa.Array, digits: int) -> bool:
-    """Whether numbers are the same when they are cut off there."""
+    """Whether the numbers stay equal when truncated to this many digits."""
     return bool(pc.all(pc.equal(pc.round(unscaled, digits, "towards_zero"), unscaled)).as_py())

@@ -1,7 +1,7 @@
-"""Shredded VARIANT columns put together again, as any reader of Parquet files has to.
+"""Reassembles shredded VARIANT columns, as every reader of Parquet files has to.
 
-Called by `formats.parquet`. Follows the reconstruction of Parquet's VariantShredding.md and Paimon's
-`ShreddingUtils.rebuild`. The metadata stay what they are in the file: they have all keys.
+Called by `columns`. Follows the reconstruction in Parquet's VariantShredding.md and Paimon's
+`ShreddingUtils.rebuild`. The metadata is kept as it is in the file: it has all keys.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from lithify.tables.files.variants.shape import METADATA, TYPED, VALUE, fields_a
 
 
 def is_shredded(stored: pa.DataType) -> bool:
-    """Whether a column of a file is a VARIANT that is stored in several columns."""
+    """Whether a column of a file is a shredded VARIANT."""
     return pa.types.is_struct(stored) and {METADATA, TYPED} <= {field.name for field in stored}
 
 
 Fields: TypeAlias = tuple[Ints, Ints, Spans]
-"""Fields of objects: whose each is, the code of its key, and its value."""
+"""Fields of objects: index of the object, code of the key, and value."""
 
 
 def joined(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
-    """A shredded column as one of whole values, a struct of value and metadata.
+    """A shredded column as unshredded values, a struct of value and metadata.
 
     Raises:
-        Malformed: the parts do not make variants.
+        Malformed: the parts do not form variants.
     """
     return pa.concat_arrays([_joined(piece, kind) for piece in slices(column)])
 
@@ -72,7 +72,7 @@ def _values(column: pa.StructArray, rows: Ints, keys: FieldNames) -> Spans:
 
     Args:
         column: the parts.
-        rows: the rows that the values belong to.
+        rows: the row of each value.
         keys: the keys of the rows.
     """
     if not pa.types.is_struct(column.type):
@@ -97,7 +97,7 @@ def _arrays(lists: pa.ListArray, rows: Ints, keys: FieldNames) -> Spans:
 
 
 def _objects(typed: pa.StructArray, whole: Spans, rows: Ints, keys: FieldNames) -> Spans:
-    """Objects of the fields that are shredded and of those that are not, which `whole` has."""
+    """Objects of the shredded fields and the remaining fields, which `whole` has."""
     there = validity(typed)
     codes = keys.codes_of(typed.type.names)
     parts = typed.flatten()
@@ -118,7 +118,7 @@ def _objects(typed: pa.StructArray, whole: Spans, rows: Ints, keys: FieldNames) 
 def _shredded_fields(
     parts: Sequence[pa.StructArray], codes: Ints, there: Mask, rows: Ints, keys: FieldNames
 ) -> Fields:
-    """Fields of one type, put together as if they were one."""
+    """The shredded fields of one type, reassembled together."""
     column = pa.concat_arrays(parts)
     owners = np.tile(np.arange(len(there)), len(parts))
     if (there[owners] & ~validity(column)).any():

@@ -1,7 +1,7 @@
-"""The metadata of variants: which keys the fields of their objects have.
+"""The metadata of variants: the keys of their objects' fields.
 
-Each row brings a dictionary of its own, and most rows the same one. Here all keys of a batch get one number
-each, its *code*, in the order in which objects keep their fields.
+Each row has a dictionary of its own, and most rows the same one. All keys of a batch get a number each, its
+*code*, in the order in which objects sort their fields.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lithify.tables.files.variants.encoding import Malformed
 _VERSION = 1
 _JAVA_ORDER = np.arange(256, dtype=np.uint8)
 _JAVA_ORDER[[0xEE, 0xEF]] = 0xFE, 0xFF
-"""Java orders strings by UTF-16, where what takes four bytes in UTF-8 comes before U+E000."""
+"""Java orders strings by UTF-16, where characters of four bytes in UTF-8 come before U+E000."""
 
 
 class FieldNames:
@@ -44,10 +44,10 @@ class FieldNames:
         self._places = places[self._order]
 
     def codes(self, rows: Ints, ids: Ints) -> Ints:
-        """The codes of keys by their numbers in the metadata of rows.
+        """The codes of keys, from their indexes in the metadata of rows.
 
         Raises:
-            Malformed: the metadata has no such number.
+            Malformed: the metadata has no such index.
         """
         dictionary = self._dictionary_of[rows]
         if (ids >= self._counts[dictionary]).any():
@@ -59,7 +59,7 @@ class FieldNames:
         """The inverse of `codes`.
 
         Raises:
-            Malformed: the metadata of a row has not got the key.
+            Malformed: the metadata of a row lacks the key.
         """
         dictionary = self._dictionary_of[rows]
         places = dictionary * max(1, len(self._names)) + codes
@@ -69,7 +69,7 @@ class FieldNames:
         return self._order[found] - self._firsts[dictionary]
 
     def codes_of(self, names: Sequence[str]) -> Ints:
-        """The codes of names, -1 of those that no row has."""
+        """The codes of names, -1 for those that no row has."""
         found = pc.index_in(pa.array(names, pa.string()), value_set=self._names)
         return cast(Ints, found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
 
@@ -82,7 +82,7 @@ class FieldNames:
 
 
 def _names_of(metadata: Spans) -> tuple[Ints, Spans]:
-    """How many keys each dictionary has, and all of their names."""
+    """The number of keys of each dictionary, and all their names."""
     if (metadata.sizes < 3).any():
         raise Malformed("there is no metadata")
     data, starts = metadata.data, metadata.starts

@@ -1,4 +1,4 @@
-"""How VARIANT columns are shredded. Made by adapters, used by the Parquet writer."""
+"""Options for shredding VARIANT columns. Built by adapters, used by the Parquet writer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class VariantOptions:
 
     Attributes:
         types: the simple types of columns that are shredded (`variant.shreddingSchema`).
-        inference: how such types are found for all VARIANT columns, None where they are not
+        inference: how types are inferred for all VARIANT columns, None if they are not
             (`variant.inferShreddingSchema`).
     """
 

@@ -1,7 +1,7 @@
-"""Numbers, texts and the like: columns of them as variants, and variants as columns of them.
+"""Scalars: converts columns of numbers, texts and the like to variants, and back.
 
-Called by `joining`, `shredding` and `inference`. A number becomes the shortest variant that holds it, as
-`GenericVariantBuilder` of Paimon makes it; a variant goes where `VariantShreddingWriter` lets it.
+Called by `joining`, `shredding` and `inference`. A number becomes the shortest variant that holds it, as in
+Paimon's `GenericVariantBuilder`; a variant goes into the columns that `VariantShreddingWriter` allows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FIXED = {
     pa.timestamp("us"): (13, 8),
     pa.float32(): (14, 4),
 }
-"""Types whose values are stored as they are: what the header says, and their width."""
+"""Types whose values are stored unchanged: header type and width."""
 _KINDS = {
     pa.float64(): VariantKind.DOUBLE,
     pa.float32(): VariantKind.FLOAT,
@@ -56,7 +56,7 @@ def as_variants(values: pa.Array) -> Spans:
     """A column as variants; nulls are missing.
 
     Raises:
-        Malformed: variants are not made of such columns.
+        Malformed: the column's type has no variant form.
     """
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
@@ -79,7 +79,7 @@ def as_variants(values: pa.Array) -> Spans:
 
 
 def _fixed(heads: Ints, rest: Bytes) -> Spans:
-    """A header byte each, and as many others."""
+    """One header byte each, followed by the rows of `rest`."""
     data = np.concatenate([heads.astype(np.uint8)[:, None], rest], axis=1).reshape(-1)
     width = 1 + rest.shape[1]
     return Spans(data, np.arange(len(heads)) * width, np.full(len(heads), width))
@@ -96,7 +96,7 @@ def _integers(numbers: Ints) -> Spans:
 
 
 def _decimals(values: pa.Array) -> Spans:
-    """Of 4, 8 or 16 bytes, behind the byte of their scale."""
+    """Decimals of 4, 8 or 16 bytes, after the byte of their scale."""
     raw = np.frombuffer(values.buffers()[1], np.uint8, 16 * len(values), 16 * values.offset).reshape(-1, 16)
     low, high = raw.view(np.int64)[:, 0], raw.view(np.int64)[:, 1]
     scale, fits = values.type.scale, high == low >> 63
@@ -128,7 +128,7 @@ def _bytes_as_variants(values: pa.Array, is_text: bool) -> Spans:
 
 
 def as_column(values: Spans, kinds: Bytes, target: pa.DataType) -> pa.Array:
-    """Variants as a column of a type, null where the type does not hold exactly what a variant is."""
+    """Variants as a column of a type; null where the type cannot hold a variant exactly."""
     if pa.types.is_string(target) or pa.types.is_binary(target):
         return _texts(values, kinds, target)
     if pa.types.is_boolean(target):
@@ -148,7 +148,7 @@ def as_column(values: Spans, kinds: Bytes, target: pa.DataType) -> pa.Array:
 
 
 def _made(kind: pa.DataType, which: Mask, data: npt.NDArray[Any]) -> pa.Array:
-    """A column of these bytes, of which only some count."""
+    """A column of these bytes; null where `which` is false."""
     return pa.Array.from_buffers(kind, len(which), [bits_of(which), pa.py_buffer(data)])
 
 
@@ -175,10 +175,10 @@ def longs_of(values: Spans, kinds: Bytes) -> Ints:
 
 
 def decimals_of(values: Spans, kinds: Bytes) -> Iterator[tuple[int, pa.Array]]:
-    """The decimals among variants by their scale, as integers.
+    """The unscaled values of the decimals among variants, grouped by scale.
 
     Raises:
-        Malformed: there are no such decimals.
+        Malformed: a scale is invalid.
     """
     raw, scales = _unscaled(values, kinds), _scales(values, kinds)
     for scale in np.unique(scales[kinds == VariantKind.DECIMAL]).tolist():
@@ -186,7 +186,7 @@ def decimals_of(values: Spans, kinds: Bytes) -> Iterator[tuple[int, pa.Array]]:
 
 
 def _numbers(values: Spans, kinds: Bytes, digits: int, scale: int) -> tuple[Mask, Ints]:
-    """Which values are numbers of so many digits, of them `scale` behind the point, and 128 bits of each."""
+    """Which values are numbers that fit a precision and a scale, and 128 bits of each."""
     raw, scales = _unscaled(values, kinds), _scales(values, kinds)
     are_numbers = (kinds == VariantKind.LONG) | (kinds == VariantKind.DECIMAL)
     fit = np.zeros(len(values), np.bool_)
@@ -197,7 +197,7 @@ def _numbers(values: Spans, kinds: Bytes, digits: int, scale: int) -> tuple[Mask
 
 
 def _unscaled(values: Spans, kinds: Bytes) -> Ints:
-    """128 bits of each number, zeros of what is none."""
+    """128 bits of each number; zeros for other values."""
     raw = np.zeros((len(values), 2), np.int64)
     for kind, first in ((VariantKind.LONG, 1), (VariantKind.DECIMAL, 2)):
         for width in (1, 2, 4, 8, 16):
@@ -215,7 +215,7 @@ def _scales(values: Spans, kinds: Bytes) -> Ints:
 
 
 def _wide(data: Bytes, starts: Ints, width: int) -> Ints:
-    """Signed numbers of so many bytes as two words of 64 bits, the lower one first."""
+    """Signed numbers of `width` bytes as two 64-bit words, the lower one first."""
     if width == 16:
         return words(data, starts, "i8", 2)
     low = words(data, starts, f"i{width}", 1)[:, 0].astype(np.int64)
@@ -223,7 +223,7 @@ def _wide(data: Bytes, starts: Ints, width: int) -> Ints:
 
 
 def _rescaled(raw: Ints, before: int, digits: int, after: int) -> tuple[Mask, Ints]:
-    """Decimals with other digits behind the point, and which of them are still what they were."""
+    """Decimals with another scale, and which of them are still equal."""
     most = digits - after + before
     numbers = _decimal_column(raw, before)
     fit = np.ones(len(raw), np.bool_)

@@ -1,8 +1,8 @@
-"""Into which columns the variants of a column are shredded.
+"""The columns into which variants are shredded.
 
-Called by `formats.parquet` and `options`. A *simple* type says what variants mostly are (a ROW of an INT and
-a STRING, say; VARIANT for what may be anything); from it comes the type that a Parquet file stores. Follows
-`variantShreddingSchema` of Paimon's `PaimonShreddingUtils`.
+Called by `columns`, `joining`, `shredding` and `options`. A *simple* type says what most variants are (a ROW
+of an INT and a STRING, say; VARIANT if they vary); the type that a Parquet file stores is derived from it.
+Follows `variantShreddingSchema` of Paimon's `PaimonShreddingUtils`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _SCALARS = {
     name: ColumnType(name)
     for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR")
 }
-"""What Java shreds variants into, besides objects, arrays and decimals."""
+"""Types into which Java shreds variants, besides objects, arrays and decimals."""
 _VARIANT = parse_type("VARIANT")
 _BYTES = ColumnType("VARBINARY", UNBOUNDED)
 
 
 def stored_type(simple: ColumnType) -> ColumnType:
-    """The type that a file stores for a VARIANT column of a simple type, nullable even where that is not."""
+    """The type that a file stores for a VARIANT column of a simple type, always nullable."""
     metadata = Field(METADATA, replace(_BYTES, nullable=False), 0)
     return ColumnType("ROW", fields=(metadata, *_parts(simple, first=1)))
 
 
 def _parts(simple: ColumnType, *, first: int = 0, may_lack: bool = False) -> Iterator[Field]:
-    """`value` and `typed_value`; a field of an object `may_lack` both."""
+    """`value` and `typed_value`; both may be null for a field of an object (`may_lack`)."""
     if simple.root == "VARIANT":
         yield Field(VALUE, replace(_BYTES, nullable=may_lack), first)
         return
@@ -57,13 +57,13 @@ def _row(fields: Iterator[Field], *, nullable: bool) -> ColumnType:
 
 
 def is_canonical(stored: pa.StructType) -> bool:
-    """Whether a file stores a column as it would be stored here."""
+    """Whether a file stores a column in the form that this module derives."""
     simple = _simple(stored)
     return simple is not None and arrow_type(stored_type(simple)) == stored
 
 
 def _simple(stored: pa.DataType) -> ColumnType | None:
-    """The simple type that a stored one comes from, None for others."""
+    """The simple type from which a stored type is derived, None if there is none."""
     if not pa.types.is_struct(stored) or VALUE not in stored.names:
         return None
     if TYPED not in stored.names:
@@ -81,7 +81,7 @@ def _simple(stored: pa.DataType) -> ColumnType | None:
 
 
 def fields_alike(kind: pa.StructType) -> list[list[int]]:
-    """The numbers of the fields of each type: what is done to many at once costs as much as one does."""
+    """The indexes of fields, grouped by type: processing a group costs as much as a single field."""
     groups: dict[pa.DataType, list[int]] = {}
     for number, field in enumerate(kind):
         groups.setdefault(field.type, []).append(number)
@@ -89,10 +89,10 @@ def fields_alike(kind: pa.StructType) -> list[list[int]]:
 
 
 def simple_types(text: str) -> dict[str, ColumnType]:
-    """What the option `variant.shreddingSchema` says: the simple type of each of some columns.
+    """Parses `variant.shreddingSchema`: the simple types of some columns.
 
     Raises:
-        ValueError: it is no row type as Paimon writes one, or has types that variants are not shredded into.
+        ValueError: it is not a row type in Paimon's form, or has types into which variants are not shredded.
     """
     try:
         row = parse_type(json.loads(text))

@@ -1,7 +1,7 @@
-"""Whole variants taken apart into the columns that a Parquet file stores them in.
+"""Shreds variants into the columns of a Parquet file.
 
-Called by `formats.parquet`. Follows `VariantShreddingWriter.castShredded` of Paimon: a part goes into its
-typed column if that holds exactly what it is, whatever number type it was; the rest stays encoded.
+Called by `columns`. Follows `VariantShreddingWriter.castShredded` of Paimon: a value goes into its typed
+column if that holds it exactly, whatever number type it had; the rest stays encoded.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from lithify.tables.files.variants.shape import METADATA, TYPED, VALUE, fields_a
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Values somewhere inside variants.
+    """Values at any path inside variants.
 
     Attributes:
         values: their bytes; some may be missing.
-        rows: the rows that they belong to.
+        rows: the row of each value.
         keys: the keys of the rows.
     """
 
@@ -53,10 +53,10 @@ class Nodes:
 
 
 def nodes_of(column: pa.StructArray) -> Nodes:
-    """The variants of a column of whole ones, which has no nulls.
+    """The variants of an unshredded column without nulls.
 
     Raises:
-        Malformed: there is none in a row.
+        Malformed: a row has no valid variant.
     """
     values = spans_of(column.field(VALUE))
     if not values.are_there.all():
@@ -66,10 +66,10 @@ def nodes_of(column: pa.StructArray) -> Nodes:
 
 
 def shredded(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
-    """A column of whole variants in a type as `shape` makes it.
+    """Shreds a column of variants into a type from `shape`.
 
     Raises:
-        Malformed: a value is no variant.
+        Malformed: a value is not a valid variant.
     """
     return pa.concat_arrays([_shredded(piece, kind) for piece in slices(column)])
 
@@ -87,7 +87,7 @@ def _shredded(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
 
 
 def _parts(nodes: Nodes, kind: pa.StructType) -> dict[str, pa.Array]:
-    """What goes into `value` and, if there is one, into `typed_value`."""
+    """The content of `value` and, if there is one, of `typed_value`."""
     number = kind.get_field_index(TYPED)
     if number < 0:
         return {VALUE: nodes.values.to_arrow(pa.binary(), _required(kind, nodes))}
@@ -104,7 +104,7 @@ def _parts(nodes: Nodes, kind: pa.StructType) -> dict[str, pa.Array]:
 
 
 def _required(kind: pa.StructType, nodes: Nodes) -> Mask | None:
-    """No nulls, where there must be none even for what is missing."""
+    """An empty null mask for columns that are NOT NULL even where values are missing."""
     return None if kind.field(VALUE).nullable else np.zeros(len(nodes.values), np.bool_)
 
 
@@ -125,7 +125,7 @@ def _arrays(nodes: Nodes, which: Mask, kind: pa.ListType) -> pa.ListArray:
 
 
 def _objects(nodes: Nodes, which: Mask, kind: pa.StructType) -> tuple[pa.StructArray, Spans]:
-    """The shredded fields of objects; and what is not in them: other fields, or all of what is no object."""
+    """The shredded fields of objects, and the rest: other fields, or whole values that are not objects."""
     at = np.flatnonzero(which)
     members = fields_of(nodes.values.of(at))
     owners = at[members.owners]
@@ -146,7 +146,7 @@ def _objects(nodes: Nodes, which: Mask, kind: pa.StructType) -> tuple[pa.StructA
 def _fields(
     nodes: Nodes, members: ObjectMembers, owners: Ints, slots: Ints, alike: Sequence[int], kind: pa.StructType
 ) -> list[pa.StructArray]:
-    """The columns of fields of one type, made as one; `slots` says which of them each member is, -1 for none.
+    """The columns of fields of one type, built together; `slots` has each member's column, -1 for none.
 
     Raises:
         Malformed: an object has a field twice.
@@ -163,7 +163,7 @@ def _fields(
 
 
 def _slots(codes: Ints, wanted: Ints, count: int) -> Ints:
-    """Which of the wanted numbers each is, -1 for none; all of them are below `count`."""
+    """The position of each code in `wanted`, -1 for none; all codes are below `count`."""
     slots = np.full(count + 1, -1)
     slots[wanted] = np.arange(len(wanted))
     slots[-1] = -1
@@ -171,7 +171,7 @@ def _slots(codes: Ints, wanted: Ints, count: int) -> Ints:
 
 
 def _rest(members: ObjectMembers, chosen: Ints, count: int) -> Spans:
-    """Objects of the fields that are not shredded; missing where there are none."""
+    """Objects of the fields that are not shredded; missing if there are none."""
     owners = members.owners[chosen]
     objects = objects_of(count, owners, members.ids[chosen], members.values.of(chosen))
     return objects.only(np.bincount(owners, minlength=count) > 0)

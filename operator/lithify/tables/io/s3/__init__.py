@@ -1,1 +1,1 @@
-"""Tables on S3 and on stores that speak its protocol: every request that Lithify makes there."""
+"""Tables on S3 and compatible stores: every request that Lithify makes to them."""

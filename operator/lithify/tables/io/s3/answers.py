@@ -1,8 +1,8 @@
-"""What S3's answers mean, as our errors.
+"""Maps S3's responses to our errors.
 
-Used by `bucket` around every request. That an object does not exist is believed only if S3 says so in its own
-words: a 404 alone may come from a proxy, an ingress or another service, and to take it for an answer would
-make tables disappear that are there.
+Used by `bucket` around every request. An object counts as missing only if S3 says so with its own error code:
+a bare 404 may come from a proxy, an ingress or another service, and trusting it would make existing tables
+disappear.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from obstore.exceptions import (
 from lithify.errors import NotAllowed, StorageError, StorageUnavailable
 
 NO_BUCKET = "the bucket does not exist"
-"""The problem of a `StorageError` that says so."""
+"""Text of the `StorageError` for a missing bucket."""
 
 _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
@@ -36,9 +36,10 @@ _PASSING = frozenset({"RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "Thr
 
 @dataclass(frozen=True, slots=True)
 class StoreAnswer:
-    """What a failed request came to: HTTP status and S3's code; both None if there was no answer.
+    """Status of a failed request: HTTP status and S3's error code; both None if there was no response.
 
-    What else was answered is not kept: it may be another service's, which the Catalog's author may not ask.
+    The rest of the response is not kept: it may be another service's, which the Catalog's author may not
+    read.
     """
 
     status: int | None
@@ -46,34 +47,34 @@ class StoreAnswer:
 
     @classmethod
     def of(cls, error: Exception) -> StoreAnswer:
-        """What an error of obstore's quotes."""
+        """Extracts status and code from an obstore error."""
         text = str(error)
         status, code = _STATUS.search(text), _CODE.search(text)
         return cls(int(status[1]) if status else None, code and code[1])
 
     @property
     def text(self) -> str:
-        """For people."""
+        """Message for people."""
         return " ".join(part for part in (str(self.status or ""), self.code or "") if part)
 
 
 class OutOfRange(Exception):
-    """Bytes were asked for that the object does not have; of an empty one there are none to ask for."""
+    """A range lies outside the object; an empty object has no valid range."""
 
 
 class Taken(Exception):
-    """A conditional write was refused because the name is taken, or another write of it is under way."""
+    """A conditional write was refused because the name is taken or another write of it is in progress."""
 
 
 @contextmanager
 def answering(path: str) -> Iterator[None]:
-    """Turns what obstore raises into our errors.
+    """Turns obstore's exceptions into our errors.
 
     Raises:
-        FileNotFoundError: S3 says that there is no such object.
-        Taken, OutOfRange: see there.
-        NotAllowed: S3 does not accept the credentials, or they may not do this; nothing was done.
-        StorageUnavailable: there was no answer, or none from S3; what was asked may have been done.
+        FileNotFoundError: S3 says that the object does not exist.
+        Taken, OutOfRange: as documented on the classes.
+        NotAllowed: S3 rejects the credentials, or they lack permission; nothing was done.
+        StorageUnavailable: there was no response, or none from S3; the request may have been carried out.
         StorageError: S3 refuses the request; nothing was done.
     """
     try:
@@ -83,7 +84,7 @@ def answering(path: str) -> Iterator[None]:
     except AlreadyExistsError as error:
         raise Taken(StoreAnswer.of(error).text) from None
     except (BaseError, OSError) as error:
-        # What they say can be pages long, and quotes headers.
+        # Their messages can be pages long and quote headers.
         raise _translated(path, error) from None
 
 
@@ -101,7 +102,7 @@ def _translated(path: str, error: Exception) -> Exception:
     if isinstance(error, UnauthenticatedError) and answer.status is None:
         return StorageUnavailable(path, "no credentials can be had now")
     if answer.status is None and _WHOLE in str(error):
-        return OutOfRange(path)  # S3 answers so for the end of an empty object
+        return OutOfRange(path)  # S3's response for a suffix range of an empty object
     if answer.status is None:
         return StorageUnavailable(path, f"S3 does not answer ({_shortly(error)})")
     if answer.status == 404:
@@ -118,7 +119,7 @@ def _translated(path: str, error: Exception) -> Exception:
 
 
 def _shortly(error: Exception) -> str:
-    """What the client says of a connection; nothing where it may quote an answer."""
+    """The client's message about a connection, shortened; empty if it may quote a response."""
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     found = _CONNECTION.search(str(error))

@@ -1,7 +1,7 @@
-"""The requests that are made to one bucket.
+"""The requests made to one bucket.
 
-Made by `files`, one for each bucket and process. Every method here is one request, or as few as can be, and
-says so; all raise what `answers.answering` does. Keys are those of the bucket, without a leading slash.
+`files` creates one for each bucket and process. Every method is one request, or as few as possible, and says
+how many; all raise the errors of `answers.answering`. Keys are bucket keys, without a leading slash.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 5
 SILENCE_SECONDS = 30
-"""So long an answer, or the next piece of one, may take; an upload's part must be through by then, too."""
+"""Seconds to wait for a response or its next chunk; an uploaded part must also finish within this time."""
 _LONGEST_SECONDS = 300
 CREATE_SECONDS = 10
-"""So long the creation of a small object may take in all.
+"""Seconds until the creation of a small object fails.
 
-It is tried once, and what has no answer yet may be carried out later: the sooner it is given up and looked
-for, the less can happen meanwhile.
+It is not retried, and an unanswered request may still be carried out later: the sooner it fails and its
+result is looked up, the less can happen in between.
 """
 _RETRIES = 30
 _LONGEST_BACKOFF = 5
@@ -51,14 +51,15 @@ _CHUNK_BYTES = 1 << 20
 def seconds_to_failure(settings: S3Settings) -> float:
     """Seconds within which a request to a store that never answers has failed with an error of its own.
 
-    The last try begins after a wait that begins at the end of the patience, and waits for an answer again.
+    The last retry starts after a back-off that may begin just before the retry limit, and waits for an answer
+    again.
     """
     return settings.patience + _LONGEST_BACKOFF + _CONNECT_SECONDS + SILENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """An object, or what begins with the same folder's name; `modified` is in seconds since the epoch."""
+    """An object, or a common prefix (folder); `modified` is in seconds since the epoch."""
 
     key: str
     size: int = 0
@@ -68,7 +69,7 @@ class ListedObject:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of an object, and how large it is."""
+    """The last bytes of an object, and the object's size."""
 
     size: int
     data: bytes
@@ -78,9 +79,9 @@ class S3Bucket:
     """One bucket.
 
     Args:
-        name: its name.
-        settings: how to reach it.
-        keys: tells what to sign with now; None for what the environment has.
+        name: bucket name.
+        settings: connection settings.
+        keys: returns the current signing keys; None to use the environment's credentials.
     """
 
     def __init__(self, name: str, settings: S3Settings, keys: Callable[[], S3Keys] | None) -> None:
@@ -89,10 +90,10 @@ class S3Bucket:
         self._once = _store(name, settings, keys, retries=0, longest=CREATE_SECONDS)
 
     def read(self, key: str, most: int) -> bytes:
-        """An object; one request, whose answer is given up once it has more than `most` bytes.
+        """Reads an object in one request; aborts the response after more than `most` bytes.
 
         Raises:
-            TooLarge: the object has more.
+            TooLarge: the object has more than `most` bytes.
         """
         with self._answering(key):
             found = obstore.get(self._store, key)
@@ -100,7 +101,7 @@ class S3Bucket:
             return _collected(found, most)
 
     def read_range(self, key: str, start: int, end: int) -> bytes:
-        """The bytes of an object from one position up to another; one request."""
+        """Reads the bytes of an object from one offset up to another; one request."""
         try:
             with self._answering(key):
                 return bytes(obstore.get_range(self._store, key, start=start, end=end))
@@ -108,20 +109,20 @@ class S3Bucket:
             return b""
 
     def read_tail(self, key: str, most: int) -> Tail:
-        """The last bytes of an object; one request."""
+        """Reads the last bytes of an object; one request."""
         try:
             with self._answering(key):
                 found = obstore.get(self._store, key, options={"range": {"suffix": most}})
                 return Tail(int(found.meta["size"]), _collected(found, most))
         except OutOfRange:
-            data = self.read(key, MOST_MANIFEST)  # it is empty, or the store does not know ranges
+            data = self.read(key, MOST_MANIFEST)  # the object is empty, or the store does not support ranges
             return Tail(len(data), data)
 
     def exists(self, key: str) -> bool:
-        """Whether there is an object; one request.
+        """Whether an object exists; one request.
 
-        It asks for one byte: the answer to a HEAD has no body, and hence nothing that tells S3's word that
-        there is none from anybody else's 404.
+        Reads one byte instead of sending HEAD: a HEAD response has no body, so S3's own error code could not
+        be told from any other server's 404.
         """
         try:
             with self._answering(key):
@@ -129,22 +130,22 @@ class S3Bucket:
         except FileNotFoundError:
             return False
         except OutOfRange:
-            pass  # it is empty
+            pass  # the object is empty
         return True
 
     def write(self, key: str, data: bytes) -> None:
-        """Writes an object of a few MiB at most, whatever is there; one request."""
+        """Writes an object of a few MiB at most, replacing an existing one; one request."""
         with self._answering(key):
             obstore.put(self._store, key, data, use_multipart=False)
 
     def create(self, key: str, data: bytes) -> bool:
-        """Writes an object unless the name is taken; exactly one request, which is not tried again.
+        """Creates an object unless the name is taken; exactly one request, without retries.
 
         Returns:
             Whether it was written; False if the name is taken.
 
         Raises:
-            StorageUnavailable: nobody knows whether it was written, or will be.
+            StorageUnavailable: it is unknown whether the object was or will be written.
         """
         try:
             with self._answering(key):
@@ -154,32 +155,32 @@ class S3Bucket:
         return True
 
     def upload(self, key: str) -> WritableFile:
-        """A new object of any size, written in parts once it is more than a few MiB."""
+        """A new object of any size, uploaded in parts once it exceeds a few MiB."""
         with self._answering(key):
             return obstore.open_writer(
                 self._store, key, buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
             )
 
     def delete(self, key: str) -> None:
-        """Deletes an object, if there is one; one request."""
+        """Deletes an object if it exists; one request."""
         with self._answering(key):
             obstore.delete(self._store, key)
 
     def list_folder(self, prefix: str) -> list[ListedObject]:
-        """What lies right in a folder; one request for every 1,000 names."""
+        """Lists the direct children of a folder; one request for every 1,000 names."""
         with self._answering(prefix):
             found = obstore.list_with_delimiter(self._store, prefix or None)
         folders = (ListedObject(key, is_folder=True) for key in found["common_prefixes"])
         return [*folders, *map(_listed, found["objects"])]
 
     def names_below(self, prefix: str) -> Iterator[str]:
-        """The keys below a folder, without its own; one request for every 1,000 of them."""
+        """The keys below a folder, relative to it; one request for every 1,000 keys."""
         with self._answering(prefix):
             for chunk in obstore.list(self._store, prefix or None):
                 yield from (str(meta["path"]).removeprefix(f"{prefix}/") for meta in chunk)
 
     def has_any(self, prefix: str) -> bool:
-        """Whether anything lies below a folder; one request."""
+        """Whether any object lies below a folder; one request."""
         with self._answering(prefix):
             return any(True for chunk in obstore.list(self._store, prefix or None, chunk_size=1) if chunk)
 
@@ -190,7 +191,7 @@ class S3Bucket:
 
 
 def _collected(found: GetResult, most: int) -> bytes:
-    """The body of an answer, which may be longer than its head says.
+    """Reads a response body, which may be longer than its header says.
 
     Raises:
         TooLarge: it has more than `most` bytes.
@@ -213,7 +214,7 @@ def _store(
     endpoint = settings.endpoint_of(name)
     config: dict[str, Any] = {
         "virtual_hosted_style_request": not settings.path_style,
-        # Not every store that speaks S3 can delete many objects at once.
+        # Not every S3-compatible store supports deleting many objects in one request.
         "disable_bulk_delete": True,
     }
     if endpoint is not None:

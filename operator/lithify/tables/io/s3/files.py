@@ -1,7 +1,7 @@
-"""The files of tables on S3, by the requests of `bucket`.
+"""The files of tables on S3, accessed through `bucket`.
 
 Used by `storage`, by adapters that give their format library access to S3, and by the check that a store
-heeds conditions. Can be pickled: executors get one with their task.
+honours conditional puts. Picklable: executors get one with their task.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lithify.tables.io.s3.settings import SCHEMES, S3Keys, S3Settings
 from lithify.tables.io.s3.streams import BlockReader, Upload
 
 _BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
-"""It becomes a part of a host's name."""
+"""The bucket becomes a part of a host name."""
 
 
 class KeySource(Protocol):
-    """Where credentials come from that do not last as long as a run: the server of a catalog."""
+    """Source of credentials that expire during a run: the server of a catalog."""
 
     def keys(self) -> S3Keys:
-        """Credentials that are valid now, and until when."""
+        """Valid credentials and their expiry."""
         ...
 
 
@@ -33,8 +33,8 @@ class S3Files:
     """Files on S3.
 
     Args:
-        settings: how to reach it.
-        source: where credentials come from that run out; None where the settings have them.
+        settings: connection settings.
+        source: source of expiring credentials; None if the settings have credentials.
     """
 
     def __init__(self, settings: S3Settings, source: KeySource | None = None) -> None:
@@ -50,7 +50,7 @@ class S3Files:
 
     @property
     def _is_ambient(self) -> bool:
-        """Whether requests are signed with what the environment of this process has."""
+        """Whether requests are signed with the environment's credentials."""
         return self._source is None and self._settings.keys is None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class S3Files:
         return Upload(*self.bucket(path))
 
     def read(self, path: str, most: int) -> bytes:
-        """A small object; one request.
+        """Reads a small object; one request.
 
         Raises:
             TooLarge: it has more than `most` bytes.
@@ -102,25 +102,25 @@ class S3Files:
         return bucket.read(key, most)
 
     def create(self, path: str, content: str) -> bool:
-        """Writes a small object unless the name is taken, for all the world at once; see `Bucket.create`."""
+        """Creates a small object unless the name is taken, atomically; see `S3Bucket.create`."""
         bucket, key = self.bucket(path)
         return bucket.create(key, content.encode())
 
     def has_file(self, path: str) -> bool:
-        """Whether there is a file; one request."""
+        """Whether a file exists; one request."""
         bucket, key = self.bucket(path)
         return bucket.exists(key)
 
     def names_below(self, path: str) -> Iterator[str]:
-        """The names of all files below a folder, without its own; one request for every 1,000 of them."""
+        """The names of all files below a folder, relative to it; one request for every 1,000 of them."""
         bucket, key = self.bucket(path)
         return bucket.names_below(key)
 
     def files_below(self, path: str) -> Iterator[str]:
-        """All files in a folder and those in it; one request for every 1,000 of them."""
+        """All files below a folder, recursively; one request for every 1,000 of them."""
         return (f"{path}/{name}" for name in self.names_below(path))
 
     def delete(self, path: str) -> None:
-        """Deletes one file; it is fine if there is none."""
+        """Deletes one file; a missing file is no error."""
         bucket, key = self.bucket(path)
         bucket.delete(key)

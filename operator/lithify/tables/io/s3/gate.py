@@ -1,8 +1,8 @@
-"""A proxy on the loopback address through which the object store client of a guarded process connects.
+"""A proxy on the loopback address for the object store client of a guarded process.
 
-Used by `bucket` for endpoints that a Catalog names. The client opens sockets outside of Python and follows
-redirects; here both meet the process's policy: only endpoints that were opened are connected to, and only at
-addresses that are allowed now.
+Used by `bucket` for endpoints that a Catalog names. The client opens sockets outside Python and follows
+redirects; the proxy applies the process's policy to both: it connects only to endpoints that were opened, and
+only to addresses that are allowed at that moment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Gate:
         self._port = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
 
     def open(self, host: str, port: int) -> str:
-        """Lets connections to an endpoint pass; returns the proxy's URL.
+        """Allows connections to an endpoint; returns the proxy's URL.
 
         Raises:
             OutOfReach: the process may not connect there.
@@ -67,7 +67,7 @@ class Gate:
         await _close(writer)
 
     async def _connect(self, host: str, port: int, writer: asyncio.StreamWriter) -> Streams | None:
-        """A connection to an endpoint; None if there is none, which the client has been told."""
+        """Connects to an endpoint; None if that fails, after sending the client an error response."""
         try:
             is_open = (host, port) in self._open
             addresses = await asyncio.to_thread(admit, host, port) if is_open else ()
@@ -86,7 +86,7 @@ class Gate:
 
 @cache
 def gate() -> Gate:
-    """The process's gate."""
+    """Returns the process's gate."""
     return Gate()
 
 
@@ -96,7 +96,7 @@ def _endpoint(url: str) -> tuple[str, int]:
 
 
 def _forwarded(head: bytes, target: str) -> bytes:
-    """A request as its server gets it: on a connection of its own, which ends with the answer."""
+    """Rewrites a request for its server: on a connection of its own that closes after the response."""
     first, *fields = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     method, _, version = first.split(b" ")
     parts = urlsplit(target)
@@ -106,7 +106,7 @@ def _forwarded(head: bytes, target: str) -> bytes:
 
 
 async def _join(client: Streams, server: Streams) -> None:
-    """Passes bytes both ways until the server has no more, or either is gone."""
+    """Copies bytes in both directions until the server closes or either side fails."""
     sending = asyncio.create_task(_pass(client[0], server[1]))
     try:
         await _pass(server[0], client[1])

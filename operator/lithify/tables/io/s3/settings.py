@@ -1,8 +1,8 @@
-"""How a catalog's options say to reach S3, under the names that pypaimon has for them.
+"""S3 settings in a catalog's options, under pypaimon's names.
 
-Read by adapters, for a catalog's options and for its tokens. Credentials that the options do not hold come
-from where the environment says: variables, a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE),
-the container's or the machine's agent.
+Read by adapters from a catalog's options and its tokens. Without credentials in the options, those of the
+environment are used: variables, a projected token (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE), the
+container's or the machine's metadata service.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from lithify.settings import catalog_option
 from lithify.tables.io.reach import UNBOUNDED, Reach
 
 SCHEMES = frozenset({"s3", "s3a", "s3n"})
-"""Of URLs that mean S3; they are one to us, as they are to Paimon."""
+"""URL schemes of S3; treated as equal, as in Paimon."""
 
 PATIENCE = "lithify.s3.patience-seconds"
-"""The option that says for how long a request that fails is tried again."""
+"""The option for how long failed requests are retried."""
 
 _PREFIXES = ("s3.", "s3a.", "fs.s3.", "fs.s3a.")
 _ACCESS_KEY = ("accessKeyId", "access-key", "access.key")
@@ -32,7 +32,7 @@ _PATH_STYLE = ("path-style-access", "path.style.access")
 _PATIENCE_SECONDS = 40.0
 _PLAIN_HOST = re.compile(r"[^.]+")
 _REGION = re.compile(r"[A-Za-z0-9-]{1,64}")
-"""It becomes a part of a host's name."""
+"""The region becomes a part of a host name."""
 _ENDPOINT = re.compile(
     r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?)(:[0-9]{1,5})?"
     r"(/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*"
@@ -43,12 +43,12 @@ OPTION_NAMES = frozenset(
     for prefix in _PREFIXES
     for name in ("endpoint", "region", *_ACCESS_KEY, *_SECRET_KEY, *_TOKEN, *_PATH_STYLE)
 )
-"""The options that are read here, but for PATIENCE."""
+"""The options that are read here, except PATIENCE."""
 
 
 @dataclass(frozen=True, slots=True)
 class S3Keys:
-    """What requests are signed with; `expires` is when that has to be asked for again, None for never."""
+    """Signing keys; `expires` is when they must be requested again, None for never."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -61,12 +61,12 @@ class S3Settings:
     """How to reach S3.
 
     Attributes:
-        endpoint: URL of the server, None for that of the region.
-        region: what requests are signed for, None for what the environment says.
-        path_style: the bucket stands in the path, not before the host.
-        keys: None for what the environment has.
-        patience: seconds for which a request is tried again.
-        reach: where what the environment has may be used.
+        endpoint: URL of the server, None for the region's.
+        region: signing region, None for the environment's.
+        path_style: whether the bucket is in the path instead of the host name.
+        keys: None for the environment's credentials.
+        patience: seconds for which failed requests are retried.
+        reach: where the environment's credentials may be used.
     """
 
     endpoint: str | None = None
@@ -77,7 +77,7 @@ class S3Settings:
     reach: Reach = UNBOUNDED
 
     def endpoint_of(self, bucket: str) -> str | None:
-        """The URL by which a bucket is reached, None for that of the region."""
+        """The URL of a bucket's endpoint, None for the region's."""
         if self.endpoint is None or self.path_style:
             return self.endpoint
         parts = urlsplit(self.endpoint)
@@ -90,10 +90,10 @@ def is_s3(path: str) -> bool:
 
 
 def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> S3Settings:
-    """What a catalog's options say; `reach` says where the environment's credentials may be used.
+    """Parses a catalog's options; `reach` says where the environment's credentials may be used.
 
     Raises:
-        InvalidOption: some of them make no sense, or not together.
+        InvalidOption: an option is invalid, or options contradict each other.
     """
     endpoint = _endpoint(_first(options, ("endpoint",)))
     return S3Settings(
@@ -112,10 +112,10 @@ def _first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
 
 
 def read_keys(options: Mapping[str, str]) -> S3Keys | None:
-    """The credentials among a catalog's options, or those in a token of it; None if there are none.
+    """The credentials in a catalog's options or in a token; None if there are none.
 
     Raises:
-        InvalidOption: one half of them is missing.
+        InvalidOption: only one half of them is set.
     """
     access, secret = _first(options, _ACCESS_KEY), _first(options, _SECRET_KEY)
     if (access is None) != (secret is None):
@@ -135,7 +135,7 @@ def _endpoint(text: str | None) -> str | None:
 
 
 def _has_port(url: str) -> bool:
-    """Whether the port, if there is one, is a number that ports have."""
+    """Whether the port, if there is one, is a valid port number."""
     try:
         return urlsplit(url).port != 0
     except ValueError:
@@ -150,7 +150,7 @@ def _region(text: str | None) -> str | None:
 
 
 def _has_no_subdomains(endpoint: str | None) -> bool:
-    """Whether no name of a bucket can stand before the host: it is an address, or has a single label."""
+    """Whether a bucket name cannot precede the host: it is an address, or a single label."""
     host = urlsplit(endpoint).hostname if endpoint else None
     if host is None:
         return False

@@ -1,7 +1,7 @@
-"""Objects as files: read by ranges, few and large ones; written in parts, and given up without a trace.
+"""Objects as files: read in few large ranges, written in parts, aborted without remains.
 
-Made by `files`. PyArrow asks for many small pieces of a data file, in each column on its own; a request for
-each would take a round trip each. So a reader fetches a block at a time, and keeps it until it was read.
+Created by `files`. PyArrow reads many small pieces of a data file, in each column separately; one request for
+each would cost a round trip each. So a reader fetches whole blocks and keeps each until it was read.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 TAIL_BYTES = 64 << 10
-"""So much of the end is fetched with the first request of a reader that does not know the object's size."""
+"""Bytes of the end that a reader of unknown object size fetches with its first request."""
 
 
 class BlockReader(io.RawIOBase):
     """Reads an object at any position.
 
     Args:
-        bucket: where it is.
-        key: its key.
-        size: bytes that it has, None to ask.
-        block: bytes to fetch at a time; files that are not larger are fetched at once.
-        kept: how many bytes to keep, besides a block.
+        bucket: bucket of the object.
+        key: key of the object.
+        size: bytes of the object, None to request it.
+        block: bytes to fetch at a time; objects that are not larger are fetched whole.
+        kept: bytes to keep in addition to one block.
     """
 
     def __init__(self, bucket: S3Bucket, key: str, size: int | None, block: int, kept: int) -> None:
@@ -51,11 +51,11 @@ class BlockReader(io.RawIOBase):
         self._size = size
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -65,26 +65,26 @@ class BlockReader(io.RawIOBase):
         return self._position
 
     def tell(self) -> int:
-        """Where it is."""
+        """The current position."""
         return self._position
 
     def size(self) -> int:
-        """Bytes that the object has."""
+        """Bytes of the object."""
         return self._size
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next bytes, fewer at the end only."""
+        """The next bytes; fewer than requested only at the end."""
         end = self._size if size is None or size < 0 else min(self._size, self._position + size)
         data = self._range(self._position, end)
         self._position += len(data)
         return data
 
     def readall(self) -> bytes:
-        """All bytes from here on."""
+        """All remaining bytes."""
         return self.read()
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Reads into a buffer; how many bytes."""
+        """Reads into a buffer; returns the number of bytes."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data
@@ -99,7 +99,7 @@ class BlockReader(io.RawIOBase):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _piece(self, start: int, end: int) -> bytes:
-        """As many of the bytes as one block has, which is fetched unless it is kept."""
+        """As many of the bytes as one block has; fetches the block unless it is kept."""
         begin = next((at for at in reversed(self._blocks) if self._blocks[at].has(start - at)), None)
         if begin is None:
             begin = 0 if self._size <= self._block else start
@@ -129,7 +129,7 @@ class BlockReader(io.RawIOBase):
 
 @dataclass(slots=True)
 class _Block:
-    """Bytes of an object, and how many of them nobody has read yet."""
+    """Bytes of an object, and how many of them are still unread."""
 
     data: bytes
     unread: int
@@ -139,7 +139,7 @@ class _Block:
 
 
 class SmallObject(io.BytesIO):
-    """A small object being written: it is sent when it is closed, in one request, and not after an error."""
+    """A small object being written: sent in one request when closed, not sent after an error."""
 
     def __init__(self, bucket: S3Bucket, key: str) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class SmallObject(io.BytesIO):
         self._key = key
 
     def close(self) -> None:
-        """Sends it."""
+        """Sends the object."""
         if not self.closed:
             try:
                 self._bucket.write(self._key, self.getvalue())
@@ -174,7 +174,7 @@ class Upload(io.RawIOBase):
         self._is_over = False
 
     def writable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def tell(self) -> int:
@@ -190,7 +190,7 @@ class Upload(io.RawIOBase):
         return len(view)
 
     def close(self) -> None:
-        """Finishes the object; gives it up if that fails."""
+        """Completes the object; aborts the upload if that fails."""
         try:
             self._finish()
         except BaseException:
@@ -200,10 +200,10 @@ class Upload(io.RawIOBase):
             super().close()
 
     def give_up(self) -> None:
-        """Ends the upload; what has become of the object is the caller's to delete.
+        """Ends the upload; the caller must delete the object if it came into being.
 
-        A part that is under way when an upload is aborted outlives it, in no listing and for good. So it is
-        finished rather than aborted, if that can be done.
+        A part in flight when an upload is aborted stays behind for good, without appearing in any listing. So
+        the upload is completed rather than aborted, if possible.
         """
         with suppress(Exception):
             self.close()
@@ -220,4 +220,4 @@ class Upload(io.RawIOBase):
             self._writer.__exit__(RuntimeError, RuntimeError("given up"), None)
 
     def __del__(self) -> None:
-        """Nothing: who did not finish it did not mean to."""
+        """Does nothing: an object that was not closed must not be completed."""

@@ -1,1 +1,1 @@
-"""Opens tables: catalogs of every metastore, what they may be asked, which table a name stands for."""
+"""Opens tables: catalogs of every metastore, their options, and the identity of tables."""

@@ -1,8 +1,8 @@
-"""The catalog options that may be set, by metastore, and the forms of their values. Pure.
+"""The catalog options that may be set, by metastore, and the form of their values. Pure.
 
-Asked by `connecting` before anything is reached, and by `rest_client` for what a catalog's server sets.
-pypaimon honours far more: options that read local files, ask other addresses for tokens, or load other file
-systems. Only what is listed here reaches it.
+Called by `connecting` before any connection, and by `rest_client` for options that a catalog's server sets.
+pypaimon honours far more options: some read local files, request tokens from other addresses, or load other
+file systems. Only the options listed here reach it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lithify.tables.io.s3.settings import PATIENCE
 from lithify.tables.paimon.catalog.jdbc_uri import read_jdbc_uri
 
 Check = Callable[[str], str | None]
-"""What is wrong with a value, None if nothing is."""
+"""Returns what is wrong with a value, None if it is valid."""
 
 _HEADER = "header."
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
@@ -35,7 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def check_catalog_options(warehouse: str, options: Mapping[str, str]) -> None:
-    """Refuses options that are not known, and values that could mean something else than they seem to.
+    """Refuses unknown options, and values that could be read differently than intended.
 
     Raises:
         InvalidOption: names the first of them.
@@ -51,11 +51,11 @@ def check_catalog_options(warehouse: str, options: Mapping[str, str]) -> None:
 
 
 def options_from_server(sent: object) -> dict[str, str]:
-    """Those of a REST server's options that it may set for its clients; the others are left out.
+    """The options of a REST server that it may set for its clients; others are dropped.
 
     Raises:
-        TypeError: these are no options.
-        InvalidOption: a value of one of them cannot be used.
+        TypeError: the value is not a map of options.
+        InvalidOption: an option's value cannot be used.
     """
     if sent is None:
         return {}
@@ -146,7 +146,7 @@ _EVERYWHERE: dict[str, Check] = {
     **dict.fromkeys(S3_OPTIONS, _no_check),  # `s3.settings` checks their values
     PATIENCE: _no_check,
     "lock.enabled": _boolean,
-    # Java's catalogs know them, and one description may serve both: they change nothing here.
+    # Known to Java's catalogs; accepted so that one description serves both, ignored here.
     **dict.fromkeys(("allow-upper-case", "cache-enabled", "case-sensitive", "client-pool-size"), _no_check),
     **dict.fromkeys(("lock.type", "lock-acquire-timeout", "lock-check-max-sleep"), _no_check),
     "sync-all-properties": _boolean,

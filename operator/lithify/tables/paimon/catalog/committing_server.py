@@ -1,7 +1,6 @@
-"""Catalogs whose server commits: its view of one table's snapshots.
+"""Catalogs whose server commits: the server's view of one table's snapshots.
 
-Made by `snapshots`, which decides what its answers mean. Speaks through pypaimon's REST client and touches no
-files.
+Created by `snapshots`, which interprets its results. Uses pypaimon's REST client and accesses no files.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
 
 
 def has_server(table: FileStoreTable) -> bool:
-    """Whether a server commits for the table. It does not for external tables: their files tell all."""
+    """Whether a server commits for the table. Not for external tables: their files are authoritative."""
     environment = table.catalog_environment
     response = environment.rest_table_response
     is_external = response is not None and bool(json.loads(response).get("isExternal"))
@@ -32,7 +31,7 @@ class CatalogServer:
     """The server's view of one table."""
 
     can_be_late = True
-    """A request that it has not answered may still be carried out."""
+    """An unanswered request may still be carried out."""
 
     def __init__(self, table: FileStoreTable) -> None:
         environment = table.catalog_environment
@@ -45,7 +44,7 @@ class CatalogServer:
         """The newest snapshot, None if the table has none.
 
         Raises:
-            CorruptTable: the server says something that is no snapshot.
+            CorruptTable: the server's response is not a snapshot.
         """
         with answering(self._uri):
             found = self._loader.load().load_snapshot(self._identifier)
@@ -55,7 +54,7 @@ class CatalogServer:
             raise CorruptTable(self._uri, f"what it has as newest snapshot is none ({error})") from error
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
-        """Lets the server commit a snapshot if `base` is still its newest one; whether it did."""
+        """Asks the server to commit a snapshot if `base` is still its newest; returns whether it did."""
         with answering(self._uri):
             catalog = self._loader.load()
             committed: bool = catalog.commit_snapshot(

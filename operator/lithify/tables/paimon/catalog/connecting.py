@@ -1,7 +1,7 @@
-"""Reaches catalogs through pypaimon, and turns whatever they answer into our errors.
+"""Connects to catalogs through pypaimon, and turns their errors into ours.
 
-Called by `catalog`, which loads tables, `committing_server`, which reads and commits their snapshots, and
-`observation`, which lists them.
+Called by `opening`, which loads tables, `committing_server`, which reads and commits their snapshots, and
+`looking`, which lists them.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def load_table(
     """Loads a table by its name, `database.table`, or a branch of one, `database.table$branch_name`.
 
     Raises:
-        InvalidOption: the name or the catalog's settings make no sense.
-        OutOfReach: the process may not go there, or not use its own rights there.
+        InvalidOption: the name or the catalog's settings are invalid.
+        OutOfReach: the process may not connect there, or not use its own rights there.
         NotFound: the warehouse, database or table does not exist.
-        UnsupportedTable: it is something else that catalogs call tables.
+        UnsupportedTable: it is another kind of object that catalogs list as tables.
         CorruptTable: its schema cannot be read.
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
@@ -99,7 +99,7 @@ def load_table(
             table = catalog.get_table(identifier)
         except (ValueError, RuntimeError, TypeError, LookupError, AttributeError) as error:
             where = catalog_options.get("uri", warehouse)
-            # What a server has answered is not repeated: it may be another one than a catalog's.
+            # The server's response is not repeated: it may come from a service other than a catalog.
             said = type(error).__name__ if isinstance(catalog, RESTCatalog) else error
             raise CorruptTable(f"{where}: {name}", f"cannot be loaded ({said})") from error
     if not isinstance(table, FileStoreTable):
@@ -109,7 +109,7 @@ def load_table(
 
 
 def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
-    """A branch with the schema that it has: not all catalogs give it another one than its table."""
+    """A branch with its own schema: some catalogs return the main table's schema instead."""
     name, folder = branch.identifier.get_full_name(), home(branch)
     schema = read_table_schema(storage_of(branch.file_io), folder)
     if schema is None:
@@ -120,7 +120,7 @@ def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
 
 
 def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reach: Reach) -> None:
-    """Has a table on S3 reach its files our way."""
+    """Makes a table on S3 use our S3 access."""
     _check_location(str(table.table_path), reach)
     reaches = table.file_io = bounded_local(table.file_io)
     if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
@@ -132,16 +132,16 @@ def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reac
 
 
 def _on_s3(options: Mapping[str, str], reach: Reach, tokens: RESTTokenFileIO | None = None) -> S3FileIO:
-    """Reaches files on S3 by a catalog's options, or by its tokens; nothing else reads the settings."""
+    """Access to files on S3 by a catalog's options, or by its tokens; no other code reads the settings."""
     given = options if tokens is None else {**options, **tokens.valid_token().token}
     return S3FileIO(read_settings(given, reach), tokens)
 
 
 def _check_location(path: str, reach: Reach) -> None:
-    """Refuses files that only the process's own rights reach; those on S3 are checked as they are asked for.
+    """Refuses files that only the process's own rights can access; S3 files are checked on access.
 
     Raises:
-        OutOfReach: the process may not use its own rights there, or there is no telling whether it would.
+        OutOfReach: the process may not use its own rights there, or it is unknown whether it would.
     """
     if local_path(path) is not None:
         reach.check(path)
@@ -150,7 +150,7 @@ def _check_location(path: str, reach: Reach) -> None:
 
 
 def check_catalog(warehouse: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED) -> None:
-    """Asks a catalog something that costs it little; raises like `list_tables` if it does not answer."""
+    """Sends a catalog a cheap request; raises like `list_tables` if it fails."""
     with _connected(warehouse, catalog_options, reach) as catalog:
         catalog.list_databases()
 
@@ -158,11 +158,11 @@ def check_catalog(warehouse: str, catalog_options: Mapping[str, str], reach: Rea
 def list_tables(
     warehouse: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED
 ) -> tuple[str, ...]:
-    """All tables of a catalog, of whatever kind, as `database.table`; not those of its system databases.
+    """All tables of a catalog, of any kind, as `database.table`; without its system databases.
 
     Raises:
-        InvalidOption: the catalog's settings make no sense.
-        OutOfReach: the process may not go there, or not use its own rights there.
+        InvalidOption: the catalog's settings are invalid.
+        OutOfReach: the process may not connect there, or not use its own rights there.
         NotFound: the warehouse does not exist.
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
@@ -170,7 +170,7 @@ def list_tables(
     with _connected(warehouse, catalog_options, reach) as catalog:
         for database in catalog.list_databases():
             if database not in _SYSTEM_DATABASES:
-                with suppress(DatabaseNotExistException):  # dropped meanwhile
+                with suppress(DatabaseNotExistException):  # dropped concurrently
                     found += (Identifier.create(database, table) for table in catalog.list_tables(database))
         if isinstance(catalog, FileSystemCatalog):
             found = _with_schema(catalog, found)
@@ -178,7 +178,7 @@ def list_tables(
 
 
 def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> list[Identifier]:
-    """Those that are tables: to a catalog of files any folder is one."""
+    """Keeps the names that are tables: a filesystem catalog lists every folder."""
     storage = storage_of(catalog.file_io)
     have_schema = storage.exist([f"{catalog.get_table_path(each)}/schema/schema-0" for each in found])
     return [each for each, has_schema in zip(found, have_schema, strict=True) if has_schema]
@@ -186,7 +186,7 @@ def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> lis
 
 @contextmanager
 def _connected(warehouse: str, catalog_options: Mapping[str, str], reach: Reach) -> Iterator[Catalog]:
-    """A catalog, whose answers are turned into our errors."""
+    """Connects to a catalog whose errors are turned into ours."""
     check_catalog_options(warehouse, catalog_options)
     options: dict[str, Any] = {**catalog_options, "warehouse": warehouse}
     metastore, uri = options.get("metastore", "filesystem"), options.get("uri", warehouse)
@@ -203,13 +203,13 @@ def _connected(warehouse: str, catalog_options: Mapping[str, str], reach: Reach)
 
 @contextmanager
 def answering(uri: str) -> Iterator[None]:
-    """Turns what the catalog at a URI says into our errors.
+    """Turns errors of the catalog at a URI into ours.
 
     Raises:
-        NotAllowed: it does not accept the credentials, or they may not do this.
+        NotAllowed: it rejects the credentials, or they lack permission.
         NotFound: it does not have the database or table.
         StorageError: it refuses the request.
-        CatalogUnavailable: it does not answer, or fails; what was asked may have been done all the same.
+        CatalogUnavailable: it does not answer, or fails; the request may have been carried out.
     """
     try:
         yield
@@ -221,7 +221,7 @@ def answering(uri: str) -> Iterator[None]:
     except (*_FORBIDDEN, RESTException) as error:
         raise _translated(error, uri) from error
     except RuntimeError as error:
-        # pypaimon wraps what a commit fails with; nothing else has a REST error as its cause
+        # pypaimon wraps errors of a commit; no other error has a REST error as its cause
         if not isinstance(error.__cause__, RESTException):
             raise
         raise _translated(error.__cause__, uri) from error
@@ -236,7 +236,7 @@ def _translated(error: Exception, catalog: str) -> LithifyError:
 
 
 class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's catalog of files, without its own way to S3, and with bounds on what it reads."""
+    """pypaimon's filesystem catalog without its own S3 access, and with bounds on what it reads."""
 
     def __init__(self, warehouse: str, options: Mapping[str, str], file_io: FileIO) -> None:
         self.warehouse = warehouse
@@ -255,21 +255,21 @@ class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is u
 
 
 class _RestCatalog(RESTCatalog):  # type: ignore[misc]
-    """pypaimon's REST catalog, without its own ways to files: the server says where they are."""
+    """pypaimon's REST catalog without its own file access: the server says where files are."""
 
     def __init__(self, options: Mapping[str, str], reach: Reach) -> None:
         self._given, self._reach = options, reach
         super().__init__(CatalogContext.create_from_options(Options(dict(options))))
 
     def file_io_from_options(self, table_path: str) -> FileIO:
-        """What reaches files by the catalog's options."""
+        """File access by the catalog's options."""
         _check_location(table_path, self._reach)
         if is_s3(table_path):
             return _on_s3(self._given, self._reach)
         return FileIO.get(table_path, self.context.options)
 
     def file_io_for_data(self, table_path: str, identifier: Identifier) -> FileIO:
-        """What reaches files by the server's tokens, if it hands out any."""
+        """File access by the server's tokens, if it issues any."""
         _check_location(table_path, self._reach)
         if self.data_token_enabled:
             return RESTTokenFileIO(identifier, table_path, self.context.options)
@@ -317,7 +317,7 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -
 
 
 def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
-    """An empty bucket is a warehouse without tables; a folder that nothing is in does not exist."""
+    """An empty bucket is a warehouse without tables; an empty folder does not exist."""
     bucket, prefix = s3.bucket(warehouse)
     try:
         is_there = bucket.has_any(prefix) or not prefix
@@ -330,10 +330,10 @@ def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
 
 
 def parse_name(name: str) -> Identifier:
-    """The table or branch that a name means.
+    """Parses the name of a table or branch.
 
     Raises:
-        InvalidOption: it is not of the form that it must have.
+        InvalidOption: the name does not have the required form.
     """
     match = _NAME.fullmatch(name)
     if match is None:

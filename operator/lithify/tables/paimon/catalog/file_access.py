@@ -1,6 +1,6 @@
-"""How the files of a table are reached through pypaimon, or past it.
+"""Accesses the files of a table, through pypaimon or without it.
 
-Called by whatever opens tables. Local files and S3 are reached by `tables.io` itself; every other file system
+Called by all code that opens tables. Local files and S3 are accessed by `tables.io`; every other file system
 through pypaimon's FileIO.
 """
 
@@ -18,19 +18,19 @@ from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 
 
 def storage_of(file_io: FileIO, roots: Sequence[str] = ()) -> Storage:
-    """Access to the files in some folders; without any, all can be read and written and none deleted."""
+    """Access to the files in some folders; without folders, all can be read and written, none deleted."""
     s3 = file_io.files if isinstance(file_io, S3FileIO) else None
     return Storage(FileAccess(file_io, is_local=isinstance(file_io, LocalFileIO), s3=s3), roots)
 
 
 class SmallLocalFiles(LocalFileIO):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's access to local files, which reads texts up to a bound."""
+    """pypaimon's access to local files, with an upper bound for texts."""
 
     def read_file_utf8(self, path: str) -> str:
-        """A small text.
+        """Reads a small text file.
 
         Raises:
-            TooLarge: it is none.
+            TooLarge: it is larger than the bound.
         """
         check_local(self._to_file(path), MOST_JSON)
         with self.new_input_stream(path) as stream:
@@ -38,7 +38,7 @@ class SmallLocalFiles(LocalFileIO):  # type: ignore[misc]  # pypaimon is untyped
 
 
 def bounded_local(file_io: FileIO) -> FileIO:
-    """The same access to files; to local ones one that reads texts up to a bound."""
+    """The same file access; for local files with an upper bound for texts."""
     if type(file_io) is not LocalFileIO:
         return file_io
     return SmallLocalFiles(file_io.path, file_io.properties)

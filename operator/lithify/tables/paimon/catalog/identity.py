@@ -1,9 +1,9 @@
-"""Which table it is: tells it from another one that had, or will have, the same name.
+"""The identity of a table: distinguishes it from earlier and later tables of the same name.
 
-Called by `observation` and, through `PaimonTable.uuid`, by the command line and drivers. A REST catalog gives
-its tables ids. For others the first version of the schema stands for the table: its file is written once,
-says to the millisecond when the table was created, and stays whatever happens to the schema later. A branch
-has a copy of that file, so its name is added; a branch that was dropped and created again is the same one.
+Called by `looking` and, through `PaimonTable.uuid`, by the command line and drivers. REST catalogs assign ids
+to their tables. For other catalogs the first version of the schema identifies the table: its file is written
+once, has the table's creation time in milliseconds, and survives all schema changes. A branch has a copy of
+that file, so its name is added; a branch that is dropped and created again counts as the same one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from lithify.errors import MissingFile
 from lithify.tables.paimon.catalog.file_access import storage_of
 
 _LENGTH = 32
-"""Hexadecimal digits of a UUID without its dashes; nothing reads them as one."""
+"""Hexadecimal digits, as many as in a UUID without dashes; never parsed as one."""
 
 
 def table_uuid(table: FileStoreTable) -> str:
-    """What is the same for as long as the table exists, wherever it is moved, and never again after a drop.
+    """An id that stays the same while the table exists, even if it is moved, and is not reused after a drop.
 
     Raises:
         MissingFile: the first version of its schema is gone.
@@ -39,14 +39,14 @@ def table_uuid(table: FileStoreTable) -> str:
 
 
 def is_main(table: FileStoreTable) -> bool:
-    """Whether it is the table itself and none of its branches."""
+    """Whether it is the main branch."""
     return bool(BranchManager.is_main_branch(table.current_branch()))
 
 
 def home(table: FileStoreTable) -> str:
-    """The folder of what each branch has for itself: snapshots, schemas, tags, changelogs, our journals.
+    """The folder of a branch's own files: snapshots, schemas, tags, changelogs, our journals.
 
-    Data files, manifests, index files and statistics lie in the table's folder, whatever branch they are of.
+    Data files, manifests, index files and statistics are in the table's folder for all branches.
     """
     folder: str = BranchManager.branch_path(table.table_path.rstrip("/"), table.current_branch())
     return folder

@@ -1,7 +1,8 @@
-"""Connects to the database of a JDBC catalog, and keeps its words out of errors.
+"""Connects to the database of a JDBC catalog, and keeps the driver's messages out of errors.
 
-Used by `connecting`. pypaimon passes every option that begins with `jdbc.` to the database's driver, so what
-a driver would do by default (read a password file, send local files to a server that asks) is switched off.
+Used by `connecting`. pypaimon passes every option that begins with `jdbc.` to the database driver, so
+dangerous driver defaults (reading a password file, sending local files to a server that requests them) are
+switched off.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _CODE = re.compile(r"[0-9A-Z]{5}|SQLITE_[A-Z_]{1,40}")
 
 
 class JdbcCatalogOnS3(JdbcCatalog):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's catalog of a database, without its own way to S3."""
+    """pypaimon's JDBC catalog without its own S3 access."""
 
     def __init__(self, warehouse: str, options: Mapping[str, Any], file_io: S3FileIO) -> None:
         self.catalog_options = Options(dict(options))
@@ -46,12 +47,12 @@ class JdbcCatalogOnS3(JdbcCatalog):  # type: ignore[misc]  # pypaimon is untyped
 
 
 def check_database(uri: str, reach: Reach) -> JdbcUri:
-    """The database of a URI, which may be reached.
+    """Parses a URI and checks that its database may be accessed.
 
     Raises:
-        InvalidOption: the URI is not of a form that this release takes.
+        InvalidOption: the URI does not have a supported form.
         OutOfReach: the process may not read the file, or not connect to the server.
-        NotFound: the file does not exist: SQLite would make it, and users would look for their table in vain.
+        NotFound: the file does not exist: SQLite would create it, and users would not find their table.
         CatalogUnavailable: the server's name cannot be resolved.
     """
     database = read_jdbc_uri(uri)
@@ -65,12 +66,12 @@ def check_database(uri: str, reach: Reach) -> JdbcUri:
 
 
 def driver_settings(database: JdbcUri) -> dict[str, Any]:
-    """What the database's driver is told beside the catalog's options, by the names of options."""
+    """Driver settings in addition to the catalog's options, by option name."""
     if database.kind == "postgresql":
         return {"jdbc.connect_timeout": _CONNECT_SECONDS, "jdbc.passfile": "/dev/null"}
     if database.kind != "mysql":
         return {}
-    if find_spec("pymysql") is not None:  # which pypaimon prefers; it sends no files unless it is told to
+    if find_spec("pymysql") is not None:  # preferred by pypaimon; it sends no files unless configured to
         silence = {"jdbc.read_timeout": _SILENCE_SECONDS, "jdbc.write_timeout": _SILENCE_SECONDS}
         return {"jdbc.connect_timeout": _CONNECT_SECONDS, **silence}
     return {"jdbc.connection_timeout": _CONNECT_SECONDS, "jdbc.allow_local_infile": False}
@@ -78,7 +79,7 @@ def driver_settings(database: JdbcUri) -> dict[str, Any]:
 
 @contextmanager
 def database_answering(uri: str) -> Iterator[None]:
-    """The drivers have errors of their own, each another family, with what the server says in them."""
+    """Turns driver errors into ours: drivers have their own exception classes, with the server's messages."""
     try:
         yield
     except (LithifyError, CatalogException, RESTException, OSError):
@@ -88,7 +89,7 @@ def database_answering(uri: str) -> Iterator[None]:
 
 
 def _code(error: Exception) -> str:
-    """The kind of a driver's error, and its code if it has one."""
+    """The class of a driver's error, and its error code if it has one."""
     first = error.args[0] if error.args else None
     names = [getattr(error, name, None) for name in ("sqlite_errorname", "sqlstate", "pgcode")]
     known = [name for name in names if isinstance(name, str) and _CODE.fullmatch(name)]

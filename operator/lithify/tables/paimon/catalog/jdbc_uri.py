@@ -1,7 +1,7 @@
-"""JDBC URIs: what they name, in one strict form. Pure.
+"""Parses JDBC URIs, in one strict form. Pure.
 
-Read by `catalog_options`, which refuses all others, and by `jdbc`, which connects. pypaimon hands a URI's
-query to the database's driver as arguments, some of which read or send local files.
+Used by `catalog_options`, which refuses all others, and by `jdbc`, which connects. pypaimon passes a URI's
+query to the database driver as arguments, some of which read or send local files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class JdbcUri:
-    """The database that a URI names: a file, or a server's host and port."""
+    """The database of a URI: a file, or a server's host and port."""
 
     kind: str
     file: str = ""
@@ -35,10 +35,10 @@ class JdbcUri:
 
 
 def read_jdbc_uri(uri: str) -> JdbcUri:
-    """The database that a URI names.
+    """Parses a JDBC URI.
 
     Raises:
-        InvalidOption: it has another form. The message does not show it: people put passwords there.
+        InvalidOption: it has another form. The message does not show it: URIs may contain passwords.
     """
     sqlite = _SQLITE.fullmatch(uri)
     if sqlite is not None and not sqlite["file"].startswith("//"):

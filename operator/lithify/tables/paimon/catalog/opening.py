@@ -1,7 +1,7 @@
-"""Opens tables: catalog, schema, options, and the refusal of whatever this release cannot compact.
+"""Opens tables: catalog, schema, options, and refusal of tables that this release cannot compact.
 
-Called by the command line and the job's driver. All the questions that can be answered before any work are
-answered here, with one error that names everything that stands in the way.
+Called by the command line and the job's driver. Everything that can be checked before any work is checked
+here, with one error that names every problem.
 """
 
 from __future__ import annotations
@@ -48,21 +48,22 @@ _TUNING = (
     "write-only",
     "parquet.",
 )
-"""Only options that begin like this may be overridden: the others decide what the rows of the table are."""
+"""Prefixes of options that may be overridden: other options determine the table's rows."""
 
 _LOCK = "lock.enabled"
-"""The catalog option by which Java takes a lock around commits: by default on S3 if its catalog has one."""
+"""The catalog option for Java's lock around commits; by default a lock is used on S3 if the catalog has one.
+"""
 
 
 def open_table(address: TableAddress) -> PaimonTable:
-    """Opens a primary-key table. Whether it can be compacted, `PaimonTable.check_supported` tells.
+    """Opens a primary-key table; `PaimonTable.check_supported` then tells whether it can be compacted.
 
     Raises:
         NotFound: the warehouse, database or table does not exist.
         InvalidOption: an option or override cannot be used.
-        OutOfReach: the process may not go there, or not use its own rights there.
-        NotAllowed: the catalog does not accept the credentials.
-        CorruptTable: its schema makes no sense.
+        OutOfReach: the process may not connect there, or not use its own rights there.
+        NotAllowed: the catalog rejects the credentials.
+        CorruptTable: its schema is invalid.
         UnsupportedTable: it is not a primary-key table of a kind that this release knows.
         StorageError: the file system refuses, or the catalog does not answer.
     """
@@ -93,7 +94,7 @@ def open_table(address: TableAddress) -> PaimonTable:
 
 
 def _storage(table: FileStoreTable, options: LocationOptions) -> Storage:
-    """Access to the table's folder and to its external paths, and to nothing else."""
+    """Access limited to the table's folder and its external paths."""
     anything = storage_of(table.file_io)
     external = [path for path in options.listed if _place_refusal(path, table.table_path, anything) is None]
     return storage_of(table.file_io, (table.table_path, *external))
@@ -128,7 +129,7 @@ def _check_layout(name: str, table: FileStoreTable) -> None:
 
 
 def _refusals(table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]) -> Iterator[str]:
-    """Everything else that stands in the way of compacting the table."""
+    """All other reasons why the table cannot be compacted."""
     schema: TableSchema = table.table_schema
     for refusal in (*check_options(stored_options(schema)), *check_types(_uses(schema))):
         yield str(refusal)
@@ -145,7 +146,7 @@ def _refusals(table: FileStoreTable, storage: Storage, catalog_options: Mapping[
 
 
 def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:
-    """Whether a server takes a branch for the table itself, as one may that knows of no branches."""
+    """Refuses branches if the server may ignore the branch and commit to the main table."""
     snapshots = Snapshots(table, storage)
     newest = snapshots.latest()
     if newest is not None and not snapshots.has(newest):
@@ -158,7 +159,7 @@ def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:
 def _location_refusals(
     root: str, schema: Schema, options: LocationOptions, storage: Storage
 ) -> Iterator[str]:
-    """Why new files could not be put where readers look for them."""
+    """Why new files could not be written where readers look for them."""
     for path in options.external:
         problem = _place_refusal(path, root, storage)
         if problem is not None:
@@ -173,7 +174,7 @@ def _location_refusals(
 
 
 def _check_locations(options: LocationOptions, reach: Reach) -> None:
-    """Own rights count for local files outside of the table's folder, too; S3 is checked as it is asked."""
+    """Checks own rights for local files outside the table's folder, too; S3 files are checked on access."""
     for path in options.external:
         if local_path(path) is not None:
             reach.check(path)
@@ -190,7 +191,7 @@ def _order_refusals(options: TableOptions, engine: MergeEngine | None) -> Iterat
 
 
 def _merge_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
-    """Why the options make no merge function; the first reason only."""
+    """Why the options do not define a merge function; the first reason only."""
     try:
         merge_function(schema, ignore_deletes=options.ignore_deletes)
     except InvalidOption as error:
@@ -198,7 +199,7 @@ def _merge_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
 
 
 def _expiry_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
-    """Why the rows of the table cannot expire as its options say."""
+    """Why the table's rows cannot expire as its options say."""
     if options.expiry is not None:
         column = next((each for each in schema.columns if each.name == options.expiry.column), None)
         problem = options.expiry.problem(None if column is None else column.type)
@@ -209,7 +210,7 @@ def _expiry_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
 def _commit_refusals(
     table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]
 ) -> Iterator[str]:
-    """Why no snapshot could be written safely where no server commits."""
+    """Why snapshots cannot be committed safely if no server commits."""
     is_on_s3 = storage.s3 is not None
     if not (storage.is_local or is_on_s3):
         yield (
@@ -230,7 +231,7 @@ def _commit_refusals(
 
 
 def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
-    """Every column in every role that it plays."""
+    """Every column in every role that it has."""
     sequence = [name.strip() for name in schema.options.get("sequence.field", "").split(",")]
     sequence += sequence_fields_of_groups(schema.options)
     for column in schema.fields:
@@ -246,7 +247,7 @@ def _uses(schema: TableSchema) -> Iterator[ColumnUse]:
 
 
 def _parts(written: str | Mapping[str, Any]) -> Iterator[str]:
-    """What a type is made of, down to types that are not made of others."""
+    """The primitive types of which a type consists."""
     if isinstance(written, str):
         return
     inner = [written[part] for part in ("element", "key", "value") if part in written]

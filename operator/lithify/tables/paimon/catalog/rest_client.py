@@ -1,8 +1,8 @@
-"""The HTTP client for REST catalogs, bounded: whatever a server does, a request ends and stays small.
+"""The HTTP client for REST catalogs, with bounds: every request ends and its response stays small.
 
-Takes the place of pypaimon's own as soon as this module is imported, by `connecting` and by `s3.file_io`,
-which executors load. No redirects, bounded bodies and times, and none of the server's words in any error: it
-may be another service that a Catalog's author could not ask otherwise.
+Replaces pypaimon's client when this module is imported, by `connecting` and by `s3_file_io`, which executors
+load. No redirects, bounded bodies and times, and no text of the server in any error: it may be another
+service that a Catalog's author could not access otherwise.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from lithify.tables.io.guard import admit, is_guarded
 from lithify.tables.paimon.catalog.catalog_options import options_from_server
 
 LARGEST_BODY = 16 << 20
-"""Bytes of the largest answer that is read."""
+"""Upper bound of a response in bytes."""
 
 _CONNECT_SECONDS = 10
 _SILENCE_SECONDS = 120
 _LONGEST_SECONDS = 300.0
 _PAUSES = (1.0, 2.0, 4.0)
-"""Seconds before a read is tried again that the server had no time for."""
+"""Seconds before a read is retried after the server was overloaded."""
 _BUSY = (429, 503)
 _MOST_PAGES = 10_000
 _CHUNK = 1 << 16
 _PAGE = "pageToken"
 _KINDS = frozenset({ErrorResponse.RESOURCE_TYPE_TABLE, ErrorResponse.RESOURCE_TYPE_SNAPSHOT})
-"""What an error may say not to exist, as far as it makes a difference."""
+"""Kinds of objects that an error may report as missing, where the difference matters."""
 
 
 class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaimon is untyped
-    """A catalog server's client; raises pypaimon's exceptions, with words of our own."""
+    """A catalog server's client; raises pypaimon's exceptions with messages of our own."""
 
     def __init__(self, uri: str, user_agent_value: str | None = None) -> None:
         super().__init__(uri, user_agent_value)
@@ -54,12 +54,12 @@ class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaim
             self.session.mount(scheme, _GuardedAdapter())
         self.session.headers["Accept-Encoding"] = "identity"
         if is_guarded():
-            # Proxies and .netrc are for the operator's own requests. Its authorities are for all.
+            # Proxies and .netrc are for the operator's own requests, its certificate authorities for all.
             self.session.trust_env = False
             self.session.verify = _authorities() or True
 
     def get_with_params(self, path: str, query_params: dict[str, str], *arguments: Any) -> Any:
-        """A GET; lists come in pages, of which there may not be endlessly many."""
+        """Sends a GET; lists come in pages, whose number is bounded."""
         self._pages = self._pages + 1 if _PAGE in query_params else 0
         if self._pages > _MOST_PAGES:
             raise RESTException(f"its list has more than {_MOST_PAGES} pages")
@@ -83,7 +83,7 @@ class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaim
         except (LithifyError, RESTException):
             raise
         except Exception as error:  # noqa: BLE001  # of several libraries
-            # Their texts may quote the answer: `BadStatusLine` does with the first line of anything.
+            # Their messages may quote the response: `BadStatusLine` does with its first line.
             raise RESTException(_in_our_words(error)) from None
         if not 200 <= status < 300:
             self._refuse(status, body)
@@ -107,7 +107,7 @@ class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaim
             return response.status_code, _read(response.raw, deadline)
 
     def _refuse(self, status: int, body: bytes) -> None:
-        """Raises the exception that a status, or the code in an answer, stands for."""
+        """Raises the exception for a status or for the code in a response."""
         kind, code = _said(body)
         code = code or status
         if 300 <= code < 400:
@@ -142,7 +142,7 @@ def _read(stream: Any, deadline: float) -> bytes:
 
 
 def _said(body: bytes) -> tuple[str, int | None]:
-    """What kind of thing a catalog's error is about, and its code; nothing if the answer is none."""
+    """The kind of object in a catalog's error, and its code; empty if the response is not a catalog's."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -168,7 +168,7 @@ def _parsed(body: bytes, response_type: type) -> Any:
 
 
 def _in_our_words(error: BaseException) -> str:
-    """What went wrong on the way, from the causes' kinds; never from what was answered."""
+    """Describes a connection error by the classes of its causes; never by the response."""
     chain = _chain(error)
     for one in chain:
         if isinstance(one, ssl.SSLCertVerificationError):
@@ -184,7 +184,7 @@ def _in_our_words(error: BaseException) -> str:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """An error and what it began with, outermost first."""
+    """An error and its causes, outermost first."""
     chain: list[BaseException] = []
     following: BaseException | None = error
     while following is not None and following not in chain:

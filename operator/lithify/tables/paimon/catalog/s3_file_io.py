@@ -1,8 +1,8 @@
-"""pypaimon's FileIO for S3, by the requests of `tables.io.s3`.
+"""pypaimon's FileIO for S3, implemented with `tables.io.s3`.
 
-Given to pypaimon's catalogs, tables and manifest writers in place of its own. That one tells absence from
-failure by words in messages (any failure about `snapshot-133` is an absence to it), makes a directory of
-every folder, and goes on for minutes before it gives up. Can be pickled: executors get one with their task.
+Passed to pypaimon's catalogs, tables and manifest writers instead of its own, which detects absence by words
+in error messages (any failure about `snapshot-133` counts as absence), creates a directory for every folder,
+and retries for minutes. Picklable: executors get one with their task.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lithify.tables.paimon.catalog import rest_client as _bounded  # noqa: F401 
 
 
 class _TokenKeys:
-    """Credentials out of the tokens of a REST catalog; pypaimon asks for a new one in time."""
+    """Credentials from the tokens of a REST catalog; pypaimon renews them in time."""
 
     def __init__(self, tokens: RESTTokenFileIO) -> None:
         self._tokens = tokens
@@ -40,11 +40,11 @@ class _TokenKeys:
 
 
 class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
-    """Files on S3, as pypaimon asks for them.
+    """Files on S3, with the interface of pypaimon's FileIO.
 
     Args:
-        settings: how to reach it.
-        tokens: a REST catalog's source of credentials, None where the settings have them.
+        settings: connection settings.
+        tokens: a REST catalog's source of credentials, None if the settings have credentials.
     """
 
     def __init__(self, settings: S3Settings, tokens: RESTTokenFileIO | None = None) -> None:
@@ -55,15 +55,15 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         return self.files.bucket(path)
 
     def new_input_stream(self, path: str) -> BytesIO:
-        """A small object, read as a whole; one request."""
+        """Opens a small object, read as a whole; one request."""
         return BytesIO(self.files.read(path, MOST_MANIFEST))
 
     def new_output_stream(self, path: str) -> SmallObject:
-        """A small object, sent when it is closed."""
+        """Opens a small object for writing, sent when closed."""
         return SmallObject(*self.bucket(path))
 
     def read_file_utf8(self, path: str) -> str:
-        """A small object as text; one request."""
+        """Reads a small object as text; one request."""
         return self.files.read(path, MOST_JSON).decode()
 
     def overwrite_file_utf8(self, path: str, content: str) -> None:
@@ -72,7 +72,7 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         bucket.write(key, content.encode())
 
     def get_file_status(self, path: str) -> FileInfo:
-        """What there is of a file or folder."""
+        """The kind of a file or folder, and the size of a file."""
         bucket, key = self.bucket(path)
         if key and bucket.exists(key):
             return FileInfo(path, FileType.File, size=bucket.read_tail(key, 1).size)
@@ -81,34 +81,34 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         raise FileNotFoundError(path)
 
     def list_status(self, path: str) -> list[FileInfo]:
-        """What lies right in a folder; one request for every 1,000 names."""
+        """Lists the direct children of a folder; one request for every 1,000 names."""
         bucket, key = self.bucket(path)
         return [_info(bucket.name, listed) for listed in bucket.list_folder(key) if listed.key != key]
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or folder; one request for a folder, two for a file."""
+        """Whether a file or folder exists; one request for a folder, two for a file."""
         bucket, key = self.bucket(path)
         return bucket.has_any(key) or (bool(key) and bucket.exists(key))
 
     def delete(self, path: str, recursive: bool = False) -> bool:
-        """Deletes one file; it is fine if there is none."""
+        """Deletes one file; a missing file is no error."""
         if recursive:
             raise NotImplementedError("whole folders are never deleted")
         self.files.delete(path)
         return True
 
     def delete_quietly(self, path: str) -> None:
-        """Deletes a file if that can be done; the journal of the attempt remembers it."""
+        """Deletes a file if possible; otherwise it stays covered by the attempt's journal."""
         with suppress(LithifyError):
             self.delete(path)
 
     def mkdirs(self, path: str) -> bool:
-        """Folders come and go with the files in them."""
+        """Does nothing: S3 folders exist as long as files are in them."""
         del path
         return True
 
     def rename(self, src: str, dst: str) -> bool:
-        """There is no such thing on S3, and what comes near is not atomic."""
+        """Not supported: S3 has no rename, and emulations are not atomic."""
         raise NotImplementedError(f"{src} cannot be renamed to {dst} on S3")
 
 

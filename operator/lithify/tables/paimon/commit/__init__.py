@@ -1,1 +1,1 @@
-"""Commits of a run and the journal that makes crashes harmless: conflicts, history, clean-up."""
+"""Commits of a run and the journal for crash recovery: conflicts, history, clean-up."""

@@ -1,8 +1,8 @@
-"""What a run wants to change in a bucket, and whether the newest snapshot still lets it.
+"""The changes of a run to a bucket, and whether the newest snapshot still admits them.
 
-Called by `commit` in every try. Pure. The checks are Paimon's (`ConflictDetection`) for compactions: every
-file that is replaced or upgraded must still be there, the bucket count must be the same, and no two files of
-a level above 0 may overlap; pypaimon's own commit leaves the last one out.
+Called by `commit_loop` in every try. Pure. The checks are Paimon's (`ConflictDetection`) for compactions:
+every replaced or upgraded file must still be live, the bucket count must be the same, and files of a level
+above 0 must not overlap; pypaimon's own commit omits the last check.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class BucketChange:
     """The outcome of one unit.
 
     Attributes:
-        bucket: where.
+        bucket: the bucket.
         removed: entries of the files that were rewritten; statistics may be missing (see `found_in`).
         upgraded: entries of the files that only change level.
-        output_level: where upgraded files go.
+        output_level: new level of upgraded files.
         outputs: the new files.
 
     Raises:
-        UnsupportedTable: files of another kind than data files are among the new ones.
+        UnsupportedTable: the new files include other kinds than data files.
     """
 
     bucket: BucketId
@@ -39,7 +39,7 @@ class BucketChange:
     outputs: TaskOutputs
 
     def __post_init__(self) -> None:
-        """Refuses what the commit would leave out."""
+        """Refuses outputs that the commit would omit."""
         if self.outputs.changelog or self.outputs.index:
             raise UnsupportedTable(self.bucket.path, ("commits of changelog and index files",))
 
@@ -50,11 +50,11 @@ class BucketChange:
 
     @property
     def inputs(self) -> tuple[ManifestEntry, ...]:
-        """Every file that must still be where it was."""
+        """Every file that must still be live."""
         return (*self.removed, *self.upgraded)
 
     def found_in(self, live: Iterable[ManifestEntry]) -> BucketChange:
-        """The same change with its inputs as a snapshot has them, statistics included.
+        """The same change with its inputs as they are in a snapshot, statistics included.
 
         Raises:
             KeyError: an input is not among the live files; see `conflict_of`.
@@ -82,9 +82,9 @@ def conflict_of(
     """Why a change cannot be applied to a bucket with these live files; None if it can.
 
     Args:
-        change: what is to happen.
+        change: the change.
         live: live entries of the change's bucket in the newest snapshot.
-        key: turns a key bound into an order key.
+        key: converts a key bound to an order key.
     """
     after = {entry.identity: entry for entry in live}
     for entry in change.inputs:

@@ -1,12 +1,12 @@
-"""The commit loop: puts the outcome of a run into the table as one COMPACT snapshot.
+"""The commit loop: commits the outcome of a run as one COMPACT snapshot.
 
-Called by the job's driver. Every try is rebuilt against the newest snapshot: a bucket that other commits have
-changed is left out (and reported, so that it can be planned anew), everything that a snapshot inherits is
-taken from the newest one, and only then is the next snapshot written, which exactly one writer wins. What
-became of the write is read back. Files are deleted only when it is certain that no snapshot names them.
+Called by the job's driver. Every try is rebuilt against the newest snapshot: buckets that other commits have
+changed are left out and reported, so that they can be planned again; everything that a snapshot inherits is
+taken from the newest one; then the next snapshot is written, which exactly one writer wins. The result of the
+write is read back. Files are deleted only when it is certain that no snapshot references them.
 
-The steps are Paimon's (`FileStoreCommitImpl`), and so is that manifests are merged when that is due. What was
-merged in a try that another commit outran is used again in the next, so that a long merge can come to an end.
+The steps are Paimon's (`FileStoreCommitImpl`), including the merging of manifests when it is due. Manifests
+merged in a try that another commit outran are reused in the next, so that a long merge can complete.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from lithify.tables.paimon.table import PaimonTable
 
 _SNAPSHOT_VERSION = 3
 _LOOKED_AT_EVERY = timedelta(minutes=5)
-"""How long a look at the new data files counts; a try that another commit outran is over in seconds."""
+"""Seconds for which a check of the new data files stays valid; an outrun try is over in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitOutcome:
-    """What a commit came to.
+    """The outcome of a commit.
 
     Attributes:
         snapshot: number of the new snapshot, None if every bucket was in conflict.
-        committed: the buckets that are in it.
-        conflicts: the others, each with the reason.
+        committed: the committed buckets.
+        conflicts: the other buckets, each with the reason.
         tries: how often the commit was built.
         overwritten: whether a try was in place and then lost, so that others may have built on its files.
     """
@@ -71,7 +71,7 @@ class CommitOutcome:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A snapshot whose manifests are on disk: `files` of this try, and those `merged` in it or before it."""
+    """A snapshot whose manifests are on disk: `files` of this try, `merged` in it or in an earlier one."""
 
     snapshot: Snapshot
     base: Snapshot
@@ -99,17 +99,17 @@ class Committer:
     def commit(
         self, changes: Sequence[BucketChange], to_come: int = 0, full_of: int | None = None
     ) -> CommitOutcome:
-        """Commits as many of the changes as the newest snapshot admits; to be called once.
+        """Commits as many of the changes as the newest snapshot admits; may be called only once.
 
         Args:
-            changes: one a bucket.
-            to_come: how many buckets the run has not begun yet.
-            full_of: the snapshot that a full compaction was planned on, if this is the last step of one.
+            changes: one per bucket.
+            to_come: number of buckets that the run has not begun yet.
+            full_of: the snapshot that a full compaction was planned on, if this is its last step.
 
         Raises:
             AttemptFenced: this attempt may not commit any more.
             CommitOutrun: other commits were faster until the deadline; no input was lost.
-            CommitUnknown: a snapshot was sent and nobody can say whether it is in place.
+            CommitUnknown: a snapshot was sent and it is unknown whether it is in place.
             StorageError: the file system refuses or is full; nothing was committed.
         """
         self._to_come, self._full_of = to_come, full_of
@@ -121,7 +121,7 @@ class Committer:
     def _commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
         """Tries until a try is not outrun by another commit, or the deadline has passed.
 
-        Being outrun is no conflict: as long as the inputs live, what the tasks have written stays good.
+        Being outrun is no conflict: as long as the inputs are live, the tasks' outputs stay valid.
         """
         live = self._table.follow([change.bucket for change in changes])
         started = self._clock.now()
@@ -133,7 +133,7 @@ class Committer:
             except MissingFile:
                 if base is None or self._table.snapshots.get(base.id) is not None:
                     raise
-                outcome = None  # it was expired while we looked at it
+                outcome = None  # it expired while being read
             if outcome is not None:
                 return outcome
             waited = (self._clock.now() - started).total_seconds()
@@ -157,7 +157,7 @@ class Committer:
             rolled_back = "the table was rolled back, or its snapshots expired, while ours was written"
             return replace(_nothing(changes, rolled_back, number + 1), overwritten=True)
         if written is Written.REPLACED:
-            # Others may have built on our files and dropped them again: they are not for a second try.
+            # Others may have built on our files and dropped them again: a second try must not reuse them.
             nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
             return replace(nothing, overwritten=True)
         return None
@@ -189,7 +189,7 @@ class Committer:
         return ready, conflicts
 
     def _try(self, changes: Sequence[BucketChange], base: Snapshot, number: int) -> Written:
-        """Builds and writes the snapshot after `base`; what is in its place then."""
+        """Builds and writes the snapshot after `base`; returns what is in its place then."""
         writer = writer_id(self._attempt.prefix, number)
         manifests = self._table.manifests
         try:
@@ -197,12 +197,12 @@ class Committer:
             reach("manifests-written")
             self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
             self._check_files(changes, draft)
-            self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
+            self._check_fence()  # last: a run that condemns this attempt after this check finds its snapshot
         except BaseException:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
             raise
-        merged, self._merged = self._merged, None  # from here on a snapshot may name it, whatever happens
+        merged, self._merged = self._merged, None  # from here on a snapshot may reference it
         written = self._send(draft)
         reach("snapshot-written")
         if written is Written.OURS:
@@ -218,10 +218,10 @@ class Committer:
         self._table.journal.check(self._attempt, self._clock.now())
 
     def _check_files(self, changes: Sequence[BucketChange], draft: _Draft) -> None:
-        """Makes sure that nobody has cleaned the table of what no snapshot names yet.
+        """Checks that the new files, which no snapshot references yet, still exist.
 
-        That others of ours do, the fence prevents. Java's search for orphans takes files that are a day old,
-        so data files of which there may be thousands are not looked at again for a while.
+        The fence keeps our own runs from deleting them. Java's orphan file clean deletes files older than a
+        day, so data files, of which there may be thousands, are not checked again for a while.
 
         Raises:
             AttemptFenced: a new file is gone.
@@ -247,11 +247,11 @@ class Committer:
             raise
 
     def _settle(self, snapshot: Snapshot) -> Written:
-        """Whether the snapshot is there to stay, OURS or REPLACED.
+        """Whether the snapshot stays in place: OURS or REPLACED.
 
         A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
-        checked just before us may still have put its own snapshot over ours. Somebody may have built on ours
-        meanwhile, so its files may only be deleted after a look at all snapshots (`orphans.sweep`).
+        checked just before us may still have replaced our snapshot. Another commit may have been built on
+        ours in between, so its files may only be deleted after checking all snapshots (`orphans.sweep`).
         """
         path = self._table.snapshots.path(snapshot.id)
         try:
@@ -297,7 +297,7 @@ class Committer:
         return _Draft(snapshot, base, entries, files, merged.written)
 
     def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
-        """The base's manifests, merged where that is due; as in the try before if that one's base goes on."""
+        """The base's manifests, merged where due; reuses the last try's merge if its base was continued."""
         again = self._merged and self._merged.rebased(listed)
         if again is None:
             self._forget_merge()
@@ -306,13 +306,13 @@ class Committer:
         return again
 
     def _forget_merge(self) -> None:
-        """Deletes what was merged if no snapshot that names it was ever sent, or those that were are lost."""
+        """Deletes merged manifests if no snapshot that references them was sent, or all are lost."""
         if self._merged is not None:
             self._table.manifests.delete(self._merged.written)
             self._merged = None
 
     def _recorded(self, entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
-        """The entries as they are written: Paimon may want no statistics of files that are gone."""
+        """The entries as they are written: Paimon may be configured to drop statistics of deleted files."""
         if not self._table.options.manifests.drop_deleted_statistics:
             return list(entries)
         return [entry if entry.kind == ADD else entry.without_statistics() for entry in entries]
@@ -338,7 +338,7 @@ class Committer:
 
 
 def _schema_id(statistics: str) -> object:
-    """The version of the schema that statistics are of; None if they are none, which nobody needs."""
+    """The schema version of table statistics; None if they cannot be read: they are optional."""
     try:
         return parse_object(statistics).get("schemaId")
     except ValueError:

@@ -1,7 +1,8 @@
-"""Snapshots on S3: written by a PUT that is refused if the name is taken, where a store heeds that.
+"""Snapshots on S3: written by a conditional PUT that is refused if the name is taken.
 
-Used by `snapshots`, which reads back what is in place whatever comes out of a write here; why that is safe is
-in docs/design/0009-object-stores.md. A driver has `check_heeded` ask the store before it begins.
+Used by `snapshots`, which reads back what is in place whatever the result of a write;
+docs/design/0009-object-stores.md explains why that is safe. A driver calls `check_heeded` before it begins,
+because not all stores honour the condition.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class ConditionalPut:
     s3: S3Files
 
     can_be_late = True
-    """A request that nobody has answered may still be carried out."""
+    """An unanswered request may still be carried out."""
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
         """Tries once; False if the store says that the name is taken.
 
         Raises:
-            StorageUnavailable: there was no answer: it may be in its place, or get there later.
+            StorageUnavailable: there was no answer: the snapshot may be in place, or arrive later.
             LithifyError: the store refused; it was not written.
         """
         del base, statistics
@@ -44,14 +45,14 @@ class ConditionalPut:
 
 
 def check_heeded(table: str, root: str, s3: S3Files) -> None:
-    """Makes sure that a store refuses to create what exists: three small requests below the table's folder.
+    """Checks that a store refuses to create an existing object; three small requests in the table's folder.
 
     Raises:
-        UnsupportedTable: it overwrites, or does not know such requests.
+        UnsupportedTable: it overwrites, or does not support conditional puts.
         NotAllowed: the credentials may not write there.
         StorageUnavailable: it does not answer.
     """
-    # Should a crash leave it behind, it is cleaned up like other small files that were being written.
+    # If a crash leaves it behind, it is cleaned up like other temporary files.
     probe = f"{root}/lithify/attempts/{TEMPORARY}probe-{uuid4()}"
     try:
         if not s3.create(probe, _FIRST):

@@ -1,8 +1,8 @@
-"""Finds out whether what attempts have committed is in the table's history for good.
+"""Finds out whether committed snapshots of attempts are in the table's history for good.
 
-Called by `orphans` with the journals that such attempts keep. A Java writer that had looked before we wrote
-may rename its own snapshot over ours long after our run has read it back. Nothing refers to the run's files
-then, unless somebody had built on its snapshot before.
+Called by `orphans` with the journals that committed attempts keep. A Java writer that had checked before our
+write may rename its own snapshot over ours long after our run has read it back. Then nothing references the
+run's files, unless another commit had been built on its snapshot before.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ def confirm(
     taken_back: Container[str],
     problems: MutableSequence[LithifyError],
 ) -> int:
-    """Forgets attempts whose snapshots are in the history for good; sweeps after those that are not.
+    """Closes attempts whose snapshots are in the history for good; cleans up after those that are not.
 
     Args:
         table: the table.
-        journals: of the attempts.
-        clock: tells how old they are.
-        taken_back: prefixes of attempts whose snapshots were taken back just now.
-        problems: gets what is wrong with single journals, which stay then.
+        journals: journals of the attempts.
+        clock: for the age of attempts.
+        taken_back: prefixes of attempts whose snapshots were just taken back.
+        problems: receives the problems of single journals, which are kept then.
 
     Returns:
         How many files were deleted.
 
     Raises:
-        CorruptTable: what refers to files cannot be read.
+        CorruptTable: metadata that references files cannot be read.
     """
     now = clock.now()
     doubtful = []
@@ -61,7 +61,7 @@ def confirm(
 def _sweep_after(
     table: PaimonTable, journals: Sequence[CommittedJournal], problems: MutableSequence[LithifyError]
 ) -> int:
-    """Sweeps after old attempts that have committed; at once, so that references are looked up once."""
+    """Cleans up after old committed attempts, all together, so that references are looked up only once."""
     settled: list[CommittedJournal] = []
     lost: dict[CommittedJournal, Attempt] = {}
     for journal in journals:
@@ -85,10 +85,10 @@ def _sweep_after(
 
 
 def _lost_attempt(table: PaimonTable, journal: CommittedJournal) -> Attempt | None:
-    """The attempt of a journal if its snapshot is not in its place; None otherwise.
+    """The attempt of a journal if its snapshot is no longer in place; else None.
 
     Raises:
-        CorruptTable: the journal cannot be read, or its files cannot be looked for.
+        CorruptTable: the journal cannot be read, or its files cannot be located.
     """
     found = table.snapshots.get(journal.snapshot)
     if found is not None and is_of(found, journal.prefix):
@@ -102,7 +102,7 @@ def _lost_attempt(table: PaimonTable, journal: CommittedJournal) -> Attempt | No
 def _is_built_on(table: PaimonTable, committed: CommittedJournal) -> bool:
     """Whether the next snapshot names manifests of the attempt; two requests, or one if there is none.
 
-    It does not if it has merged them; then time will tell.
+    False also if the next commit merged those manifests; then a later check decides.
     """
     following = table.snapshots.get(committed.snapshot + 1)
     if following is None:
@@ -114,5 +114,5 @@ def _is_built_on(table: PaimonTable, committed: CommittedJournal) -> bool:
 
 
 def is_of(snapshot: Snapshot, prefix: str) -> bool:
-    """Whether the attempt of a prefix has committed a snapshot."""
+    """Whether the attempt with this prefix committed a snapshot."""
     return own_properties(snapshot).get(ATTEMPT_PROPERTY) == prefix

@@ -1,7 +1,7 @@
 """Finds out what a run has committed, from the snapshots that carry its id.
 
-Called by `observation` when a driver ended without saying how, and by the driver of a run that goes on. Reads
-snapshots from the newest back, and writes nothing.
+Called by `looking` when a driver ended without reporting, and by the driver of a resumed run. Reads snapshots
+from the newest backwards, and writes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lithify.tables.paimon.table import PaimonTable
 
 _READERS = 8
 _CLOCKS_DISAGREE = timedelta(hours=1)
-"""Whoever commits writes the time of a snapshot by a clock of its own."""
+"""Allowed clock difference: every writer sets a snapshot's time from its own clock."""
 
 
 def find_run(table: PaimonTable, run: str, since: datetime | None = None) -> RunFound | None:
@@ -35,7 +35,7 @@ def find_run(table: PaimonTable, run: str, since: datetime | None = None) -> Run
         since: when the run began: older snapshots are not read.
 
     Raises:
-        CommitUnknown: there is none, but snapshots since the run began are expired that may have been its.
+        CommitUnknown: there is none, but expired snapshots since the run began may have been its own.
         CorruptTable: a snapshot cannot be read.
         StorageError: the file system refuses, or the catalog does not answer.
     """
@@ -49,7 +49,7 @@ def find_run(table: PaimonTable, run: str, since: datetime | None = None) -> Run
 
 
 def buckets_of(table: PaimonTable, run: str) -> frozenset[BucketId]:
-    """The buckets that a run has compacted, as far as its snapshots are still there.
+    """The buckets that a run has compacted, as far as its snapshots still exist.
 
     Raises:
         CorruptTable: a snapshot cannot be read.
@@ -63,7 +63,7 @@ def buckets_of(table: PaimonTable, run: str) -> frozenset[BucketId]:
 def _snapshots_of(
     table: PaimonTable, run: str, since: datetime | None
 ) -> tuple[list[Snapshot], Snapshot | None]:
-    """The snapshots of a run, the last one first, and the oldest that was looked at."""
+    """The snapshots of a run, newest first, and the oldest snapshot that was read."""
     found: list[Snapshot] = []
     last: Snapshot | None = None
     for last in backwards(table):
@@ -75,7 +75,7 @@ def _snapshots_of(
 
 
 def backwards(table: PaimonTable) -> Iterator[Snapshot]:
-    """The snapshots that are kept, from the newest, each once."""
+    """The existing snapshots, newest first, each once."""
     newest = table.snapshots.latest()
     if newest is None:
         return
@@ -88,7 +88,7 @@ def backwards(table: PaimonTable) -> Iterator[Snapshot]:
 
 
 def _is_before(snapshot: Snapshot, found: Sequence[Snapshot], since: datetime | None) -> bool:
-    """Whether all snapshots before this one are too old to be the run's."""
+    """Whether a snapshot, and hence every earlier one, is too old to be the run's."""
     millis = int(snapshot.time_millis)
     if found and millis < found[0].time_millis - SAFE_AGE // timedelta(milliseconds=1):
         return True
@@ -96,7 +96,7 @@ def _is_before(snapshot: Snapshot, found: Sequence[Snapshot], since: datetime | 
 
 
 def _found(table: PaimonTable, found: Sequence[Snapshot]) -> RunFound:
-    """The sum of a run's snapshots, the last of which comes first."""
+    """The sum of a run's snapshots, newest first."""
     entries = [entry for snapshot in found for entry in table.manifests.delta(snapshot)]
     added = [entry.file.size for entry in entries if entry.kind == ADD]
     removed = [entry.file.size for entry in entries if entry.kind != ADD]

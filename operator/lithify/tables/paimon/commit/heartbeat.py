@@ -1,6 +1,6 @@
-"""Renews the sign of life of an attempt while its driver works on it.
+"""Renews the heartbeat of an attempt while its driver works on it.
 
-Called by the job's driver whenever it hears of its tasks, and by `commit` in every try. It writes at most
+Called by the job's driver whenever its tasks report, and by `commit_loop` in every try. It writes at most
 once in `RENEWED_EVERY`, so it may be called often.
 """
 
@@ -16,7 +16,7 @@ from lithify.tables.paimon.commit.journal_files import Attempt
 
 
 class Heartbeat:
-    """The sign of life of one attempt."""
+    """The heartbeat of one attempt."""
 
     def __init__(self, journal: Journal, attempt: Attempt, clock: Clock) -> None:
         self._journal = journal
@@ -25,7 +25,7 @@ class Heartbeat:
         self._last = datetime.fromisoformat(attempt.started)
 
     def beat(self) -> None:
-        """Renews the sign of life where that is due; where it fails the next one has time enough.
+        """Renews the heartbeat if due; after a failure the next call is early enough.
 
         Raises:
             AttemptFenced: the attempt may not commit any more.

@@ -1,8 +1,8 @@
-"""The properties of snapshots that every commit has to hand on to the next.
+"""Snapshot properties that every commit must pass on to the next.
 
-Called by `commit`. Pure. Paimon from 2.0 on has one: the greatest sequence number so far, from which writers
-with `write.sequence-number-init-mode = snapshot` go on. They look at no files then, so it must never fall
-behind; where it is missing they look at the files, as always. Source: `SequenceSnapshotProperties`.
+Called by `commit_loop`. Pure. Paimon has one since 2.0: the greatest sequence number so far, from which
+writers with `write.sequence-number-init-mode = snapshot` continue. They do not read files then, so it must
+never be too low; if it is missing they read the files, as before. Source: `SequenceSnapshotProperties`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _LONG = re.compile(r"-?[0-9]{1,19}")
 def inherited_properties(
     properties: Mapping[str, str] | None, entries: Iterable[ManifestEntry]
 ) -> dict[str, str]:
-    """What the next snapshot takes over.
+    """The properties that the next snapshot inherits.
 
     Args:
-        properties: of the snapshot before.
-        entries: what the next one adds and removes.
+        properties: properties of the previous snapshot.
+        entries: the changes of the next snapshot.
     """
     known = (properties or {}).get(GREATEST_SEQUENCE)
     if known is None or not _LONG.fullmatch(known):

@@ -1,14 +1,14 @@
-"""The journal: what makes a crash harmless.
+"""The journal of attempts, for recovery after crashes.
 
-Before its first data file an attempt writes `<table>/lithify/attempts/<run>-<n>.json`, which says what it
-read, what it works on, and what the names of its files begin with. A branch has a folder of its own for them,
-beside the snapshots that tell what became of its attempts. `orphans` reads the journals of other
-attempts; `commit` looks at its own before it writes a snapshot, because once its journal is gone, condemned
-or silent for too long somebody may be deleting its files.
+Before its first data file an attempt writes `<table>/lithify/attempts/<run>-<n>.json`: what it read, what it
+works on, and the prefix of its file names. A branch has its own journal folder beside its snapshots, which
+tell what became of its attempts. `orphans` reads the journals of other attempts; `commit_loop` checks its own
+before it writes a snapshot, because once its journal is gone, condemned or silent for too long, another run
+may be deleting its files.
 
-While it lives an attempt renews a sign of life in a file beside its journal (`heartbeat`), which nobody else
-writes. An attempt that has committed keeps its journal for a while under a name that says so, because a Java
-writer may yet rename its own snapshot over the one that was committed.
+A living attempt renews a heartbeat file beside its journal (`heartbeat`), which no other process
+writes. A committed attempt keeps its journal for a while under another name, because a Java writer may yet
+rename its own snapshot over the committed one.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from lithify.tables.paimon.commit.journal_files import (
 from lithify.tables.paimon.layout.file_names import PREFIX_LENGTH, is_temporary, shown
 
 SAFE_AGE = timedelta(days=1)
-"""Silent for so long an attempt cannot commit any more, so files that nothing refers to may be deleted."""
+"""Silence after which an attempt can no longer commit, so that its unreferenced files may be deleted."""
 
 COMMIT_AGE = SAFE_AGE / 2
-"""So long after its last sign of life an attempt may commit, or give another one.
+"""Time after its last heartbeat in which an attempt may commit or renew it.
 
-The difference allows for clocks that disagree.
+The difference to SAFE_AGE allows for clock differences.
 """
 
 RENEWED_EVERY = timedelta(minutes=30)
-"""How often a living attempt gives a sign of life."""
+"""Interval between heartbeats of a living attempt."""
 
 _MOST_OF_A_TIME = 64
-"""Characters that are looked at: errors repeat them."""
+"""Characters of a time that are parsed: errors repeat them."""
 
 ATTEMPT_PROPERTY = "lithify.attempt"
 """The snapshot property that holds the prefix of the attempt that committed it."""
@@ -56,13 +56,13 @@ ATTEMPT_PROPERTY = "lithify.attempt"
 
 @dataclass(frozen=True, slots=True)
 class CommittedJournal:
-    """The journal of an attempt that has committed; all but its units is in its name.
+    """The journal of a committed attempt; its name holds everything except its units.
 
     Attributes:
         path: its file.
-        prefix: the attempt's.
-        snapshot: what it committed.
-        since: when.
+        prefix: the attempt's prefix.
+        snapshot: id of its snapshot.
+        since: time of the commit.
     """
 
     path: str
@@ -76,9 +76,9 @@ class Recorded:
     """The journals in a folder.
 
     Attributes:
-        open: files of attempts of which nobody has noted yet that they have committed.
+        open: files of attempts that are not yet recorded as committed.
         committed: the others.
-        refused: why files that look like journals cannot be ones of ours.
+        refused: why files that look like journals cannot be ours.
     """
 
     open: list[str]
@@ -87,14 +87,14 @@ class Recorded:
 
 
 def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
-    """The UUID in the names of one writer's files: of one attempt of a task, or of one try of a commit."""
+    """The UUID in the file names of one writer: one attempt of a task, or one try of a commit."""
     return f"{prefix}{writer & 0xFFFFF:05x}{attempt & 0xFFFFFFF:07x}"
 
 
 def sign_of(journal: str) -> str:
-    """The name of the file with the sign of life of an attempt, by that of its journal.
+    """The name of an attempt's heartbeat file, from the name of its journal.
 
-    Without its journal it is deleted like other small files that a crash leaves behind.
+    Without a journal it is deleted like other temporary files that a crash leaves behind.
     """
     return f"{TEMPORARY}alive-{journal.removesuffix('.json')}"
 
@@ -121,9 +121,9 @@ class Journal:
             run: the run's id.
             base: id and commit time of the newest snapshot.
             units: its buckets.
-            now: when it begins.
-            after: the number of the run's last attempt; numbers are not used again.
-            outside: where it writes if not to the table's folder.
+            now: start time.
+            after: the number of the run's last attempt; numbers are not reused.
+            outside: its directories outside the table's folder.
         """
         check_run_id(run)
         used = [int(match[1]) for match in map(_number_of(run).match, self._names()) if match]
@@ -144,7 +144,7 @@ class Journal:
             number += 1
 
     def recorded(self) -> Recorded:
-        """The journals in the folder; one listing, and none is read."""
+        """The journals in the folder; one listing, without reading them."""
         found = Recorded([], [], [])
         for name in self._names():
             if is_temporary(name):
@@ -166,9 +166,9 @@ class Journal:
         return sorted(file.name for file in self._storage.list(self._folder))
 
     def condemn(self, attempt: Attempt, now: datetime, *, again: bool = False) -> Attempt | None:
-        """Forbids an attempt to commit; returns it as it is recorded then, None if it is closed already.
+        """Forbids an attempt to commit; returns its record, None if it is closed already.
 
-        What counts is when that was done first, or now if it is done again.
+        If it was condemned before, the first time stays in effect.
         """
         recorded = self._recorded(attempt)
         if recorded is not None and (recorded.condemned is None or again):
@@ -177,12 +177,12 @@ class Journal:
         return recorded
 
     def close(self, attempt: Attempt) -> None:
-        """Forgets an attempt, when nothing of it is left to clean up."""
+        """Closes an attempt, once nothing of it is left to clean up."""
         if self._recorded(attempt) is not None:
             self._storage.delete(self.path(attempt))
 
     def keep(self, attempt: Attempt, snapshot: int, now: datetime) -> None:
-        """Notes that an attempt has committed; does nothing if it is closed already."""
+        """Records that an attempt has committed; does nothing if it is closed already."""
         recorded = self._recorded(attempt)
         if recorded is not None:
             since = int(now.timestamp())
@@ -191,7 +191,7 @@ class Journal:
             self.close(attempt)
 
     def reopen(self, committed: CommittedJournal, now: datetime) -> None:
-        """Condemns an attempt whose snapshot turned out to be no part of the table's history."""
+        """Condemns an attempt whose snapshot turned out not to be part of the table's history."""
         attempt = self.read(committed.path)
         if attempt is not None:
             self._storage.create_text(
@@ -200,22 +200,22 @@ class Journal:
             self.forget(committed)
 
     def forget(self, committed: CommittedJournal) -> None:
-        """Forgets an attempt that has committed, when nothing of it is left to clean up."""
+        """Closes a committed attempt, once nothing of it is left to clean up."""
         self._storage.delete(committed.path)
 
     def renew(self, attempt: Attempt, now: datetime) -> None:
-        """Gives a sign of life of an attempt.
+        """Writes an attempt's heartbeat.
 
-        It is a file of its own: written into the journal it could undo a condemnation.
+        It is a separate file: writing to the journal could undo a condemnation.
 
         Raises:
-            AttemptFenced: the attempt may not commit any more, so it may as well end.
+            AttemptFenced: the attempt may not commit any more and can end.
         """
         self.check(attempt, now)
         self._storage.write_text(self._sign_path(attempt), f"{attempt.prefix} {now.isoformat()}")
 
     def silence(self, attempt: Attempt, now: datetime) -> timedelta:
-        """How long ago an attempt began, or gave its last sign of life.
+        """Time since an attempt began, or since its last heartbeat.
 
         Raises:
             CorruptTable: the file cannot be read.
@@ -232,7 +232,7 @@ class Journal:
             raise CorruptTable(path, f"it has no time ({error}); delete it once its run is over") from error
 
     def check(self, attempt: Attempt, now: datetime) -> None:
-        """Makes sure that an attempt may still commit.
+        """Checks that an attempt may still commit.
 
         Raises:
             AttemptFenced: it may not.
@@ -254,7 +254,7 @@ class Journal:
         return f"{self._folder}/{sign_of(f'{attempt.stem}.json')}"
 
     def _recorded(self, attempt: Attempt) -> Attempt | None:
-        """The attempt as it is recorded now; another one may have taken its place since."""
+        """The attempt as it is recorded now; another attempt may have replaced it."""
         recorded = self.read(self.path(attempt))
         return recorded if recorded is not None and recorded.prefix == attempt.prefix else None
 
@@ -273,5 +273,5 @@ class Journal:
 
 
 def _number_of(run: str) -> re.Pattern[str]:
-    """Finds the number in the name of the journal of an attempt of a run."""
+    """Parses the number in the journal name of a run's attempt."""
     return re.compile(rf"{re.escape(run)}-([0-9]{{1,6}})\.(json$|committed-)")

@@ -1,9 +1,9 @@
-"""The text of a journal and the names of journals; whatever is not as `journal` writes it is refused.
+"""The text of a journal and the names of journals; refuses everything that `journal` does not write.
 
-Called by `journal`. Pure. Anybody who may write a table's folder can put a journal there, and what a journal
-says decides what is deleted. So it says little: what belongs to the attempt (its prefix, of one form only),
-its partitions and buckets, and what it replaces. Directories are made of partitions and buckets by
-`file_locations`.
+Called by `journal`. Pure. Anyone who may write to a table's folder can put a journal there, and journals
+decide what is deleted. So they contain little: what belongs to the attempt (its prefix, in a fixed form), its
+partitions and buckets, and the files that it replaces. `file_locations` derives directories from partitions
+and buckets.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from lithify.tables.paimon.layout.file_names import PREFIX, is_file_name, is_pre
 T = TypeVar("T")
 
 MOST_CHARACTERS = 256 << 20
-"""Of a journal: two million inputs."""
+"""Characters of a journal: two million inputs."""
 _CHARACTERS_AN_OBJECT = 8
-"""On average an object or list of a real journal takes many times as much."""
+"""Minimum of characters per JSON object; a real journal has many times as many on average."""
 _FREE_OBJECTS = 1000
 _LONG = (1 << 63) - 1
 _INT = (1 << 31) - 1
@@ -49,8 +49,8 @@ class JournalUnit:
         partition: the partition as a BinaryRow, in hexadecimal digits.
         bucket: number of the bucket.
         inputs: names of the files.
-        folder: the bucket's directory in the table's folder, for releases that clean up by it. Nothing here
-            makes a path of it: it may say anything.
+        folder: the bucket's directory in the table's folder, for releases that clean up by it. Never used as
+            a path here: it may contain anything.
     """
 
     partition: str
@@ -63,12 +63,12 @@ class JournalUnit:
 class ExternalRoots:
     """Directories outside the table's folder into which an attempt writes.
 
-    Other than that folder they are not copied or moved with the journals in it, and a copy of a table must
-    not clean up what the original writes there. Only those are cleaned up that the table still names.
+    Unlike that folder they are not copied or moved with its journals, and a copy of a table must not clean up
+    files of the original there. Only directories that the table still names are cleaned up.
 
     Attributes:
         table: the table's folder when the attempt began.
-        roots: the directories, as URIs; a bucket has the same folder in each as in the table's.
+        roots: the directories, as URIs; buckets have the same relative folder as in the table's folder.
     """
 
     table: str
@@ -82,13 +82,13 @@ class Attempt:
     Attributes:
         run: id of the run.
         number: counts the attempts of the run from 1.
-        prefix: what the UUIDs in the names of all its files begin with, unique to the attempt.
+        prefix: prefix of the UUIDs in the names of all its files, unique to the attempt.
         base_snapshot: the newest snapshot when it began.
         base_millis: commit time of that snapshot, to recognise a rolled-back table.
         started: when the attempt began (ISO 8601 with offset).
         units: its buckets.
         condemned: since when it must not commit, because its files are deleted (ISO 8601 with offset).
-        outside: where it writes if not to the table's folder.
+        outside: its directories outside the table's folder.
     """
 
     run: str
@@ -103,21 +103,21 @@ class Attempt:
 
     @property
     def stem(self) -> str:
-        """What the names of its journals begin with, before the first dot."""
+        """Common prefix of the names of its journals, up to the first dot."""
         return f"{self.run}-{self.number}"
 
     def age(self, now: datetime) -> timedelta:
-        """How long ago it began."""
+        """Time since it began."""
         return now - datetime.fromisoformat(self.started)
 
     def condemned_for(self, now: datetime) -> timedelta:
-        """How long ago it was condemned."""
+        """Time since it was condemned."""
         return now - datetime.fromisoformat(self.condemned or now.isoformat())
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedName:
-    """What the name of the journal of an attempt says that has committed: prefix, snapshot, and when."""
+    """Parsed journal name of a committed attempt: prefix, snapshot, and time."""
 
     prefix: str
     snapshot: int
@@ -125,22 +125,22 @@ class CommittedName:
 
 
 def is_run_id(run: str) -> bool:
-    """Whether the names of files can be made of the id of a run."""
+    """Whether a run id can be part of file names."""
     return _RUN_ID.fullmatch(run) is not None
 
 
 def is_open_name(name: str) -> bool:
-    """Whether it is the name of a journal of an attempt of which nobody has noted that it has committed."""
+    """Whether it is the journal name of an attempt not yet recorded as committed."""
     return _OPEN_NAME.fullmatch(name) is not None
 
 
 def is_like_a_journal(name: str) -> bool:
-    """Whether a name looks like a journal's, of ours or forged."""
+    """Whether a name looks like a journal's, genuine or forged."""
     return name.endswith(".json") or ".committed-" in name
 
 
 def parse_committed_name(name: str) -> CommittedName | None:
-    """The name of the journal of an attempt that has committed; None of any other."""
+    """Parses the journal name of a committed attempt; None for any other name."""
     match = _COMMITTED_NAME.fullmatch(name)
     if match is None:
         return None
@@ -154,14 +154,14 @@ def to_json(attempt: Attempt) -> str:
 
 
 def parse_journal(text: str, name: str) -> Attempt:
-    """Reads a journal.
+    """Parses a journal.
 
     Args:
-        text: of the file.
-        name: of the file, which says whose journal it is.
+        text: text of the file.
+        name: name of the file, which identifies the attempt.
 
     Raises:
-        ValueError: it is none, or that of another attempt.
+        ValueError: it is not a journal, or that of another attempt.
     """
     attempt = _attempt(_object(text))
     if name.partition(".")[0] != attempt.stem:
@@ -173,7 +173,7 @@ def parse_journal(text: str, name: str) -> Attempt:
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    """The text as JSON, with no more objects than its size explains: each takes much more memory."""
+    """Parses JSON, with an object limit derived from the text's size: objects take much more memory."""
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has {len(text):,} characters")
     objects = text.count("{") + text.count("[")
@@ -229,7 +229,7 @@ def _outside(found: Mapping[str, Any]) -> ExternalRoots:
 
 
 def _only(found: Mapping[str, Any], kind: type) -> None:
-    """A field that nobody knows may mean something to whoever has written it."""
+    """An unknown field may matter to the release that wrote it."""
     unknown = found.keys() - kind.__dataclass_fields__.keys()  # type: ignore[attr-defined]  # a dataclass
     if unknown:
         raise ValueError(f"{shown(min(unknown))} is no field of a journal")
@@ -264,7 +264,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_moment(text: str) -> bool:
-    """Whether it is a time with its zone, far enough from the ends of the calendar to be compared."""
+    """Whether it is a time with a zone, within a range in which times can be compared."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,16 +1,16 @@
 """Whether a snapshot of ours is part of the table's history, and how it is taken back if it is not.
 
 Called by `snapshot_sender` right after a write, before the LATEST hint moves, and by `orphans` before a run
-plans. A snapshot is written where its base was in place a moment before. In that moment others may roll the
-table back or expire the base and many after it, and on S3 a request may arrive hours late. Then our snapshot
-stands on a base that the table has left: built upon, it would bring back what was rolled back and lose what
-came since.
+plans. A snapshot is written if its base was in place a moment before. In that moment the table may be rolled
+back, or the base and later snapshots may expire, and on S3 a request may arrive hours late. Then our snapshot
+is based on one that the table has left: a commit built on it would restore what was rolled back and lose
+later changes.
 
-Rollbacks and expiries both remove snapshots, and only rollbacks make ours a stray. They are told apart by
-what stands beside it, as Java's `RollbackHelper` and `ExpireSnapshotsImpl` leave it: a rollback first points
-LATEST to a snapshot that stays and then deletes all after it, an expiry deletes from the oldest on and always
-leaves the newest. A snapshot is removed only where another one in place is then the newest by Paimon's own
-rule; whatever is not certain stays.
+Rollbacks and expiries both remove snapshots, and only rollbacks make ours a stray. They are distinguished by
+the neighbouring snapshots, as Java's `RollbackHelper` and `ExpireSnapshotsImpl` leave them: a rollback first
+points LATEST to a snapshot that stays and then deletes all later ones; an expiry deletes from the oldest on
+and always keeps the newest. A snapshot is removed only if another existing one is then the newest by Paimon's
+own rule; in uncertain cases it stays.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from lithify.tables.paimon.metadata.snapshots import (
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands beside a snapshot whose base is not in its place any more.
+    """The neighbours of a snapshot whose base is no longer in place.
 
     Attributes:
-        number: of the snapshot.
-        numbers: of all snapshots that are in place.
+        number: number of the snapshot.
+        numbers: numbers of all existing snapshots.
         hint: the number in the LATEST file, None without one.
         is_built_on: whether the next number has a snapshot that was built on it.
     """
@@ -51,45 +51,46 @@ class Surroundings:
 
     @property
     def is_stray(self) -> bool:
-        """Whether the snapshot certainly is no part of the history."""
+        """Whether the snapshot certainly is not part of the history."""
         if self.is_built_on:
             return False
         if self.number - 1 in self.numbers:
-            return True  # another snapshot has the number of the base: it was rolled away
+            return True  # another snapshot has the base's number: the base was rolled back
         if self.hint not in self.numbers or self.hint is None:
             return False
         older = max((number for number in self.numbers if number < self.number), default=0)
-        # Others went on without it from an expired snapshot of its number, or rolled back to before its base.
+        # Others continued without it from an expired snapshot of its number, or rolled back to before its
+        # base.
         return self.hint > self.number or 0 < self.hint <= older
 
 
 class Lineage:
-    """The history of one branch of a table, as far as snapshots of ours are concerned."""
+    """The history of one branch of a table, with respect to our snapshots."""
 
     def __init__(self, snapshots: Snapshots, manifests: Manifests) -> None:
         self._snapshots = snapshots
         self._manifests = manifests
 
     def confirm(self, snapshot: Snapshot) -> Written:
-        """What became of a snapshot that is in its place: OURS, TAKEN_BACK, or REPLACED meanwhile."""
+        """The state of a snapshot in its place: OURS, TAKEN_BACK, or REPLACED concurrently."""
         return self.take_back(snapshot) if self.is_stray(snapshot) else Written.OURS
 
     def is_stray(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot of ours in its place certainly is no part of the table's history.
+        """Whether a snapshot of ours in its place certainly is not part of the table's history.
 
-        Servers see to that themselves.
+        Catalog servers ensure this themselves.
         """
         mark = own_properties(snapshot).get(BASE_PROPERTY)
         if mark is None or self._snapshots.has_server or self._has_base(snapshot, mark):
             return False
-        hint = self._snapshots.hint()  # before the numbers, so that they have what it names
+        hint = self._snapshots.hint()  # read before the numbers, which then include it
         numbers = frozenset(self._snapshots.numbers())
         return Surroundings(snapshot.id, numbers, hint, self.is_built_on(snapshot)).is_stray
 
     def strays(self) -> list[Snapshot]:
-        """Snapshots of ours that are no part of the history, but for those amid others.
+        """Snapshots of ours that are not part of the history, except those between others.
 
-        Where numbers follow each other only the last can be one, so few snapshots are read.
+        In a consecutive sequence only the last can be one, so few snapshots are read.
         """
         return [] if self._snapshots.has_server else [each for each in self._ends() if self.is_stray(each)]
 
@@ -98,12 +99,12 @@ class Lineage:
         with suppress(MissingFile):
             following = self._snapshots.get(snapshot.id + 1)
             return following is not None and self._inherits(following, snapshot)
-        return True  # it is being expired, and so it was the oldest of the history
+        return True  # it is expiring, so it was the oldest of the history
 
     def take_back(self, snapshot: Snapshot) -> Written:
-        """Removes a stray unless somebody builds on it at the same time: TAKEN_BACK, OURS or REPLACED.
+        """Removes a stray unless another commit builds on it concurrently: TAKEN_BACK, OURS or REPLACED.
 
-        Others may have read it, so its files have to stay for a while.
+        Others may have read it, so its files must stay for a while.
         """
         if not self._snapshots.remove(snapshot):
             return Written.REPLACED
@@ -126,7 +127,7 @@ class Lineage:
                     yield found
 
     def _inherits(self, following: Snapshot, snapshot: Snapshot) -> bool:
-        """Whether a snapshot found what another one had changed."""
+        """Whether a snapshot includes the changes of another."""
         names = set(self._manifests.names_in_list(following.base_manifest_list))
         if names & set(self._manifests.names_in_list(snapshot.delta_manifest_list)):
             return True

@@ -1,21 +1,21 @@
-"""Finds the files that dead attempts left behind, and deletes them when that is certain to be safe.
+"""Finds files left behind by dead attempts, and deletes them when that is certain to be safe.
 
 Called by the job's driver before it plans. For every attempt in the journal:
 
-- It has committed: files with its prefix that nothing refers to are left over from failed tasks.
-- It has not, and cannot any more: every snapshot since its base could be read and none is its own, and each
-  of its units has lost an input, so a late commit of it would be refused. Then its files may go.
-- Nobody can tell: its files wait until the attempt was silent for the safe age, at which it fences itself.
+- It has committed: unreferenced files with its prefix are remains of failed tasks.
+- It has not committed and no longer can: every snapshot since its base was read and none is its own, and each
+  of its units has lost an input, so a late commit would be refused. Then its files may be deleted.
+- Undecidable: its files stay until the attempt was silent for the safe age, at which it fences itself.
 
-Before anything is deleted the attempt is condemned (it looks at its journal before it commits), and its files
-are looked up in all snapshots, tags and branches. Only the directories of the journal's buckets are listed.
-A condemned attempt is looked at again for a while, because its tasks may go on writing. Its files stay as
+Before anything is deleted the attempt is condemned (it checks its journal before it commits), and its files
+are looked up in all snapshots, tags and branches. Only the directories of the journal's buckets are listed. A
+condemned attempt is checked again for a while, because its tasks may still be writing. Its files stay as
 long: others may have read a snapshot of it that was replaced since, and be about to commit on top of it; and
-on S3 a snapshot that it sent, and that nobody has answered, may still arrive.
+on S3 an unanswered write of its snapshot may still arrive.
 
-A journal that makes no sense costs only itself: what is wrong with it is said, and the others are cleaned up.
+An invalid journal affects only itself: its problem is reported, and the others are cleaned up.
 
-Snapshots of attempts that turn out to be no part of the table's history are taken back first (`lineage`).
+Snapshots of attempts that are not part of the table's history are taken back first (`lineage`).
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ from lithify.tables.paimon.metadata.snapshots import Written, own_properties
 from lithify.tables.paimon.table import PaimonTable
 
 _MOST_TOLD = 100
-"""Problems that are told one by one: anybody who may write the table's folder can make any number."""
+"""Problems that are reported individually: anyone who may write to the table's folder can cause any number.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What `reconcile` did.
+    """The result of `reconcile`.
 
     Attributes:
         deleted: how many files it deleted.
-        problems: why others have to wait.
+        problems: why others are not cleaned up yet.
     """
 
     deleted: int
@@ -67,7 +68,7 @@ class Fate(Enum):
 def fate_of(table: PaimonTable, attempt: Attempt) -> Fate:
     """Whether an attempt has committed, from the snapshots since its base.
 
-    `HARMLESS` here means that it certainly has not; whether it still may, is another question.
+    `HARMLESS` means that it certainly has not; whether it still may is a separate question.
     """
     base = table.snapshots.get(attempt.base_snapshot)
     readable = base is not None and base.time_millis == attempt.base_millis
@@ -86,7 +87,7 @@ def reconcile(table: PaimonTable, clock: Clock) -> Cleaned:
     deleted = 0
     problems: list[LithifyError] = [*recorded.refused]
     steps: list[Callable[[], int]] = []
-    if recorded.open or recorded.committed:  # without any, nothing of ours can have become a stray since
+    if recorded.open or recorded.committed:  # without journals, no snapshot of ours can be a stray
         steps.append(partial(_take_back_strays, table, taken_back))
     steps += [partial(_clean_up, table, path, clock, taken_back) for path in recorded.open]
     steps.append(partial(confirm, table, recorded.committed, clock, taken_back, problems))
@@ -100,16 +101,16 @@ def reconcile(table: PaimonTable, clock: Clock) -> Cleaned:
 
 
 def _told(problems: Sequence[LithifyError]) -> tuple[str, ...]:
-    """What is said of problems; of very many, how many there are."""
+    """The reported problems; beyond the limit, only their number."""
     told = tuple(map(str, problems[:_MOST_TOLD]))
     return told if len(problems) <= _MOST_TOLD else (*told, f"{len(problems) - _MOST_TOLD} more like these")
 
 
 def _take_back_strays(table: PaimonTable, taken_back: set[str]) -> int:
-    """Takes back snapshots that are no part of the history; adds the prefixes of their attempts.
+    """Takes back snapshots that are not part of the history; adds the prefixes of their attempts.
 
-    A rollback to a tag and the fast-forward of a branch put snapshots in their places one after the other, so
-    one that a tag or a branch has may be part of what the history is about to be.
+    A rollback to a tag and the fast-forward of a branch copy snapshots one by one, so a snapshot that a tag
+    or branch has may be about to become part of the history.
     """
     for stray in table.lineage.strays():
         prefix = own_properties(stray).get(ATTEMPT_PROPERTY)
@@ -119,7 +120,7 @@ def _take_back_strays(table: PaimonTable, taken_back: set[str]) -> int:
 
 
 def _clean_up(table: PaimonTable, path: str, clock: Clock, taken_back: Container[str]) -> int:
-    """Sweeps an attempt that has committed or never can, and forgets it once its tasks must be over."""
+    """Cleans up an attempt that has committed or never can; closes it once its tasks must be over."""
     now = clock.now()
     attempt = table.journal.read(path)
     if attempt is None or not _may_be_cleaned(table, attempt, clock):
@@ -139,10 +140,10 @@ def _clean_up(table: PaimonTable, path: str, clock: Clock, taken_back: Container
 
 
 def _is_settled(table: PaimonTable, condemned: Attempt, now: datetime) -> bool:
-    """Whether no snapshot of it can be under way any more, and nobody be about to build on one.
+    """Whether no snapshot of it can still arrive, and no commit can be about to build on one.
 
-    Servers refuse what is late, and nobody puts a snapshot over another one there. An attempt that was silent
-    for the safe age has sent nothing for half of it.
+    Servers refuse late writes, and snapshots there cannot be replaced. An attempt that was silent for the
+    safe age has sent nothing for half of it.
     """
     return (
         table.snapshots.has_server
@@ -169,7 +170,7 @@ def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
 
 
 def _delete_temporaries(table: PaimonTable, clock: Clock) -> int:
-    """Deletes old remains of small writes that a crash cut off, and signs of life without a journal."""
+    """Deletes old temporary files that a crash left behind, and heartbeat files without a journal."""
     oldest = (clock.now() - SAFE_AGE).timestamp()
     deleted = 0
     for folder in (f"{table.home}/snapshot", f"{table.home}/lithify/attempts"):

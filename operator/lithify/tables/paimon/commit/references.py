@@ -1,9 +1,9 @@
-"""Which files of an attempt anything at all refers to: snapshots, tags, changelogs, of all branches.
+"""Finds references to files of an attempt: in snapshots, tags, changelogs, of all branches.
 
-Called by `orphans` before it deletes. Thorough rather than fast: before it says that nothing refers to a file
-it has read every manifest that is reachable, each once, and rather raises than misses one. Manifests may be
-gone where a holder was expired meanwhile, or where Paimon's own clean-up broke a branch: nobody can read
-through those, so they keep nothing.
+Called by `orphans` before it deletes. Thorough rather than fast: before it reports a file as unreferenced it
+has read every reachable manifest, each once, and it raises rather than missing one. Manifests may be gone
+where a snapshot expired concurrently, or where Paimon's own clean-up broke a branch: no reader can get
+through those, so they reference nothing.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _LISTS = ("baseManifestList", "deltaManifestList", "changelogManifestList")
 
 
 def unreferenced(table: PaimonTable, names: Iterable[str]) -> set[str]:
-    """Which of some data files, manifests and manifest lists nothing refers to, by their names.
+    """The unreferenced ones of some data files, manifests and manifest lists, by name.
 
-    Begins with the newest snapshot and ends as soon as something refers to each of them.
+    Begins with the newest snapshot and ends as soon as each file is known to be referenced.
 
     Raises:
-        CorruptTable: something that should be readable is not, so nothing can be said.
+        CorruptTable: metadata that should be readable is not, so references are unknown.
     """
     left = set(names)
     seen: set[str] = set()
@@ -56,7 +56,7 @@ def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
     """Whether a tag, a changelog or another branch has a snapshot of this branch.
 
     Raises:
-        CorruptTable: something that should be readable is not, so nothing can be said.
+        CorruptTable: metadata that should be readable is not, so the answer is unknown.
     """
     own, name = table.snapshots.path(snapshot.id), f"snapshot-{snapshot.id}"
     for holder in _holders(table):
@@ -69,17 +69,17 @@ def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
 
 
 def _check_newest(table: PaimonTable) -> None:
-    """Makes sure that nothing of the newest snapshot is gone; that table needs a doctor, not a cleaner."""
+    """Checks that no metadata of the newest snapshot is missing; a damaged table must not be cleaned up."""
     table.on_newest(table.manifests.live_columns)
 
 
 def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
-    """The manifest lists that each snapshot, tag and changelog names, whatever branch it is of.
+    """The manifest lists of each snapshot, tag and changelog of all branches.
 
-    First the newest snapshot as its catalog knows it: a server may be slow to write the file. People copy
-    snapshots from one place to another and delete the first one (they tag, branch off, fast-forward, drop a
-    branch), perhaps from where we look next to where we have looked. So what is new is read until all places
-    have been seen without anything new, or so often that something new is only a sign of busy writers.
+    First the newest snapshot as its catalog knows it: a server may be slow to write the file. Snapshots may
+    be copied from one place to another and then deleted (tag, branch, fast-forward, drop branch), perhaps
+    from a place not read yet to one already read. So new ones are read until a pass over all places finds
+    none, or so often that new ones only indicate busy writers.
     """
     if newest := table.snapshots.latest():
         yield _lists_of(newest)
@@ -104,7 +104,7 @@ class _Holder:
 
 
 def _holders(table: PaimonTable) -> Iterator[_Holder]:
-    """The files there are now: first of this branch, then of the main one, last of all others."""
+    """The existing files: first of this branch, then of the main one, last of all others."""
     folder = f"{table.root}/branch"
     branches = [branch.name for branch in table.storage.list(folder)]
     for branch in branches:
@@ -119,7 +119,7 @@ def _holders(table: PaimonTable) -> Iterator[_Holder]:
 
 
 def _check_name(path: str, name: str) -> None:
-    """Makes sure that what was listed has the name of a file: on S3 there may be anything."""
+    """Checks that a listed name is a valid file name: on S3 it may be anything."""
     if not is_file_name(name):
         raise CorruptTable(path, f"{shown(name)} in it is no name of a file; delete it")
 
@@ -143,7 +143,7 @@ def _lists_of(snapshot: Snapshot) -> set[str]:
 
 
 def _reachable(table: PaimonTable, list_name: str, seen: set[str], wanted: Collection[str]) -> set[str]:
-    """Which of the wanted data files manifests of a list name, but for manifests that were seen before."""
+    """The given data files that manifests of a list name, except manifests that were read before."""
     names: set[str] = set()
     with suppress(MissingFile):
         for manifest in table.manifests.names_in_list(list_name):

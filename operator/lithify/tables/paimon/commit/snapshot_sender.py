@@ -1,6 +1,6 @@
-"""Sends a snapshot to its place and finds out what became of it, as long as there is somebody to ask.
+"""Writes a snapshot to its place and finds out the result, retrying while the storage may still answer.
 
-Used by `commit`. Knows nothing of what is in a snapshot.
+Used by `commit_loop`. Knows nothing about the content of a snapshot.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class SnapshotSender:
     """Sends the snapshots of one attempt.
 
     Args:
-        snapshots: where to.
-        lineage: looks whether a snapshot in its place is part of the history.
-        options: how often and how fast to try again.
-        clock: waits.
+        snapshots: snapshots of the table.
+        lineage: checks whether a snapshot in its place is part of the history.
+        options: number and timing of retries.
+        clock: for waiting.
         check_fence: raises `AttemptFenced` if the attempt may not commit any more.
     """
 
@@ -44,11 +44,11 @@ class SnapshotSender:
         self._check_fence = check_fence
 
     def send(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
-        """Writes the snapshot that follows `base`; whether it is in its place.
+        """Writes the snapshot that follows `base`; returns what is in its place.
 
         Raises:
             LithifyError: it certainly was not written.
-            CommitUnknown: nobody can say whether it was written.
+            CommitUnknown: it is unknown whether it was written.
         """
         written = self._write(snapshot, base, statistics)
         return self._confirmed(snapshot) if written is Written.OURS else written
@@ -66,7 +66,7 @@ class SnapshotSender:
             raise CommitUnknown(self._snapshots.path(snapshot.id), f"interrupted by {error!r}") from error
 
     def _confirmed(self, snapshot: Snapshot) -> Written:
-        """Looks again whether the table goes on from the base; takes the snapshot back if it does not."""
+        """Checks again whether the table continues from the base; takes the snapshot back if it does not."""
         try:
             return self._lineage.confirm(snapshot)
         except BaseException as error:
@@ -86,9 +86,9 @@ class SnapshotSender:
         statistics: list[PartitionStatistics],
         unknown: CommitUnknown,
     ) -> Written:
-        """Looks what became of a snapshot, and sends it again while its base is the newest.
+        """Checks the result for a snapshot, and sends it again while its base is the newest.
 
-        However many of them arrive: they are the same, and one at most is accepted.
+        However many of them arrive: they are identical, and at most one is accepted.
         """
         for number in range(self._options.max_retries):
             try:

@@ -1,9 +1,9 @@
-"""Deletes the files of attempts that nothing refers to.
+"""Deletes unreferenced files of attempts.
 
-Called by `orphans`, `confirming` and the job's driver, who know that an attempt has committed or never can.
-Lists the directories of the journal's buckets and that of the manifests, and knows an attempt's files by
-their names: as our writers make them, with the attempt's prefix. A journal may have been put there by anybody
-who may write the table's folder, so it says nothing of where files are: `file_locations` does.
+Called by `orphans`, `confirming` and the job's driver, once an attempt has committed or never can. Lists the
+directories of the journal's buckets and of the manifests, and recognises an attempt's files by their names:
+the form that our writers use, with the attempt's prefix. Anyone who may write to the table's folder can forge
+a journal, so file locations do not come from it but from `file_locations`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from lithify.tables.paimon.layout.file_names import is_data_file_of
 from lithify.tables.paimon.table import PaimonTable
 
 LINGERING = timedelta(hours=1)
-"""For so long after an attempt its tasks may go on writing, what it sent be under way, and others rename."""
+"""Time after an attempt in which its tasks may still write, its requests arrive, and others rename."""
 
 _SHOWN = 5
 
 
 def sweep(table: PaimonTable, *attempts: Attempt) -> int:
-    """Deletes the files of attempts that nothing refers to; returns how many there were.
+    """Deletes unreferenced files of attempts; returns how many there were.
 
-    Only to be called when each has committed or never can, and nothing that it sent is under way.
+    May only be called when each attempt has committed or never can, and none of its requests is pending.
 
     Raises:
-        CorruptTable: what refers to files cannot be read, or a journal has buckets that the table cannot
-            have, so nothing was deleted; or a file is reached through a symbolic link.
+        CorruptTable: metadata that references files cannot be read, or a journal has buckets that the table
+            cannot have, so nothing was deleted; or a file is reached through a symbolic link.
     """
     data = {path: _name(path) for attempt in attempts for path in data_files(table, attempt)}
     names = [name for attempt in attempts for name in table.manifests.names_with(attempt.prefix)]
@@ -85,23 +85,23 @@ def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
 
 
 def is_of_table(table: PaimonTable, attempt: Attempt) -> bool:
-    """Whether what an attempt wrote outside the table's folder is this table's, and not that of another copy.
+    """Whether an attempt's files outside the table's folder belong to this table and not to another copy.
 
-    Files outside are not this table's if it has been moved or copied since: in a copy the files there may be
-    those of the original, and nothing tells which of two is the copy.
+    They do not if the table has been moved or copied since: in a copy, the files there may be those of the
+    original, and the two cannot be told apart.
     """
     return attempt.outside is None or table.storage.is_same_place(attempt.outside.table, table.root)
 
 
 def knows_all_places(table: PaimonTable, attempt: Attempt) -> bool:
-    """Whether the directories into which an attempt wrote are this table's by its present options."""
+    """Whether this table's present options name all directories into which an attempt wrote."""
     return attempt.outside is None or (
         is_of_table(table, attempt) and table.locations.are_current(attempt.outside.roots)
     )
 
 
 def left_alone(table: PaimonTable, attempt: Attempt) -> CorruptTable:
-    """Why the journal of an attempt is kept that knows directories which are not this table's."""
+    """Why the journal of an attempt is kept whose directories are not all this table's."""
     outside = attempt.outside or ExternalRoots("", ())
     problem = (
         f"it was written for {outside.table} with external paths that this table does not have now, so files "

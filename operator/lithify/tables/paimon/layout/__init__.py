@@ -1,1 +1,1 @@
-"""Where the files of a table are and what they are called: partitions, buckets, external paths, names."""
+"""Locations and names of a table's files: partitions, buckets, external paths."""

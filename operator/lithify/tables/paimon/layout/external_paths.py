@@ -1,7 +1,8 @@
-"""Which new file goes to which directory outside the table's folder (`data-file.external-paths`).
+"""Assigns new files to directories outside the table's folder (`data-file.external-paths`).
 
-Used by `writer`. The choice is Java Paimon's (its ExternalPathProviders), but it follows from the name of the
-file alone: where Java draws lots, the name decides, so that everybody finds the file again.
+Used by `file_locations` and `primary_key.writer`. The strategies are Java Paimon's (its
+ExternalPathProviders), but the choice depends only on the file's name: where Java chooses at random, the name
+decides, so that every process finds the file again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class ExternalPaths:
 
     Attributes:
         folders: one for each external path, as URIs.
-        weights: how often each is taken, compared with the others; empty for one after the other.
+        weights: relative frequency of each; empty for round robin.
         has_entropy: whether a file lies four directories deeper, named after a hash of its name.
     """
 
@@ -31,7 +32,7 @@ class ExternalPaths:
     has_entropy: bool = False
 
     def path(self, name: str) -> str:
-        """Where a new file goes; names end with the number of the file among those of its writer."""
+        """The path of a new file; its name ends with its number among the files of its writer."""
         stem, _, ending = name.rpartition("-")
         number = int(ending.partition(".")[0])
         if self.has_entropy:
@@ -42,7 +43,7 @@ class ExternalPaths:
 
 
 def entropy(name: str) -> str:
-    """Directories after the last bits of a hash (`EntropyInjectExternalPathProvider`)."""
+    """Directories named after the last bits of a hash (`EntropyInjectExternalPathProvider`)."""
     bits = format(murmur3_32(name.encode()), "032b")[-_ENTROPY_BITS:]
     return "/".join(bits[start:end] for start, end in pairwise(_ENTROPY_CUTS))
 
@@ -69,6 +70,6 @@ def _rotated(word: int, bits: int) -> int:
 
 
 def _drawn(weights: Sequence[int], name: str) -> int:
-    """An index, with a probability according to its weight."""
+    """Chooses an index with a probability proportional to its weight."""
     lot = crc32(name.encode()) % sum(weights)
     return next(index for index, upto in enumerate(accumulate(weights)) if lot < upto)

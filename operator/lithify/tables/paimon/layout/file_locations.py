@@ -1,9 +1,9 @@
-"""Where the data files of a table lie, and where new ones go.
+"""Locations of a table's data files, existing and new.
 
-Made by `table`. The rules are Java Paimon's (`FileStorePathFactory`). A directory is looked up only where its
-name does not follow from the partition for certain: floating-point numbers are spelt differently by different
-versions of Java. No directory lies outside the table's folder or its external paths, whatever a partition's
-values are: they are escaped. Where a manifest says that a file lies elsewhere, `external_problem` objects.
+Created by `table`. The rules are Java Paimon's (`FileStorePathFactory`). A directory is looked up only if its
+name does not follow from the partition: versions of Java format floating-point numbers differently. No
+directory lies outside the table's folder or its external paths, whatever a partition's values are: they are
+escaped. If a manifest entry names another location, `external_problem` checks it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lithify.tables.paimon.options.table_options import LocationOptions
 from lithify.tables.paimon.schema.schema import Schema
 
 _LONGEST_PATH = 4096
-"""Characters of the directories of a partition; no file system and no store has longer ones."""
+"""Characters of a partition's path; file systems and stores accept no longer ones."""
 
 
 class FileLocations:
@@ -31,7 +31,7 @@ class FileLocations:
 
     Args:
         root: the table's folder.
-        name: how people call the table.
+        name: the table's name, for messages.
         schema: for its partition columns, which never change.
         options: how directories are named and chosen.
         storage: lists directories.
@@ -52,10 +52,10 @@ class FileLocations:
         self._listed: dict[str, list[str]] = {}
 
     def bucket_id(self, partition: bytes, bucket: int) -> BucketId:
-        """The identity of a bucket, with the path that people know it by.
+        """The identity of a bucket, with its path for messages and reports.
 
         Raises:
-            UnsupportedTable: nobody knows how Java spells the partition.
+            UnsupportedTable: Java's spelling of the partition is unknown.
         """
         known = self._bucket_ids.get((partition, bucket))
         if known is None:
@@ -64,10 +64,10 @@ class FileLocations:
         return known
 
     def spec(self, partition: bytes) -> Mapping[str, str]:
-        """The values of the partition columns as directories have them, but not escaped.
+        """The values of the partition columns as in directory names, but not escaped.
 
         Raises:
-            UnsupportedTable: nobody knows how Java spells the partition.
+            UnsupportedTable: Java's spelling of the partition is unknown.
         """
         known = self._specs.get(partition)
         if known is None:
@@ -80,10 +80,10 @@ class FileLocations:
         return known
 
     def relative_folder(self, bucket: BucketId) -> str:
-        """The directory of a bucket in the table's folder; it is the same in one outside.
+        """The directory of a bucket relative to the table's folder or an external path.
 
         Raises:
-            UnsupportedTable: two directories are there for the same partition.
+            UnsupportedTable: the partition has two directories.
         """
         found = self._found_partition(bucket.partition)
         return f"{self._directory}{found}bucket-{bucket.bucket}"
@@ -93,12 +93,12 @@ class FileLocations:
         return f"{self._root}/{self.relative_folder(bucket)}"
 
     def existing_folders(self, bucket: BucketId, *, external: bool) -> list[str]:
-        """All directories that a bucket may have: in the table's folder, in current external paths if asked.
+        """All possible directories of a bucket: in the table's folder, on request in current external paths.
 
-        One for each of these, but for floating-point partitions one for each spelling that is there.
+        One for each of these; for floating-point partitions one for each existing spelling.
 
         Raises:
-            UnsupportedTable: nobody knows how Java spells the partition.
+            UnsupportedTable: Java's spelling of the partition is unknown.
         """
         found = {self._partition_path(bucket.partition): None}
         if any(column.is_float for column in self._types):
@@ -108,14 +108,14 @@ class FileLocations:
         return [f"{root}/{self._directory}{path}bucket-{bucket.bucket}" for root in roots for path in found]
 
     def are_current(self, roots: Iterable[str]) -> bool:
-        """Whether new files go to all of some directories outside the table's folder."""
+        """Whether new files go to all of these directories outside the table's folder."""
         return set(roots) <= set(self._options.external)
 
     def external_problem(self, file: FileMeta) -> str | None:
-        """Why a data file is not read from where its entry says; None if it may be, or says nothing.
+        """Why a data file must not be read from its entry's external path; None if it may be, or has none.
 
-        A table's options say where its files may lie. An entry alone does not: with it people who may write
-        this table, but not read another one, could have that one's rows copied here.
+        A table's options determine where its files may lie, not an entry alone: otherwise people who may
+        write to this table, but not read another one, could have that one's rows copied here.
         """
         path = file.external_path
         if path is None:
@@ -131,10 +131,10 @@ class FileLocations:
         )
 
     def path(self, entry: ManifestEntry) -> str:
-        """Where a data file is.
+        """The path of a data file.
 
         Raises:
-            UnsupportedTable: it is said to be where none of the table's files can be.
+            UnsupportedTable: its entry names a location where the table cannot have files.
         """
         problem = self.external_problem(entry.file)
         if problem is not None:
@@ -142,7 +142,7 @@ class FileLocations:
         return entry.file.path(self.folder(self.bucket_id(entry.partition, entry.bucket)))
 
     def external_paths(self, bucket: BucketId) -> ExternalPaths | None:
-        """Where new files of a bucket go, if that is not the table's folder."""
+        """The directories for new files of a bucket outside the table's folder."""
         options = self._options
         if not options.external:
             return None
@@ -170,7 +170,7 @@ class FileLocations:
 
     @contextmanager
     def _spelling(self) -> Iterator[None]:
-        """Dates that Python's calendar does not have cannot be spelt."""
+        """Formats a partition; fails for dates outside Python's calendar."""
         try:
             yield
         except (ValueError, OverflowError) as error:
@@ -178,7 +178,7 @@ class FileLocations:
             raise UnsupportedTable(self._name, (problem,)) from error
 
     def _found_partition(self, partition: bytes) -> str:
-        """The path of a partition as it is on the file system."""
+        """The path of a partition as it exists on the file system."""
         if not any(column.is_float for column in self._types):
             return self._partition_path(partition)
         known = self._found.get(partition)
@@ -187,10 +187,10 @@ class FileLocations:
         return known
 
     def _look_up(self, partition: bytes) -> str:
-        """The directory that is there; where there is none yet, that of our own spelling."""
+        """The existing directory; if there is none yet, the one with our own spelling."""
         found = self._directories(partition)
         if not found:
-            self._listed.clear()  # it may be newer than what was listed for others
+            self._listed.clear()  # it may be newer than the listing for other partitions
             found = self._directories(partition)
         if len(found) > 1:
             found = [
@@ -202,7 +202,7 @@ class FileLocations:
         return f"{found[0]}/" if found else self._partition_path(partition)
 
     def _directories(self, partition: bytes) -> list[str]:
-        """The directories that may be a partition's, relative to that of all data files."""
+        """The possible directories of a partition, relative to the folder of all data files."""
         found = [""]
         values = decode_row(partition, self._types)
         parts = self._partition_path(partition).rstrip("/").split("/")

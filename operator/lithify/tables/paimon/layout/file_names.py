@@ -1,7 +1,8 @@
-"""Which names of files metadata may hold, and which names our own files have.
+"""Validates file names in metadata, and recognises the names of our own files.
 
-Called by everything that reads a name from a file or a listing: a table's folder may be written by people who
-may not write anywhere else, so a name that is more than a name is refused before a path is made of it. Pure.
+Called by all code that reads a name from a file or a listing: people may be allowed to write to a table's
+folder and nowhere else, so a name that is not a plain file name is refused before it becomes part of a path.
+Pure.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from lithify.tables.io.local_files import TEMPORARY
 from lithify.tables.model import RUN_ID
 
 MOST_BYTES = 255
-"""Of a name: more no local file system takes."""
+"""Bytes of a name: local file systems accept no longer ones."""
 FORBIDDEN = r"/\\\x00-\x1f\x7f-\x9f"
-"""Characters that no name has, as part of a class in Python's regular expressions and in Rust's."""
+"""Characters that names must not have, as a character class for Python's and Rust's regular expressions."""
 PREFIX_LENGTH = 24
-"""Of an attempt: the first four groups of a version-4 UUID with their dashes, which 12 digits follow."""
+"""Length of an attempt's prefix: the first four groups of a version-4 UUID with dashes; 12 digits follow."""
 
 _NAME = re.compile(rf"[^{FORBIDDEN}\ud800-\udfff]+")
 _SHOWN = 80
@@ -34,52 +35,52 @@ _TEMPORARY = re.compile(rf"{_STEM}(?:alive-{RUN_ID}-[0-9]{{1,9}}|probe-{_ANY_UUI
 
 
 def is_file_name(name: object) -> bool:
-    """Whether it is the name of a file: one part of a path, without characters that mean something else."""
+    """Whether a text is a file name: one part of a path, without characters that have a special meaning."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in (".", ".."):
         return False
     return len(name.encode()) <= MOST_BYTES
 
 
 def check_file_name(name: object) -> None:
-    """Makes sure that what metadata calls a file can be the name of one.
+    """Checks that a file name in metadata is valid.
 
     Raises:
-        ValueError: it cannot.
+        ValueError: it is not.
     """
     if not is_file_name(name):
         raise ValueError(f"{shown(name)} is no name of a file")
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether every part of a path is the name of a file or directory; empty parts mean nothing."""
+    """Whether every part of a path is a valid file name; empty parts are ignored."""
     return all(is_file_name(part) for part in path.split("/") if part)
 
 
 def shown(text: object) -> str:
-    """A text that may hold anything, as part of a message."""
+    """An untrusted text, made safe for a message."""
     return f"{str(text)[:_SHOWN]!r}" if isinstance(text, str) else f"a {type(text).__name__}"
 
 
 def is_prefix(text: str) -> bool:
-    """Whether the names of an attempt's files may hold this as its prefix."""
+    """Whether a text has the form of an attempt's prefix."""
     return _PREFIX.fullmatch(text) is not None
 
 
 def is_data_file_of(prefix: str, name: str) -> bool:
-    """Whether a data file is named as tasks of an attempt name theirs.
+    """Whether a data file has the form of names that tasks of an attempt use.
 
-    What comes before the UUID is an option of the table, which may have changed since the attempt.
+    The part before the UUID is a table option, which may have changed since the attempt.
     """
     return _has_prefix(_DATA_FILE.fullmatch(name), prefix)
 
 
 def is_manifest_of(prefix: str, name: str) -> bool:
-    """Whether a manifest or manifest list is named as commits of an attempt, or a try of it, name theirs."""
+    """Whether a manifest or manifest list has a name that commits of an attempt, or a try of it, use."""
     return _has_prefix(_MANIFEST.fullmatch(name), prefix)
 
 
 def is_temporary(name: str) -> bool:
-    """Whether it is the name of a small file that a crash may leave behind."""
+    """Whether it is the name of a temporary file that a crash may leave behind."""
     return is_file_name(name) and _TEMPORARY.fullmatch(name) is not None
 
 

@@ -1,10 +1,9 @@
-"""How Java Paimon spells partition values in the names of directories.
+"""Formats partition values in directory names as Java Paimon does.
 
-Used by `file_locations`. Pure. By default a value is spelt as Java's `toString` has it
-(`partition.legacy-name`), or else as a cast to STRING does (`InternalRowPartitionComputer`,
-`PartitionPathUtils`). FLOAT and DOUBLE are spelt as Java does since 19; earlier versions take more digits
-than they need for some values, so a directory that is there already may have another name for the same value:
-`same_float` tells.
+Used by `file_locations`. Pure. By default a value is formatted like Java's `toString`
+(`partition.legacy-name`), else like a cast to STRING (`InternalRowPartitionComputer`, `PartitionPathUtils`).
+FLOAT and DOUBLE are formatted like Java since 19; earlier versions write more digits than necessary for some
+values, so an existing directory may have another name for the same value: `same_float` detects that.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _FIGURES = {"FLOAT": ">f", "DOUBLE": ">d"}
 def partition_path(
     row: bytes, names: Sequence[str], types: Sequence[ColumnType], default: str, *, legacy: bool
 ) -> str:
-    """The directories of a partition, one below the other; empty without partition columns.
+    """The nested directories of a partition; empty without partition columns.
 
     Args:
         row: the partition as a BinaryRow.
         names: its columns.
         types: their types.
-        default: what stands for values that are null or blank.
-        legacy: spelt as Java's `toString` does.
+        default: replacement for null or blank values.
+        legacy: whether to format like Java's `toString`.
     """
     texts = partition_texts(row, types, legacy=legacy)
     pairs = zip(names, texts, strict=True)
@@ -47,7 +46,7 @@ def partition_path(
 
 
 def partition_texts(row: bytes, types: Sequence[ColumnType], *, legacy: bool) -> list[str | None]:
-    """The values of a partition as text; None for null and for blank ones."""
+    """The values of a partition as text; None for null and blank values."""
     values = decode_row(row, types)
     texts = []
     for field, (value, column) in enumerate(zip(values, types, strict=True)):
@@ -63,17 +62,17 @@ def partition_texts(row: bytes, types: Sequence[ColumnType], *, legacy: bool) ->
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text has nothing but what Java calls white space."""
+    """Whether a text consists only of what Java calls white space."""
     return all(map(_is_white, text))
 
 
 def escape(text: str) -> str:
-    """A text as part of a path."""
+    """Escapes a text for use in a path."""
     return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)
 
 
 def same_float(text: str, value: float, column: ColumnType) -> bool:
-    """Whether a text is some spelling of exactly this number, also of its zero's sign."""
+    """Whether a text is a spelling of exactly this number, including the sign of zero."""
     try:
         return struct.pack(_FIGURES[column.root], float(text)) == struct.pack(_FIGURES[column.root], value)
     except (ValueError, OverflowError):
@@ -104,7 +103,7 @@ def _spelt(value: Raw, column: ColumnType, *, legacy: bool) -> str:
 
 
 def _float(value: float, column: ColumnType) -> str:
-    """The shortest decimal from two digits on that reads as this number, laid out as by Double.toString."""
+    """The shortest decimal of at least two digits that parses to this number, as in Double.toString."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     most = _MOST_DIGITS[column.root]
@@ -124,7 +123,7 @@ def _float(value: float, column: ColumnType) -> str:
 
 
 def _time(millis: int, precision: int) -> str:
-    """`DateTimeUtils.formatTimestampMillis`: digits of the fraction until only zeros are left."""
+    """`DateTimeUtils.formatTimestampMillis`: fraction digits without trailing zeros."""
     millis %= _DAY_MILLIS
     seconds, fraction = divmod(millis, 1000)
     text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
@@ -140,7 +139,7 @@ def _time(millis: int, precision: int) -> str:
 
 
 def _instant(row: bytes, field: int, fields: int, column: ColumnType) -> tuple[int, int]:
-    """Seconds since the epoch and nanoseconds in the second, all of them as they are stored."""
+    """Seconds since the epoch and nanoseconds of the second, as stored."""
     body = row[4:]
     at = (fields + 63 + 8) // 64 * 8 + 8 * field
     (slot,) = struct.unpack_from("<q", body, at)
@@ -153,7 +152,7 @@ def _instant(row: bytes, field: int, fields: int, column: ColumnType) -> tuple[i
 
 
 def _timestamp(seconds: int, nanos: int, column: ColumnType, *, legacy: bool) -> str:
-    """`LocalDateTime.toString`, or else `DateTimeUtils.formatTimestamp`; both of the time in UTC."""
+    """`LocalDateTime.toString`, or else `DateTimeUtils.formatTimestamp`; both in UTC."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     figures = f"{nanos:09d}"
     if not legacy:

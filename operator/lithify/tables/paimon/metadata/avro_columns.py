@@ -1,9 +1,10 @@
-"""Rows of Avro as columns, without an object for each row or a loop over rows.
+"""Decodes Avro rows to columns, without an object for each row or a loop over rows.
 
-Called by `entry_columns`. Where a row begins is only known when the one before it was read, so beginnings are
-guessed: every place that looks like one is read from, all at once (`row_lanes`), and those that the first row
-leads to from end to end are the rows. They are exactly those that reading one after the other finds, or there
-is no answer: rows are not as manifests of Paimon have them, or damaged, and have to be read one by one.
+Called by `entry_columns`. The start of an Avro row is only known once the previous row was read, so starts
+are guessed: decoding begins at every offset that looks like a start, all in parallel (`row_lanes`), and those
+reachable from the first row, each row ending where the next starts, are the rows. These are exactly the rows
+that sequential reading finds; otherwise `Unsure` is raised: the rows are not as in Paimon's manifests, or
+damaged, and have to be read one by one.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ import pyarrow as pa
 from lithify.tables.paimon.metadata.row_lanes import ByteBlock, Lanes, Numbers
 
 _MOST_ITEMS = 256
-"""Items of lists that are read one after the other, those of all rows at once."""
+"""Maximum length of lists whose items are read one after the other, for all rows in parallel."""
 _SIZES = {"boolean": 1, "float": 4, "double": 8}
 
 
 class Unsure(Exception):
-    """It is not known where the rows begin, or something in them is not as usual."""
+    """The starts of rows are not known, or their content is not as usual."""
 
 
 def rows_as_columns(
     schema: Any, blocks: Sequence[tuple[int, bytes]], wanted: pa.StructType, head: bytes
 ) -> pa.StructArray:
-    """The rows of some blocks.
+    """Decodes the rows of some blocks.
 
     Args:
         schema: a plain record, or a union of null and one.
-        blocks: how many rows each has, and its bytes.
-        wanted: the fields that are asked for; those that rows do not have are null.
-        head: how a record begins in all rows. A number, which is 0 or 1, and a BinaryRow follow it.
+        blocks: number of rows and bytes of each block.
+        wanted: the fields to return; fields that rows do not have are null.
+        head: the first bytes of a record in all rows. A number, which is 0 or 1, and a BinaryRow follow.
 
     Raises:
-        Unsure: it has to be read row by row to know.
-        ArrowInvalid: the same, or a value does not fit the type that is asked for.
+        Unsure: the rows have to be read one by one.
+        ArrowInvalid: the same, or a value does not fit its requested type.
     """
     is_union = isinstance(schema, list)
     record = schema[1] if is_union else schema
@@ -59,7 +60,7 @@ def rows_as_columns(
 
 
 def _candidates(block: ByteBlock, head: bytes) -> Numbers:
-    """All places where a row may begin: its version, kind and partition look like those of the first row."""
+    """All offsets where a row may start: version, kind and partition look like those of the first row."""
     octets, width = block.octets, len(head)
     if not block.size or bytes(octets[:width]) != head:
         raise Unsure
@@ -76,7 +77,7 @@ def _candidates(block: ByteBlock, head: bytes) -> Numbers:
 
 
 def _rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:
-    """Those of some places that are met by going from the end of a row to the next, from the first one on."""
+    """The starts that are reached by going from the end of a row to the next, from the first one on."""
     last, nowhere = len(starts), len(starts) + 1
     step = np.searchsorted(starts, ends)
     is_start = starts[np.minimum(step, last - 1)] == ends
@@ -84,7 +85,7 @@ def _rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:
     step = np.concatenate([step, [last, nowhere]])
     met = np.zeros(len(step), dtype=bool)
     met[0] = True
-    for _ in range(last.bit_length()):  # each time twice as many steps further
+    for _ in range(last.bit_length()):  # each pass doubles the number of steps
         met[step[met]] = True
         step = step[step]
     if met[nowhere] or not met[last]:
@@ -93,7 +94,7 @@ def _rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:
 
 
 def _check_blocks(starts: Numbers, bounds: Numbers, counts: Numbers) -> None:
-    """Makes sure that each block begins with a row and has as many as it says."""
+    """Checks that each block starts with a row and has its declared number of rows."""
     firsts = np.searchsorted(starts, bounds)
     begun = firsts[:-1][counts > 0]
     if not np.array_equal(np.diff(firsts), counts) or (starts[begun] != bounds[:-1][counts > 0]).any():
@@ -101,7 +102,7 @@ def _check_blocks(starts: Numbers, bounds: Numbers, counts: Numbers) -> None:
 
 
 def _read(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
-    """Reads a field of all rows: a column of the wanted type, or nothing but where they end."""
+    """Reads a field of all rows: a column of the requested type; if None, only the end offsets."""
     if isinstance(schema, list):
         return _nullable(schema[1], lanes, wanted)
     kind = schema if isinstance(schema, str) else schema["type"]
@@ -122,7 +123,7 @@ def _read(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
 
 
 def _record(schema: Mapping[str, Any], lanes: Lanes, wanted: pa.DataType | None) -> Any:
-    """Reads a record: a struct of the wanted fields; those that it does not have are null."""
+    """Reads a record: a struct of the requested fields; missing ones are null."""
     types = {} if wanted is None else {field.name: field.type for field in wanted}
     found = {}
     for field in schema["fields"]:
@@ -152,7 +153,7 @@ def _nullable(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
 
 
 def _array(items: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
-    """Reads an array that is one block of items, as all libraries write them."""
+    """Reads an array with a single block of items, as all libraries write it."""
     counts = lanes.longs()
     lanes.move(lanes.at, where=(counts >= 0) & (counts <= lanes.block.size - lanes.at))
     counts = np.where(lanes.at == lanes.nowhere, 0, counts)
@@ -172,7 +173,7 @@ def _array(items: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
 
 
 def _items(schema: Any, lanes: Lanes, counts: Numbers, wanted: pa.DataType | None) -> Any:
-    """Reads so many items in each row, at least one: those of all rows, one row after the other."""
+    """Reads `counts` items in each row, at least one; returns the items in row order."""
     is_union = isinstance(schema, list)
     if (schema[1] if is_union else schema) in ("int", "long"):
         places = _places_of_numbers(lanes, counts, is_union=is_union)
@@ -195,9 +196,9 @@ def _items(schema: Any, lanes: Lanes, counts: Numbers, wanted: pa.DataType | Non
 
 
 def _places_of_numbers(lanes: Lanes, counts: Numbers, *, is_union: bool) -> Numbers | None:
-    """Where so many numbers of each row are, and moves behind them; None if one of them is null.
+    """The offsets of `counts` numbers in each row, and moves past them; None if one of them is null.
 
-    Every number ends with the first byte below 128, so the end of the last is found by counting these.
+    Every number ends with the first byte below 128, so counting such bytes finds the end of the last.
     """
     ends, each = lanes.block.ends, 2 if is_union else 1
     total = int(counts.sum())
@@ -216,7 +217,7 @@ def _places_of_numbers(lanes: Lanes, counts: Numbers, *, is_union: bool) -> Numb
 
 
 def _texts(block: ByteBlock, starts: Numbers, ends: Numbers) -> pa.Array:
-    """Bytes of the block as a column: the values and what is between them are one, the latter is left out."""
+    """Byte ranges of the block as a column: ranges and gaps form one column, from which gaps are dropped."""
     bounds = np.empty(2 * len(starts), dtype=np.int32)
     bounds[::2], bounds[1::2] = starts, ends
     if len(bounds) == 0:

@@ -1,9 +1,9 @@
 """BinaryRow, Paimon's row format in manifests: partitions, key bounds and column statistics.
 
 Used by this package only. A row is a 4-byte big-endian field count, then (little-endian) a header byte with
-the null bits, one 8-byte slot a field, and a tail for what does not fit into a slot. pypaimon has a codec
-too, but it goes through Python's datetime and so loses nanoseconds and years above 9999; this one passes raw
-values (see `types`) through without loss.
+the null bits, one 8-byte slot per field, and a tail for values that do not fit a slot. pypaimon has a codec
+too, but it converts through Python's datetime and so loses nanoseconds and years above 9999; this one keeps
+raw values (see `types`) without loss.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.tables.files.types import ColumnType, Raw, order_parts
 from lithify.tables.model import OrderKey
 
 _INLINE_BYTES = 7
-"""Byte strings up to this length live in their slot, with the length and a mark in the last byte."""
+"""Byte strings up to this length are stored in their slot, with length and a mark in the last byte."""
 
 _DECIMAL_BYTES = 16
 """Bytes of a decimal of 38 digits."""
@@ -39,10 +39,10 @@ _FIXED = {
 
 
 def decode_row(data: bytes, types: Sequence[ColumnType]) -> tuple[Raw, ...]:
-    """Reads a row. Statistics of a file that has none are an empty row, whatever `types` says.
+    """Decodes a row. A file without statistics has an empty row for them, whatever `types` says.
 
     Raises:
-        ValueError: it is cut off, or says that values lie where it has none.
+        ValueError: the row is truncated, or an offset lies outside it.
     """
     if int.from_bytes(data[:4], "big") < len(types):
         return (None,) * len(types)
@@ -58,7 +58,7 @@ def decode_row(data: bytes, types: Sequence[ColumnType]) -> tuple[Raw, ...]:
 
 
 def encode_row(values: Sequence[Raw], types: Sequence[ColumnType]) -> bytes:
-    """Writes a row as Java's BinaryRowWriter does."""
+    """Encodes a row as Java's BinaryRowWriter does."""
     nulls = _null_bytes(len(types))
     slots = bytearray(nulls + 8 * len(types))
     tail = bytearray()
@@ -128,7 +128,7 @@ def _tail(row: bytes, slot: int, length: int) -> bytes:
 
 
 def _encode(value: int | float | bytes, column: ColumnType, end: int) -> tuple[bytes, bytes]:
-    """A field's slot and what it adds to the tail, which ends at byte `end` of the row so far."""
+    """A field's slot and its bytes for the tail, which ends at offset `end` of the row so far."""
     if isinstance(value, bytes):
         if len(value) <= _INLINE_BYTES:
             return value.ljust(_INLINE_BYTES, b"\x00") + bytes([0x80 | len(value)]), b""

@@ -1,8 +1,8 @@
-"""Rows of Arrow tables told apart and put together by some of their columns, without a loop over rows.
+"""Groups and joins rows of Arrow tables by some of their columns, without a loop over rows.
 
-Called by everything in this package that works on the metadata of many files. Arrow has groups and joins of
-its own; they keep no order, know no lists and take nulls for different. Here rows that have the same values
-(or nulls) get the same number, and numpy does the rest. Pure.
+Called by all code in this package that handles the metadata of many files. Arrow's own groups and joins keep
+no order, do not support lists and treat nulls as different. Here rows with equal values (or nulls) get the
+same number, and numpy does the rest. Pure.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Flags = npt.NDArray[np.bool_]
 
 
 class ColumnGroups:
-    """Rows of a table by the values of some columns; groups are in the order of their first rows.
+    """Rows of a table grouped by some columns; groups are in the order of their first rows.
 
     Attributes:
-        numbers: of the group of each row, counted from 0.
-        order: the rows, those of each group together, in their order.
-        starts: where each group begins in `order`.
-        sizes: how many rows each group has.
+        numbers: the group number of each row, from 0.
+        order: the row indexes sorted by group, otherwise in table order.
+        starts: the start of each group in `order`.
+        sizes: the number of rows in each group.
 
     Args:
         table: the rows.
@@ -58,7 +58,7 @@ class ColumnGroups:
         return np.add.reduceat(ordered, self.starts) if len(self) else ordered
 
     def max(self, values: npt.NDArray[Any]) -> Numbers:
-        """The greatest value of each group."""
+        """The maximum of the values of each group."""
         ordered = values[self.order].astype(np.int64)
         return np.maximum.reduceat(ordered, self.starts) if len(self) else ordered
 
@@ -68,7 +68,7 @@ class ColumnGroups:
 
 
 def numbered(tables: Sequence[pa.Table], names: Sequence[str]) -> list[Numbers]:
-    """Numbers the rows of some tables: equal where all columns are, in the order of first rows."""
+    """Numbers the rows of several tables: equal if all columns are equal, in the order of first rows."""
     codes = _codes([table[names[0]] for table in tables])
     for name in names[1:]:
         more = _codes([table[name] for table in tables])
@@ -78,7 +78,7 @@ def numbered(tables: Sequence[pa.Table], names: Sequence[str]) -> list[Numbers]:
 
 
 def is_among(table: pa.Table, others: pa.Table, names: Sequence[str]) -> Flags:
-    """Which rows of a table have the same values in some columns as any row of another one."""
+    """Mask of the rows of a table that equal any row of another one in some columns."""
     mine, theirs = numbered([table, others], names)
     found = np.zeros(len(table) + len(others), dtype=bool)
     found[theirs] = True
@@ -86,12 +86,12 @@ def is_among(table: pa.Table, others: pa.Table, names: Sequence[str]) -> Flags:
 
 
 def is_one_of(column: Any, texts: Collection[str]) -> Flags:
-    """Which values of a column of texts are among some."""
+    """Mask of the texts in a column that are among some values."""
     return flags(pc.is_in(whole(column), value_set=pa.array(list(texts), pa.string())))
 
 
 def places_in(table: pa.Table, others: pa.Table, names: Sequence[str]) -> Numbers:
-    """For each row of a table, the last row of another one with the same values; -1 if there is none."""
+    """For each row of a table, the index of the last equal row of another one; -1 if there is none."""
     mine, theirs = numbered([table, others], names)
     found = np.full(len(table) + len(others), -1)
     found[theirs] = np.arange(len(others))
@@ -99,12 +99,12 @@ def places_in(table: pa.Table, others: pa.Table, names: Sequence[str]) -> Number
 
 
 def flagged(table: pa.Table, flags: Flags) -> pa.Table:
-    """The rows that are flagged."""
+    """The rows whose flag is set."""
     return table if flags.all() else table.filter(pa.array(flags))
 
 
 def taken(table: pa.Table, rows: npt.NDArray[Any]) -> pa.Table:
-    """Some rows in another order, each column in one piece."""
+    """Selects rows by index, with each column as a single chunk."""
     if len(rows) == len(table) and (rows[1:] > rows[:-1]).all():
         return table
     places = pa.array(rows)
@@ -113,7 +113,7 @@ def taken(table: pa.Table, rows: npt.NDArray[Any]) -> pa.Table:
 
 
 def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
-    """A table with some columns more, or with others in place of those that it has."""
+    """A table with columns added or replaced."""
     for name, values in columns.items():
         array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
         place = table.schema.get_field_index(name)
@@ -122,38 +122,38 @@ def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
 
 
 def whole(column: Any) -> pa.Array:
-    """A column in one piece."""
+    """A column as a single chunk."""
     if isinstance(column, pa.ChunkedArray):
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     return column
 
 
 def integers(column: Any) -> Numbers:
-    """A column of whole numbers; 0 where it is null."""
+    """A column of integers; 0 where null."""
     values = whole(column)
     values = values.fill_null(0) if values.null_count else values
     return cast(Numbers, values.to_numpy(zero_copy_only=False))
 
 
 def flags(column: Any) -> Flags:
-    """A column of truth values; false where it is null."""
+    """A column of booleans; false where null."""
     values = whole(column)
     values = values.fill_null(False) if values.null_count else values
     return cast(Flags, values.to_numpy(zero_copy_only=False))
 
 
 def is_null(column: Any) -> Flags:
-    """Which values of a column are null."""
+    """Mask of the null values of a column."""
     return flags(pc.is_null(whole(column)))
 
 
 def nullable(values: Numbers, where: Flags) -> pa.Array:
-    """Numbers, null but for some."""
+    """Numbers as a column; null where the mask is false."""
     return pa.array(values, pa.int64(), mask=~where)
 
 
 def listed(column: Any) -> list[Any]:
-    """The values of a column as Python's; faster than Arrow's own lists."""
+    """The values of a column as a Python list; faster than Arrow's own conversion."""
     values = whole(column)
     if values.null_count or pa.types.is_nested(values.type):
         return cast(list[Any], values.to_pylist())
@@ -161,7 +161,7 @@ def listed(column: Any) -> list[Any]:
 
 
 def _codes(columns: Sequence[pa.ChunkedArray]) -> Numbers:
-    """Numbers of distinct values, also of null, in the order in which they come first."""
+    """Numbers of distinct values, including null, in order of first occurrence."""
     chunks = [chunk for column in columns for chunk in column.chunks]
     if not chunks:
         return np.empty(0, dtype=np.int64)

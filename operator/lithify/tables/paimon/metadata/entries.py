@@ -1,7 +1,7 @@
 """Manifest entries: the files that a snapshot adds and removes, as the bytes that were written.
 
-Shared by everything in this package that handles manifests; `FileMeta` also is what a rewriting task returns.
-Keys, partitions and statistics stay BinaryRow bytes, so that an upgraded file keeps its metadata exactly.
+Shared by all code in this package that handles manifests; rewriting tasks return `FileMeta`, too. Keys,
+partitions and statistics stay BinaryRow bytes, so that an upgraded file keeps its metadata exactly.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from lithify.tables.paimon.metadata.metadata_files import check_version
 ADD, DELETE = 0, 1
 APPEND_SOURCE, COMPACT_SOURCE = 0, 1
 ENTRY_VERSION = 2
-"""Paimon has written no other version since the first release whose tables Java 1.4 reads."""
+"""The only version that Paimon has written since the first release whose tables Java 1.4 reads."""
 _NEVER_NULL = ("_PARTITION", "_BUCKET", "_TOTAL_BUCKETS")
 _NEVER_NULL_OF_FILE = ("_FILE_NAME", "_FILE_SIZE", "_ROW_COUNT", "_SCHEMA_ID", "_LEVEL", "_EXTRA_FILES")
-"""What is read of a record that is written again; the rest of it only has to be what it was."""
+"""NOT NULL fields that are checked in a copied record; other fields are copied unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Smallest and largest value and number of nulls of some columns, each row as BinaryRow bytes."""
+    """Minimum, maximum and null counts of some columns; minimum and maximum are BinaryRow bytes."""
 
     min_values: bytes
     max_values: bytes
@@ -34,9 +34,9 @@ class Stats:
 
 
 _NO_STATS = Stats(bytes(12), bytes(12), ())
-"""Of no column: the BinaryRow without fields."""
+"""Statistics of no columns: the BinaryRow without fields."""
 UNREAD = Stats(b"", b"", None)
-"""Stands for statistics that were left out when an entry was read; such an entry cannot be written."""
+"""Marks statistics that were skipped when an entry was read; such an entry cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,15 @@ class FileMeta:
     write_columns_sequences: tuple[int, ...] | None
 
     def path(self, folder: str) -> str:
-        """Where it is, if its bucket's directory is `folder`: there, or where its entry says."""
+        """The file's path: in its bucket's directory `folder`, or as given in its entry."""
         return self.external_path or f"{folder}/{self.name}"
 
     def upgraded(self, level: int) -> FileMeta:
-        """The same file at another level: nothing else changes."""
+        """The same file at another level, otherwise unchanged."""
         return replace(self, level=level)
 
     def as_data_file(self, key: Callable[[bytes], OrderKey]) -> DataFile:
-        """What planning needs of it; `key` turns a key bound into an order key.
+        """The file in the form that planning needs; `key` converts a key bound to an order key.
 
         Raises:
             CorruptTable: a key bound is null or cannot be read.
@@ -103,7 +103,7 @@ class FileMeta:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A change: a data file comes to or leaves a bucket."""
+    """A change: a data file is added to or removed from a bucket."""
 
     kind: int
     partition: bytes
@@ -113,7 +113,7 @@ class ManifestEntry:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What makes it the same file in the same place, as Paimon's FileEntry.Identifier."""
+        """Identifies the file and its place, as Paimon's FileEntry.Identifier."""
         file = self.file
         return (
             self.partition,
@@ -132,7 +132,7 @@ class ManifestEntry:
 
 
 def identity_of_record(record: dict[str, Any]) -> tuple[object, ...]:
-    """The `Entry.identity` of an Avro record, without making an entry of it."""
+    """The `ManifestEntry.identity` of an Avro record, without decoding the whole entry."""
     file = record["_FILE"]
     return (
         record["_PARTITION"],
@@ -146,10 +146,10 @@ def identity_of_record(record: dict[str, Any]) -> tuple[object, ...]:
 
 
 def check_record(record: Mapping[str, Any]) -> None:
-    """Makes sure that an Avro record is an entry and says what every entry does.
+    """Checks that an Avro record is an entry with all mandatory fields.
 
     Raises:
-        ValueError, LookupError: it does not.
+        ValueError, LookupError: it is not.
     """
     check_version(record["_VERSION"], ENTRY_VERSION)
     check_kind(record["_KIND"])
@@ -161,7 +161,7 @@ def check_record(record: Mapping[str, Any]) -> None:
 
 
 def check_kind(kind: int | None) -> None:
-    """Makes sure that an entry adds a file or removes one.
+    """Checks that an entry adds or removes a file.
 
     Raises:
         ValueError: it does neither.
@@ -223,5 +223,5 @@ def _stats_record(stats: Stats) -> dict[str, Any]:
 
 
 def _list(values: Iterable[Any] | None) -> list[Any] | None:
-    """Arrays of a record are lists: a tuple means something else to fastavro."""
+    """Arrays of a record must be lists: fastavro interprets tuples differently."""
     return None if values is None else list(values)

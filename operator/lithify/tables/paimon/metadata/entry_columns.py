@@ -1,13 +1,12 @@
-"""Manifest files as columns: one row for each entry, decoded field by field instead of entry by entry.
+"""Manifest files as columns: one row per entry, decoded field by field instead of entry by entry.
 
-Called by `manifests`. The container is unpacked by `metadata_files`, with bounds on everything that a damaged
-or hostile file could inflate, and decoded by `avro_columns` a few blocks at a time. What that does not make
-out, and what is so little that it is not worth it, is decoded entry by entry by fastavro; both come to the
-same. Fields are taken by name, so manifests of every version look alike: a field that a version does not
-have is null.
+Called by `manifests`. `metadata_files` unpacks the container, with bounds on everything that a damaged or
+hostile file could inflate; `avro_columns` decodes a few blocks at a time. Blocks that it cannot decode, and
+very small ones, are decoded entry by entry with fastavro; the results are the same. Fields are looked up by
+name, so manifests of every version look alike: a field that a version lacks is null.
 
-A frame with statistics holds all that entries have. Without statistics it is narrow, so that the files of a
-whole table fit into memory, however many columns the table has.
+A frame with statistics has everything that entries have. Without statistics it is narrow, so that the files
+of a whole table fit into memory, however many columns the table has.
 """
 
 from __future__ import annotations
@@ -53,19 +52,20 @@ from lithify.tables.paimon.metadata.snapshot_files import LATEST_MILLIS
 from lithify.tables.paimon.observing.bucket_statistics import PLACE
 
 _AT_A_TIME = 2 << 20
-"""Bytes of uncompressed entries that are decoded at a time: in memory they take many times as much."""
+"""Bytes of uncompressed entries that are decoded at a time: decoded entries take many times as much memory.
+"""
 
 _FEW = 64
-"""Entries up to which decoding them one by one is faster."""
+"""Number of entries up to which decoding them one by one is faster."""
 _MOST_AT_ONCE = 8 << 20
-"""Bytes of entries that are decoded by columns; what this takes besides is some 30 times as much."""
+"""Maximum bytes of entries that are decoded by columns; this takes about 30 times as much memory."""
 _OBJECTS = 1 << 10
-"""Entries that are objects at a time."""
+"""Maximum number of entries that exist as objects at a time."""
 _HEAD = bytes([2 * ENTRY_VERSION])
-"""What entries begin with: their version as Avro has it."""
+"""The first bytes of an entry: its version in Avro encoding."""
 
 Columns = Mapping[str, tuple[str, pa.DataType]]
-"""Name and type of a column, and the field of the manifest that it holds."""
+"""Name and type of each column, and its field in the manifest."""
 
 _TEXTS = pa.list_(pa.string())
 _NUMBERS = pa.list_(pa.int64())
@@ -114,17 +114,17 @@ _NULLABLE = frozenset(
 )
 
 EARLIEST = pa.field("earliest", pa.int64())
-"""The earliest time among a file's rows (`earliest_times`); null for tables whose rows do not expire."""
+"""The earliest time of a file's rows (`earliest_times`); null for tables without record-level expiry."""
 NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **_OF_FILE}.items()), EARLIEST])
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
 PLANNED = tuple(name for name in DataFile.__slots__ if name != "handle")
-"""The columns of a frame that planning needs of a file, in the order of `DataFile`."""
+"""The frame columns that planning needs, in the order of `DataFile`'s fields."""
 
 
 def _stored(*columns: Columns, **records: pa.DataType) -> pa.StructType:
-    """The fields of a record that hold some columns, and the records in it."""
+    """The record fields for some columns, and the nested records."""
     fields = [field for group in columns for field in group.values()]
     return pa.struct([*fields, *records.items()])
 
@@ -143,10 +143,10 @@ _STORED_WITH_STATISTICS = _stored_entry(
 _OF_LOWEST: Columns = {"value_min": _OF_VALUE_STATS["value_min"]}
 _OF_STORED: Columns = {"value_stats_columns": _OF_FILE_STATISTICS["value_stats_columns"]}
 _STORED_WITH_LOWEST = _stored_entry(_OF_FILE, _OF_STORED, _VALUE_STATS=_stored(_OF_LOWEST))
-"""What of a manifest's entries is decoded."""
+"""The fields of a manifest's entries that are decoded."""
 
 Earliest = Callable[[pa.Table], pa.Array]
-"""The earliest time of each row's file, from `schema_id`, `value_stats_columns` and `value_min`."""
+"""Computes the earliest time of each row's file from `schema_id`, `value_stats_columns` and `value_min`."""
 
 _RANGES = {
     "bucket": (-2, (1 << 31) - 1),
@@ -157,15 +157,15 @@ _RANGES = {
     "created_millis": (-LATEST_MILLIS // 5, LATEST_MILLIS),
     "delete_rows": (0, 1 << 42),
 }
-"""What numbers of a file may be. Times are those of clocks on the wall, in milliseconds since the epoch."""
+"""Valid ranges of a file's numbers. Times are local wall-clock times, in milliseconds since the epoch."""
 _TEXT_BYTES = {"partition": 1 << 16, "min_key": 1 << 20, "max_key": 1 << 20, "name": 1 << 10}
-"""How long texts of a file may be; stores end the names of objects at 1 KiB."""
+"""Maximum length of a file's texts; stores limit the names of objects to 1 KiB."""
 
 _IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
 
 
 def decode_entries(content: bytes, *, statistics: bool = False, earliest: Earliest | None = None) -> pa.Table:
-    """The entries of a manifest file, in its order.
+    """Decodes the entries of a manifest file, in its order.
 
     Args:
         content: the bytes of the file.
@@ -173,10 +173,10 @@ def decode_entries(content: bytes, *, statistics: bool = False, earliest: Earlie
         earliest: computes the column `earliest` of frames without statistics; None leaves it null.
 
     Returns:
-        A frame with the columns of `NARROW` and, if asked for, those of statistics.
+        A frame with the columns of `NARROW` and, if requested, those of statistics.
 
     Raises:
-        ValueError, LookupError, EOFError: it is no manifest, or a damaged one.
+        ValueError, LookupError, EOFError: it is not a manifest, or a damaged one.
     """
     unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
     try:
@@ -199,11 +199,11 @@ def entries_of(frame: pa.Table) -> list[ManifestEntry]:
 
 
 def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
-    """What planning needs of the files of a frame; their handles are their rows in it.
+    """The files of a frame in the form that planning needs; their handles are their row numbers in it.
 
     Args:
         frame: live files.
-        keys: turns key bounds into order keys.
+        keys: converts key bounds to order keys.
 
     Raises:
         CorruptTable: a key bound is null or cannot be read; the path is the file's name.
@@ -221,7 +221,7 @@ def _with_file(
     frame: pa.Table,
     keys: Callable[[pa.Array], Sequence[OrderKey]],
 ) -> CorruptTable | UnsupportedTable:
-    """The error of the first file whose bounds have no order keys, with the name of the file."""
+    """The error of the first file whose bounds have no order keys, with the file's name."""
     for row in range(len(frame)):
         file = frame.slice(row, 1)
         try:
@@ -238,7 +238,7 @@ _BOUNDS = ("min_key", "max_key")
 
 
 def chosen(frame: pa.Table, selection: EntrySelection) -> pa.Table:
-    """The rows of a frame whose partition and bucket belong to a selection, in their order."""
+    """The rows of a frame whose partition and bucket are selected, in their order."""
     groups = ColumnGroups(frame, PLACE)
     places = taken(frame.select(PLACE), groups.firsts)
     wanted = [selection.holds(*place) for place in zip(*map(listed, places.columns), strict=True)]
@@ -249,7 +249,7 @@ def live_of(frames: Iterable[pa.Table]) -> pa.Table:
     """The files that the manifests of one snapshot add and do not remove, in the order of their entries.
 
     Args:
-        frames: the entries of the manifests, one frame at least.
+        frames: the entries of the manifests, at least one frame.
     """
     added, removed = [], []
     for frame in frames:
@@ -260,9 +260,9 @@ def live_of(frames: Iterable[pa.Table]) -> pa.Table:
 
 
 def without(files: pa.Table, removed: pa.Table) -> pa.Table:
-    """The rows of `files` that are not the same file in the same place as a row of `removed`, in their order.
+    """The rows of `files` without those that have the same identity as a row of `removed`, in their order.
 
-    What makes two rows the same is `Entry.identity`.
+    Identity is that of `ManifestEntry.identity`.
     """
     if not len(removed):
         return files
@@ -278,7 +278,7 @@ _COMPARED = [*(name for name in _IDENTITY if name != "extra_files"), "extra_name
 
 
 def _comparable(files: pa.Table) -> pa.Table:
-    """Joins the names of extra files into one text, because lists are not compared."""
+    """Joins the names of extra files into one text, because lists cannot be compared."""
     return with_columns(files, extra_names=pc.binary_join(whole(files["extra_files"]), "\0"))
 
 
@@ -290,7 +290,7 @@ def _wanted(*, statistics: bool, earliest: Earliest | None) -> pa.StructType:
 
 
 def _decoded(unpacked: Unpacked, wanted: pa.StructType) -> Iterator[pa.StructArray]:
-    """The rows of a manifest, some at a time, with the fields that are asked for."""
+    """The decoded rows of a manifest in portions, with the requested fields."""
     for blocks in unpacked.portions(_AT_A_TIME):
         if sum(rows for rows, _ in blocks) > _FEW and sum(len(data) for _, data in blocks) <= _MOST_AT_ONCE:
             with suppress(Unsure, pa.ArrowInvalid):
@@ -302,7 +302,7 @@ def _decoded(unpacked: Unpacked, wanted: pa.StructType) -> Iterator[pa.StructArr
 
 
 def _flat(rows: pa.StructArray, *, statistics: bool, earliest: Earliest | None) -> pa.Table:
-    """The fields that a frame has, out of the records in which a manifest has them."""
+    """Flattens the records of a manifest to the columns of a frame."""
     entry = _fields(rows)
     for version in pc.unique(entry["_VERSION"]).to_pylist():
         check_version(version, ENTRY_VERSION)
@@ -337,12 +337,12 @@ def _earliest(file: Mapping[str, pa.Array], earliest: Earliest | None) -> pa.Arr
 
 
 def _fields(record: pa.StructArray) -> dict[str, pa.Array]:
-    """The fields of a record by name; all are null where it is."""
+    """The fields of a record by name; null where the record is null."""
     return dict(zip((field.name for field in record.type), record.flatten(), strict=True))
 
 
 def _check_names(names: pa.Array) -> None:
-    """Makes sure that paths can be made of names; as `file_names.check_file_name`, of a whole column."""
+    """Checks that names are valid file names; like `file_names.check_file_name`, for a whole column."""
     lengths = pc.binary_length(names)
     is_right = pc.and_(_has_right_characters(names), pc.less_equal(lengths, MOST_BYTES))
     is_wrong = pc.or_(pc.invert(is_right), pc.is_in(names, value_set=pa.array(["", ".", ".."])))
@@ -351,7 +351,7 @@ def _check_names(names: pa.Array) -> None:
 
 
 def _has_right_characters(names: pa.Array) -> pa.Array:
-    """Whether each has no other characters than names have; quickly where all are plain."""
+    """Mask of the names without forbidden characters; fast if all have only common characters."""
     start, end = names.offset, names.offset + len(names)
     bounds = np.frombuffer(names.buffers()[1], dtype=np.int32)[start : end + 1] if len(names) else [0, 0]
     content = names.buffers()[2] or b""
@@ -362,11 +362,11 @@ def _has_right_characters(names: pa.Array) -> pa.Array:
 
 _NAME = rf"\A[^{FORBIDDEN}]+\z"
 _IS_PLAIN = np.isin(np.arange(256), list(b"-._=" + b"0123456789" + ascii_letters.encode()))
-"""Which bytes are characters that names mostly consist of, and that all names may have."""
+"""Lookup table of the bytes that are common in names and always allowed."""
 
 
 def _check_ranges(frame: pa.Table) -> None:
-    """Makes sure that numbers are such as files have: sums of others overflow, and calendars end."""
+    """Checks that numbers are in the ranges of real files: others would overflow sums or the calendar."""
     for name, (low, high) in _RANGES.items():
         found = pc.min_max(frame[name]).as_py()
         if found["min"] is not None and not low <= found["min"] <= found["max"] <= high:

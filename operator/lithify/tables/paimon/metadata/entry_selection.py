@@ -1,8 +1,8 @@
-"""Which entries of a table's manifests a reader wants, and which manifests cannot hold any of them.
+"""Selects manifest entries, and excludes manifests that cannot contain selected ones.
 
-Made by `table` and `live_buckets`, asked by `manifests`. Pure. A manifest list says which partitions and
-buckets the entries of each manifest lie between, so that most manifests of a large table need not be read to
-look at a few buckets (Paimon's `ManifestsReader`).
+Created by `table` and `live_buckets`, used by `manifests`. Pure. A manifest list has the partition and bucket
+ranges of each manifest, so that most manifests of a large table need not be read to look at a few buckets
+(Paimon's `ManifestsReader`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class EntrySelection(Protocol):
     """Entries of some partitions and buckets."""
 
     def may_be_in(self, manifest: ManifestFileMeta) -> bool:
-        """Whether a manifest may hold such an entry, from what its list says of it."""
+        """Whether a manifest may contain selected entries, by its ranges in the list."""
         ...
 
     def holds(self, partition: bytes, bucket: int) -> bool:
-        """Whether entries of this partition (BinaryRow bytes) and bucket belong to it."""
+        """Whether entries of this partition (BinaryRow bytes) and bucket are selected."""
         ...
 
 
@@ -36,12 +36,12 @@ class Everything:
     """All entries."""
 
     def may_be_in(self, manifest: ManifestFileMeta) -> bool:
-        """Always."""
+        """Always true."""
         del manifest
         return True
 
     def holds(self, partition: bytes, bucket: int) -> bool:
-        """Always."""
+        """Always true."""
         del partition, bucket
         return True
 
@@ -50,13 +50,13 @@ EVERYTHING = Everything()
 
 
 class Matching(Everything):
-    """Entries whose partition and bucket satisfy a predicate, which manifest lists cannot answer."""
+    """Entries whose partition and bucket satisfy a predicate; ranges in manifest lists cannot decide it."""
 
     def __init__(self, predicate: Callable[[bytes, int], bool]) -> None:
         self._predicate = predicate
 
     def holds(self, partition: bytes, bucket: int) -> bool:
-        """What the predicate says."""
+        """The result of the predicate."""
         return self._predicate(partition, bucket)
 
 
@@ -65,7 +65,7 @@ class ChosenBuckets:
 
     Args:
         places: the buckets.
-        types: of the partition columns.
+        types: types of the partition columns.
     """
 
     def __init__(self, places: Collection[Place], types: Sequence[ColumnType]) -> None:
@@ -75,7 +75,7 @@ class ChosenBuckets:
         self._buckets = sorted(bucket for _, bucket in self._places)
 
     def may_be_in(self, manifest: ManifestFileMeta) -> bool:
-        """Whether the ranges of its partitions and buckets meet those of the chosen ones."""
+        """Whether its partition and bucket ranges overlap those of the chosen buckets."""
         if not self._places:
             return False
         low, high = manifest.min_bucket, manifest.max_bucket

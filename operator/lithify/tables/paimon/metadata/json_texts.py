@@ -1,7 +1,7 @@
-"""JSON that somebody else wrote: snapshots, schemas, tags. Parsed within bounds.
+"""Parses untrusted JSON (snapshots, schemas, tags) within bounds.
 
-Called by those who read such files. Pure. What Python's parser lets through and others stumble over later is
-refused here: deep nesting, numbers without end, halves of characters.
+Called by code that reads such files. Pure. Refuses values that Python's parser accepts but that cause
+failures later: deep nesting, unbounded numbers, lone surrogates.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from typing import Any
 
 _MOST_DEPTH = 64
-"""How deep values may nest; types of a table's columns rarely come to ten."""
+"""Maximum nesting depth of values; types of a table's columns rarely reach ten."""
 
 
 def parse_object(text: str) -> Mapping[str, Any]:
-    """Reads a JSON object.
+    """Parses a JSON object.
 
     Args:
-        text: bounded by whoever has read it.
+        text: its size is limited by the caller.
 
     Raises:
-        ValueError: it is none, or one that no writer writes.
+        ValueError: it is not an object, or one that no writer writes.
     """
     try:
         found = json.loads(text, parse_constant=_no_number)

@@ -1,8 +1,8 @@
 """Order keys of many key bounds at once.
 
-Used by `table` for the files that are planned. Keys of integers, dates and the like lie at fixed places in
-their BinaryRows, so those of all files are turned into order keys in a few array operations; the result is
-that of `binary_row.order_key`, which does the others one by one.
+Used by `table` for the files that are planned. Integer keys, dates and the like have fixed offsets in their
+BinaryRows, so those of all files are converted to order keys with a few array operations; results equal those
+of `binary_row.order_key`, which converts all other keys one by one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STORED = {
     "TIMESTAMP": "<i8",
     "TIMESTAMP_LTZ": "<i8",
 }
-"""How a value lies in its slot."""
+"""The form of a value in its slot."""
 _PART_BYTES = len(encode_key([0]))
 
 
@@ -42,8 +42,8 @@ def order_keys(
 
     Args:
         rows: the bounds as BinaryRow bytes.
-        types: of the key columns.
-        one: makes the order key of a single bound, and raises for one that has none.
+        types: types of the key columns.
+        one: converts a single bound, and raises for one that has no order key.
     """
     width = _ARITY_BYTES + _null_bytes(len(types)) + _SLOT_BYTES * len(types)
     bounds: list[bytes] = listed(rows)
@@ -63,7 +63,7 @@ def order_keys(
 
 
 def _is_in_slot(column: ColumnType) -> bool:
-    """Whether a value of the column lies in its slot as an integer, whatever it is."""
+    """Whether every value of the column is stored in its slot as an integer."""
     is_elsewhere = column.is_wide_decimal or (column.is_timestamp and column.precision > 3)
     return column.root in _STORED and not is_elsewhere
 

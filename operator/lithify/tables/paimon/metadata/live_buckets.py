@@ -1,9 +1,9 @@
 """The live entries of some buckets, kept up to date from snapshot to snapshot.
 
-Made for a commit, which asks again in every try. The first look reads the manifests that may hold entries of
-the buckets; the next ones read only what the snapshots since have added and removed there, so that a try
-costs the same however large the table is (Paimon's `FileStoreCommitImpl` keeps its base entries likewise).
-After a rollback, or where a snapshot in between is gone, everything is read again.
+Created for a commit, which calls it in every try. The first call reads the manifests that may have entries of
+the buckets; later calls read only what newer snapshots have added and removed there, so that the cost of a
+try does not depend on the table's size (Paimon's `FileStoreCommitImpl` keeps its base entries likewise).
+After a rollback, or if a snapshot in between is gone, everything is read again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Files = dict[tuple[object, ...], ManifestEntry]
 
 
 class LiveBuckets:
-    """Live entries of some buckets in one snapshot after the other.
+    """Live entries of some buckets in consecutive snapshots.
 
     Args:
         manifests: the manifests of the table.
@@ -39,10 +39,10 @@ class LiveBuckets:
         self._files: dict[Place, Files] = {}
 
     def at(self, snapshot: Snapshot) -> dict[Place, Sequence[ManifestEntry]]:
-        """The live entries of the buckets that have any in a snapshot.
+        """The live entries of the non-empty buckets in a snapshot.
 
         Raises:
-            MissingFile: a manifest is missing; perhaps the snapshot was expired in the meantime.
+            MissingFile: a manifest is missing; the snapshot may have expired concurrently.
             CorruptTable: a snapshot or manifest cannot be read.
         """
         if not self._advance(snapshot):
@@ -52,18 +52,18 @@ class LiveBuckets:
         return {place: tuple(files.values()) for place, files in self._files.items() if files}
 
     def _advance(self, snapshot: Snapshot) -> bool:
-        """Applies the changes since the snapshot seen last; False if they cannot be read or do not fit."""
+        """Applies the changes since the last snapshot; False if they cannot be read or do not fit."""
         steps = None if self._seen is None else self._snapshots.steps(self._seen, snapshot)
         if steps is None:
             return False
         try:
             deltas = [self._manifests.delta(step, self._selection) for step in steps]
-        except MissingFile:  # a step was expired while it was read
+        except MissingFile:  # a snapshot in between expired while it was read
             return False
         return all(self._apply(delta) for delta in deltas)
 
     def _apply(self, delta: Sequence[ManifestEntry]) -> bool:
-        """Applies the changes of one snapshot; False if a file is removed that is not there."""
+        """Applies the changes of one snapshot; False if it removes a file that is not live."""
         _add(self._files, (entry for entry in delta if entry.kind == ADD))
         removed = (entry for entry in delta if entry.kind != ADD)
         return all(self._files.get(place_of(each), {}).pop(each.identity, None) for each in removed)

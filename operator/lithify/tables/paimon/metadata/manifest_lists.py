@@ -1,7 +1,7 @@
-"""Manifest lists: the manifests of a snapshot, and what is in each of them.
+"""Manifest lists: the manifests of a snapshot, with their partition and bucket ranges.
 
-Called by `manifests`. Reads the lists of every release of Paimon since 0.4: which fields they have grew with
-the releases (buckets and levels came with 1.1, row ids with 1.4), and what a list does not have is None.
+Called by `manifests`. Reads the lists of every Paimon release since 0.4: fields were added over time (buckets
+and levels in 1.1, row ids in 1.4), and fields that a list lacks are None.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from lithify.tables.paimon.layout.file_names import check_file_name
 from lithify.tables.paimon.metadata.metadata_files import check_version, unpack
 
 _VERSION = 2
-"""Paimon has written no other one since the first release that Java 1.4 reads, and refuses all others."""
+"""The only version since the first release that Java 1.4 reads; Java refuses all others."""
 
 _MOST_MANIFESTS = 200_000
-"""Manifests of a snapshot; a table of a million files has twenty, and writers merge them."""
+"""Maximum number of a snapshot's manifests; a table of a million files has twenty, and writers merge them."""
 _MOST_ENTRIES = 1 << 40
-"""Entries that a manifest may be said to have."""
+"""Maximum number of entries that a list may state for a manifest."""
 
 _REQUIRED = ("_FILE_NAME", "_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES", "_SCHEMA_ID")
 _OPTIONAL = {
@@ -37,10 +37,10 @@ _OPTIONAL = {
 
 
 def read_list(content: bytes) -> list[ManifestFileMeta]:
-    """The manifests that a list names, in its order.
+    """Reads the manifests of a list, in its order.
 
     Raises:
-        ValueError, LookupError, EOFError: it is no manifest list, a damaged one, or of another version.
+        ValueError, LookupError, EOFError: it is not a manifest list, a damaged one, or of another version.
     """
     found: list[ManifestFileMeta] = []
     for record in unpack(content, MANIFEST_FILE_META_SCHEMA).records():

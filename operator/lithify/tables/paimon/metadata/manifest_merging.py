@@ -1,11 +1,12 @@
-"""Merges manifests while a commit is made, so that their list stays short however many commits there are.
+"""Merges manifests during a commit, so that their number stays small however many commits there are.
 
-Called by `commit` in a try, with the manifests of the snapshot that it builds on. `manifest_plan` says what
-is merged; here it is read and written, an entry at a time. What is held besides a few compressed files is
-the identity of each deletion in what is merged: as many as fit into the threshold of a full merge.
+Called by `commit_loop` in a try, with the manifests of the base snapshot. `manifest_plan` decides what is
+merged; this module reads and writes it, one entry at a time. Besides a few compressed files, only the
+identity of each deletion in the merged manifests is held in memory: at most as many as fit the threshold of a
+full merge.
 
-The entries themselves are not looked into: what a snapshot holds is the same before and after. Manifests with
-fields that this release does not know are left as they are, because it could not write them.
+Entries are copied without interpretation: the content of a snapshot is the same before and after. Manifests
+with unknown fields are left unchanged, because this release could not write them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Record: TypeAlias = dict[str, Any]
 
 
 class _Seen(Enum):
-    """What of a file that a group removes has been met in it so far."""
+    """What of a file that a group removes has been seen in the group so far."""
 
     NEITHER = auto()
     ADDED = auto()
@@ -46,11 +47,11 @@ class _Seen(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MergedManifests:
-    """What became of the manifests of a snapshot.
+    """The manifests of a snapshot after merging.
 
     Attributes:
         before: their names.
-        manifests: those that say the same; the order of old and new ones means something.
+        manifests: equivalent manifests; the order of old and new ones is significant.
         written: names of the new ones among them.
     """
 
@@ -59,7 +60,7 @@ class MergedManifests:
     written: tuple[str, ...] = ()
 
     def rebased(self, listed: Sequence[ManifestFileMeta]) -> MergedManifests | None:
-        """The same merge in a longer list; None if the list does not go on from what was merged."""
+        """The same merge applied to a longer list; None if that list does not extend the merged one."""
         rest = listed[len(self.before) :]
         if self.before != tuple(meta.file_name for meta in listed[: len(self.before)]):
             return None
@@ -73,7 +74,7 @@ class ManifestMerger:
 
     Args:
         manifests: reads and writes them.
-        types: of the partition columns.
+        types: types of the partition columns.
         options: when to merge.
     """
 
@@ -83,12 +84,12 @@ class ManifestMerger:
         self._options = options
 
     def merge(self, listed: Sequence[ManifestFileMeta], prefix: str) -> MergedManifests:
-        """Merges what is due; new manifests are named by the prefix. Reads nothing where nothing is due.
+        """Merges what is due; new manifests are named by the prefix. Reads nothing if nothing is due.
 
         Raises:
-            MissingFile: a manifest is gone; perhaps its snapshot was expired meanwhile.
+            MissingFile: a manifest is gone; its snapshot may have expired concurrently.
             CorruptTable: a manifest cannot be read, or adds a file that an earlier one has removed.
-            StorageError: the file system refuses or is full. Files of the prefix may lie about then.
+            StorageError: the file system refuses or is full. Files of the prefix may remain then.
         """
         before = tuple(meta.file_name for meta in listed)
         writer = self._manifests.writer(prefix)
@@ -110,7 +111,7 @@ class ManifestMerger:
         return result
 
     def _joined(self, group: Sequence[ManifestFileMeta], writer: ManifestWriter) -> list[ManifestFileMeta]:
-        """Writes a group as one, but for files that both come and go in it (`FileEntry.mergeEntries`)."""
+        """Merges a group, dropping files that are both added and removed in it (`FileEntry.mergeEntries`)."""
         seen = dict.fromkeys(self._deletions(group), _Seen.NEITHER)
         for name, record in self._records(group):
             identity = identity_of_record(record)
@@ -131,7 +132,7 @@ class ManifestMerger:
     def _full(
         self, listed: Sequence[ManifestFileMeta], writer: ManifestWriter
     ) -> list[ManifestFileMeta] | None:
-        """Applies all deletions; None where fewer than two manifests are concerned."""
+        """Applies all deletions; None if fewer than two manifests are affected."""
         removed = set(self._deletions(listed))
         concerned = self._concerned(listed, removed)
         if len(concerned) < 2:
@@ -150,7 +151,7 @@ class ManifestMerger:
     def _concerned(
         self, listed: Sequence[ManifestFileMeta], removed: Set[Identity]
     ) -> list[ManifestFileMeta]:
-        """The manifests that must change, and those that may hold a file that was removed."""
+        """The manifests that must change, and those that may contain a removed file."""
         partitions = {cast(bytes, identity[0]): 1 for identity in removed}
         ranges = partition_ranges(partitions, self._types)
         return [
@@ -167,7 +168,7 @@ class ManifestMerger:
         return any(identity_of_record(record) in removed for record in self._decoded(meta, content))
 
     def _deletions(self, listed: Sequence[ManifestFileMeta]) -> Iterator[Identity]:
-        """What the manifests remove."""
+        """The identities of the files that the manifests remove."""
         for _, record in self._records([meta for meta in listed if meta.num_deleted_files > 0]):
             if record["_KIND"] == DELETE:
                 yield identity_of_record(record)

@@ -1,9 +1,9 @@
-"""Which manifests of a snapshot are merged: Paimon's `ManifestFileMerger`, without its reading and writing.
+"""Which manifests of a snapshot are merged: Paimon's `ManifestFileMerger`, without its I/O.
 
-Called by `manifest_merging`. Pure. A merge is either full or minor. A *full* merge is due when the manifests
-that are small or hold deletions come to the threshold; afterwards no deletion is left, and manifests whose
-partitions have nothing to do with a deletion stay as they are. A *minor* merge joins neighbours up to the
-target size, and the rest once there are enough of them.
+Called by `manifest_merging`. Pure. A merge is either full or minor. A *full* merge is due when the total size
+of manifests that are small or have deletions reaches the threshold; afterwards no deletion is left, and
+manifests whose partitions no deletion touches are unchanged. A *minor* merge joins adjacent manifests up to
+the target size, and the rest once there are enough of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lithify.tables.paimon.options.table_options import ManifestOptions
 
 
 class ListedManifest(Protocol):
-    """What a manifest list says of a manifest, as far as planning reads it."""
+    """The fields of a manifest list entry that planning uses."""
 
     file_size: int
     num_added_files: int
@@ -33,9 +33,10 @@ Manifest = TypeVar("Manifest", bound=ListedManifest)
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """Smallest and largest value of a partition column over some entries, and how many have none.
+    """Minimum, maximum and null count of a partition column over some entries.
 
-    Both are None where all values are null, and where Paimon keeps no bounds (binary columns).
+    Minimum and maximum are None if all values are null, and for binary columns, for which Paimon keeps no
+    bounds.
     """
 
     low: Raw
@@ -49,13 +50,13 @@ def must_change(manifest: ListedManifest, options: ManifestOptions) -> bool:
 
 
 def full_is_due(manifests: Iterable[ListedManifest], options: ManifestOptions) -> bool:
-    """Whether so much is small or deleted that everything is merged."""
+    """Whether the total size of manifests that must change reaches the threshold of a full merge."""
     size = sum(manifest.file_size for manifest in manifests if must_change(manifest, options))
     return size >= options.full_threshold
 
 
 def minor_groups(manifests: Sequence[Manifest], options: ManifestOptions) -> list[list[Manifest]]:
-    """Neighbours that a minor merge joins; a group of one stays as it is."""
+    """Adjacent manifests that a minor merge joins; a group of one is left unchanged."""
     groups: list[list[Manifest]] = []
     group: list[Manifest] = []
     size = 0
@@ -75,7 +76,7 @@ def partition_ranges(partitions: Mapping[bytes, int], types: Sequence[ColumnType
 
     Args:
         partitions: BinaryRow bytes, and how many entries have them.
-        types: of the partition columns.
+        types: types of the partition columns.
     """
     rows = [(decode_row(partition, types), count) for partition, count in partitions.items()]
     return [
@@ -84,7 +85,7 @@ def partition_ranges(partitions: Mapping[bytes, int], types: Sequence[ColumnType
 
 
 def as_stats(ranges: Sequence[ColumnRange], types: Sequence[ColumnType]) -> Stats:
-    """The ranges as a manifest list has them."""
+    """The ranges in the form of a manifest list."""
     return Stats(
         min_values=encode_row([column.low for column in ranges], types),
         max_values=encode_row([column.high for column in ranges], types),
@@ -93,9 +94,9 @@ def as_stats(ranges: Sequence[ColumnRange], types: Sequence[ColumnType]) -> Stat
 
 
 def may_hold(entries: int, stats: Stats, deleted: Sequence[ColumnRange], types: Sequence[ColumnType]) -> bool:
-    """Whether a manifest of so many entries may have an entry in one of the deletions' partitions.
+    """Whether a manifest with this many entries may have an entry in a partition with deletions.
 
-    As Paimon's `PartitionPredicate`, a column at a time; where nothing is known, it may.
+    Like Paimon's `PartitionPredicate`, column by column; true if nothing is known.
     """
     try:
         lows, highs = decode_row(stats.min_values, types), decode_row(stats.max_values, types)
@@ -113,7 +114,7 @@ def may_hold(entries: int, stats: Stats, deleted: Sequence[ColumnRange], types: 
 def _range(values: Sequence[tuple[Raw, int]], column: ColumnType) -> ColumnRange:
     nulls = sum(count for value, count in values if value is None)
     known = [value for value, _ in values if value is not None]
-    if not known or column.is_binary:  # Java's bytes have no order of their own
+    if not known or column.is_binary:  # Java does not order byte arrays
         return ColumnRange(None, None, nulls)
     ordered = sorted(known, key=lambda value: _order(column, value))
     return ColumnRange(ordered[0], ordered[-1], nulls)
@@ -129,7 +130,7 @@ def _meet(entries: int, there: tuple[Raw, Raw, int | None], deleted: ColumnRange
     if deleted.nulls and has_nulls:
         return True
     if low is None or high is None:
-        return False  # it has nulls only
+        return False  # only nulls
     return _order(column, deleted.low) <= _order(column, high) and _order(column, low) <= _order(
         column, deleted.high
     )

@@ -1,8 +1,8 @@
-"""Writes entries as manifest files that roll at a size, with the statistics that manifest lists have of them.
+"""Writes entries as manifest files that roll at a size, with their statistics for manifest lists.
 
-Used by `manifests` for what a commit changes and by `manifest_merging` for what it merges. Entries come as
-Avro records and go out a block at a time; what is held is one compressed file. Rolling and statistics are
-Paimon's (`RollingFileWriterImpl`, `ManifestFile.ManifestEntryWriter`).
+Used by `manifests` for the changes of a commit and by `manifest_merging` for merged entries. Entries are Avro
+records, written block by block; one compressed file is held in memory. Rolling and statistics are Paimon's
+(`RollingFileWriterImpl`, `ManifestFile.ManifestEntryWriter`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from lithify.tables.paimon.metadata.manifest_plan import as_stats, partition_ran
 from lithify.tables.paimon.options.table_options import ManifestOptions
 
 _BLOCK = 16_000
-"""Bytes of an Avro block before compression, as Java's."""
+"""Bytes of an Avro block before compression, as in Java."""
 _CHECKED_EVERY = 1000
-"""How often the size is looked at, in records; counted over all files, as Java does."""
+"""Records between two checks of the size; counted over all files, as in Java."""
 
 
 @dataclass(slots=True)
 class _Totals:
-    """What a manifest list says of the entries of one manifest."""
+    """The totals over one manifest's entries for the manifest list."""
 
     added: int = 0
     deleted: int = 0
@@ -66,7 +66,7 @@ class _Totals:
             self.row_ids = (min(low, first), max(high, first + rows - 1))
 
     def meta(self, name: str, size: int, types: Sequence[ColumnType]) -> ManifestFileMeta:
-        """What a list says of the manifest; each set has a member, as no manifest is empty."""
+        """The manifest's entry in a list; the sets are not empty, because no manifest is empty."""
         (common,) = self.total_buckets if len(self.total_buckets) == 1 else (None,)
         stats = as_stats(partition_ranges(self.partitions, types), types)
         return ManifestFileMeta(
@@ -91,8 +91,8 @@ class ManifestWriter:
 
     Args:
         flush: writes a file of a name; raises `StorageError`.
-        prefix: tells the files from those of other commits.
-        types: of the partition columns.
+        prefix: distinguishes the files from those of other commits.
+        types: types of the partition columns.
         options: codec and target size.
         first: the first number.
     """
@@ -124,7 +124,7 @@ class ManifestWriter:
             self._roll()
 
     def roll(self) -> list[ManifestFileMeta]:
-        """Writes what is left as a file of its own; returns all files since the last call."""
+        """Writes the remaining entries as a file of their own; returns all files since the last call."""
         if self._totals.partitions:
             self._roll()
         written, self._metas, self._records = self._metas, [], 0
@@ -145,7 +145,7 @@ class ManifestWriter:
 
 
 def to_pypaimon(stats: Stats) -> SimpleStats:
-    """Statistics as pypaimon's writer of manifest lists takes them."""
+    """Statistics in the form of pypaimon's writer of manifest lists."""
     return SimpleStats(
         min_values=BinaryRow(stats.min_values, []),
         max_values=BinaryRow(stats.max_values, []),
@@ -154,6 +154,6 @@ def to_pypaimon(stats: Stats) -> SimpleStats:
 
 
 def from_pypaimon(stats: SimpleStats) -> Stats:
-    """Statistics as pypaimon's reader of manifest lists gives them."""
+    """Statistics from the form of pypaimon's reader of manifest lists."""
     counts = stats.null_counts
     return Stats(stats.min_values.data, stats.max_values.data, None if counts is None else tuple(counts))

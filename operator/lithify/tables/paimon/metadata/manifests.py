@@ -1,8 +1,8 @@
-"""Manifest files: which data files a snapshot adds and removes, and what is live in it.
+"""Manifest files: the data files that a snapshot adds and removes, and its live files.
 
-Lists are written by pypaimon, manifests are not: it turns keys, partitions and statistics into Python values
-and back, which loses nanoseconds and may change bytes. All are read here, whatever release wrote them:
-manifests into columns (`entry_columns`), and only what is merged goes from record to record.
+pypaimon writes the lists but not the manifests: it converts keys, partitions and statistics to Python values
+and back, which loses nanoseconds and may change bytes. Files of all releases are read here: manifests into
+columns (`entry_columns`); only merged ones are processed record by record.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from lithify.tables.paimon.metadata.metadata_files import check_version, field_n
 from lithify.tables.paimon.options.table_options import ManifestOptions
 
 _AHEAD = 4
-"""Manifests that are fetched at a time, to hide latency; each is a few MiB."""
+"""Manifests that are prefetched at a time, to hide latency; each is a few MiB."""
 
 
 class UnknownFields(Exception):
@@ -50,13 +50,13 @@ class UnknownFields(Exception):
 _KNOWN_FIELDS = field_names(MANIFEST_ENTRY_SCHEMA)
 _INDEX_VERSION = 1
 _MOST_INDEX_TYPES = 64
-"""Paimon has five."""
+"""Maximum number of index types; Paimon has five."""
 _INDEX_SCHEMA = {
     "type": "record",
     "name": "IndexManifestEntry",
     "fields": [{"name": "_VERSION", "type": "int"}, {"name": "_INDEX_TYPE", "type": "string"}],
 }
-"""Of index manifests, as far as anybody reads them here."""
+"""Schema of the fields of index manifests that are used here."""
 
 
 class Manifests:
@@ -64,10 +64,10 @@ class Manifests:
 
     Args:
         table: pypaimon's table.
-        partition_types: of its partition columns.
+        partition_types: types of its partition columns.
         options: how manifests are written.
-        storage: its files, which may be deleted.
-        earliest: computes the earliest time of files where rows of the table expire.
+        storage: access to its files, for deletions, too.
+        earliest: computes the earliest time of files for tables with record-level expiry.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class Manifests:
         """The selected files that are live in a snapshot, in the order in which they were added.
 
         Raises:
-            MissingFile: a manifest is missing; perhaps the snapshot was expired meanwhile.
+            MissingFile: a manifest is missing; the snapshot may have expired concurrently.
             CorruptTable: a manifest is unreadable.
         """
         return entries_of(self.live_columns(snapshot, selection, statistics=True))
 
     def delta(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[ManifestEntry]:
-        """What a snapshot itself adds and removes."""
+        """The entries that a snapshot itself adds and removes."""
         return entries_of(self.delta_columns(snapshot, selection, statistics=True))
 
     def live_columns(
@@ -104,7 +104,7 @@ class Manifests:
         """The selected files that are live in a snapshot as columns; see `entry_columns`.
 
         Raises:
-            MissingFile: a manifest is missing; perhaps the snapshot was expired meanwhile.
+            MissingFile: a manifest is missing; the snapshot may have expired concurrently.
             CorruptTable: a manifest is unreadable.
         """
         return live_of(self._frames(self.list_files(snapshot), selection, statistics=statistics))
@@ -112,7 +112,7 @@ class Manifests:
     def delta_columns(
         self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING, *, statistics: bool = False
     ) -> pa.Table:
-        """What a snapshot itself adds and removes as columns, in the order of its entries."""
+        """The entries that a snapshot itself adds and removes as columns, in their order."""
         listed = self._read_list(snapshot.delta_manifest_list)
         return pa.concat_tables(self._frames(listed, selection, statistics=statistics))
 
@@ -122,7 +122,7 @@ class Manifests:
         return base + self._read_list(snapshot.delta_manifest_list)
 
     def inherited(self, snapshot: Snapshot, selection: EntrySelection = EVERYTHING) -> list[ManifestEntry]:
-        """The selected files that a snapshot found live when it was made."""
+        """The selected files that were live in a snapshot's base."""
         listed = self._read_list(snapshot.base_manifest_list)
         return entries_of(live_of(self._frames(listed, selection, statistics=True)))
 
@@ -165,7 +165,7 @@ class Manifests:
         return writer.roll()
 
     def writer(self, prefix: str, first: int = 0) -> ManifestWriter:
-        """What writes entries as manifest files of that prefix, counted from `first`."""
+        """A writer for manifest files of that prefix, counted from `first`."""
         return ManifestWriter(self._flush, prefix, self._partition_types, self._options, first)
 
     def _flush(self, name: str, content: bytes) -> None:
@@ -191,19 +191,19 @@ class Manifests:
         return name, size
 
     def delete(self, names: Iterable[str]) -> None:
-        """Deletes manifests and lists that no snapshot names; a later run finds what stays by the journal."""
+        """Deletes manifests and lists that no snapshot references; the journal covers those that remain."""
         for name in names:
             with suppress(StorageError, CorruptTable):
                 self._storage.delete(self.path(name))
 
     def names_with(self, prefix: str) -> list[str]:
-        """Manifests and lists of an attempt, or one of its tries, by the prefix that it gave them."""
+        """Manifests and lists of an attempt, or one of its tries, by their prefix."""
         listed = self._storage.list(self._lists.manifest_path)
         names = sorted(file.name for file in listed if is_manifest_of(prefix, file.name))
         return [name for name in names if self._storage.is_plain_file(self.path(name))]
 
     def contents(self, listed: Sequence[ManifestFileMeta]) -> Iterator[tuple[ManifestFileMeta, bytes]]:
-        """The bytes of some manifests in their order, a few fetched at a time."""
+        """The bytes of some manifests in their order; prefetches a few."""
         with ThreadPoolExecutor(_AHEAD) as readers:
             for start in range(0, len(listed), _AHEAD):
                 part = listed[start : start + _AHEAD]
@@ -212,13 +212,13 @@ class Manifests:
                 )
 
     def frames(self, listed: Sequence[ManifestFileMeta]) -> Iterator[pa.Table]:
-        """The entries of some manifests as columns, one frame a manifest: together they may be too large."""
+        """The entries of some manifests as columns, one frame per manifest: all together may be too large."""
         return self._frames(listed, EVERYTHING, statistics=False)
 
     def _frames(
         self, listed: Sequence[ManifestFileMeta], selection: EntrySelection, *, statistics: bool
     ) -> Iterator[pa.Table]:
-        """The selected entries of some manifests, after a frame without rows."""
+        """The selected entries of some manifests, preceded by an empty frame."""
         yield empty(statistics=statistics)
         for meta, content in self.contents([meta for meta in listed if selection.may_be_in(meta)]):
             yield chosen(self._decode(meta.file_name, content, statistics=statistics), selection)
@@ -239,10 +239,10 @@ class Manifests:
             return self._storage.read_bytes(path, MOST_MANIFEST)
 
     def records(self, name: str, content: bytes) -> Iterator[dict[str, Any]]:
-        """The entries in the bytes of a manifest as Avro records, one after the other, to be written again.
+        """Iterates over the entries of a manifest as Avro records, to be written again.
 
         Args:
-            name: of the manifest, for errors.
+            name: name of the manifest, for errors.
             content: its bytes.
 
         Raises:
@@ -263,13 +263,13 @@ class Manifests:
             return read_list(content)
 
     def path(self, name: str) -> str:
-        """Where a manifest or manifest list is."""
+        """The path of a manifest or manifest list."""
         return f"{self._lists.manifest_path}/{name}"
 
 
 @contextmanager
 def _reading(path: str, what: str) -> Iterator[None]:
-    """Names the file when it is missing or damaged."""
+    """Adds the file's name to errors when it is missing or damaged."""
     try:
         yield
     except FileNotFoundError as error:
@@ -280,7 +280,7 @@ def _reading(path: str, what: str) -> Iterator[None]:
 
 @contextmanager
 def _writing(path: str) -> Iterator[None]:
-    """Names the file when it cannot be written; pypaimon hides why in an error of its own."""
+    """Adds the file's name to write errors; pypaimon hides the cause in an error of its own."""
     with reporting(path):
         try:
             yield

@@ -1,8 +1,8 @@
 """Paimon's own Avro files (manifests, manifest lists, index manifests), unpacked within bounds.
 
 Called by `entry_columns`, which decodes manifests into columns, and by `manifest_lists` and `manifests`,
-which read the small ones record by record. Knows nothing of what the fields mean. Whatever a damaged or
-hostile file says of itself, unpacking it ends, in memory that is bounded by its size.
+which read the small ones record by record. Does not know the meaning of fields. Even for a damaged or hostile
+file, unpacking terminates, in memory bounded by the file's size.
 
 Rows are records; releases before 0.9 wrote them as a union of null and a record.
 """
@@ -28,18 +28,18 @@ from lithify.tables.files.avro.container import (
 
 _MOST_BYTES = 64 << 20
 _MOST_RATIO = 64
-"""The most that a file may decompress to: this many bytes, or this many times its own size if that is more.
+"""Limit of a file's decompressed size: `_MOST_BYTES`, or this many times its own size if that is larger.
 
-As objects and columns they take several times as much again.
+As objects and columns the data takes several times as much memory again.
 """
 _MOST_IN_ALL = 1 << 30
-"""Bytes that no file may decompress to, however large it is."""
+"""Limit of a file's decompressed size in bytes, however large the file is."""
 _AT_ONCE = 1 << 20
 """Bytes of a block up to which its rows are decoded in one call; writers end blocks at 64 kB."""
 _MOST_DEPTH = 10
-"""How deep the types of a schema may nest; those of Paimon 0.4 come to 8."""
+"""Maximum nesting depth of a schema's types; those of Paimon 0.4 reach 8."""
 _MOST_TYPES = 4096
-"""How many types a schema may have where references to named ones are resolved; Paimon's have 100."""
+"""Maximum number of types in a schema with references to named types resolved; Paimon's have 100."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = frozenset({"int", "long"})
 _PRIMITIVES = _NUMBERS | {"boolean", "float", "double", "bytes", "string"}
@@ -49,12 +49,12 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """A file whose blocks are decompressed as they are asked for.
+    """A file whose blocks are decompressed on demand.
 
     Attributes:
         content: the bytes of the file.
-        header: what it says of itself.
-        schema: of a row, without logical types and references: a record, or a union of null and one.
+        header: its Avro header.
+        schema: schema of a row, without logical types and references: a record, or a union of null and one.
     """
 
     content: bytes
@@ -62,11 +62,11 @@ class Unpacked:
     schema: Any
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """How many rows each block has, and their bytes.
+        """The number of rows and the bytes of each block.
 
         Raises:
-            EOFError: the file is cut off, or its blocks cannot be decompressed or come to too much.
-            ValueError: a block cannot hold as many rows as it says.
+            EOFError: the file is truncated, or its blocks cannot be decompressed or exceed the limit.
+            ValueError: a block is too small for its stated number of rows.
         """
         left = min(max(_MOST_BYTES, _MOST_RATIO * len(self.content)), _MOST_IN_ALL)
         least = _least_bytes(self.schema)
@@ -79,13 +79,13 @@ class Unpacked:
             yield found.rows, data
 
     def portions(self, size: int) -> Iterator[list[tuple[int, bytes]]]:
-        """The same blocks, some at a time.
+        """The same blocks, in portions.
 
         Args:
-            size: bytes that they come to at most, unless a single block comes to more.
+            size: upper bound of a portion's bytes, unless a single block is larger.
 
         Returns:
-            The portions, one at least.
+            The portions, at least one.
         """
         portion: list[tuple[int, bytes]] = []
         left = size
@@ -98,13 +98,13 @@ class Unpacked:
         yield portion
 
     def records(self, blocks: Iterable[tuple[int, bytes]] | None = None) -> Iterator[Record]:
-        """The rows, one after the other.
+        """Iterates over the rows.
 
         Args:
-            blocks: those to read; by default all.
+            blocks: the blocks to read; by default all.
 
         Raises:
-            EOFError, ValueError, LookupError: what `blocks` raises, or rows cannot be decoded.
+            EOFError, ValueError, LookupError: errors of `blocks`, or rows cannot be decoded.
         """
         row = parse_schema(self.schema)
         array = parse_schema({"type": "array", "items": self.schema})
@@ -120,7 +120,7 @@ def unpack(content: bytes, known: Mapping[str, Any]) -> Unpacked:
         known: the newest schema of such files; a field that both have must be of the same type.
 
     Raises:
-        EOFError: it is cut off, or no Avro file.
+        EOFError: it is truncated, or not an Avro file.
         ValueError, LookupError: its schema is not that of such a file.
     """
     header = read_header(pa.BufferReader(content))
@@ -135,7 +135,7 @@ def unpack(content: bytes, known: Mapping[str, Any]) -> Unpacked:
 
 
 def check_version(found: int | None, expected: int) -> None:
-    """Makes sure that an entry is of the version that is known.
+    """Checks that an entry is of the known version.
 
     Raises:
         ValueError: it is of another one.
@@ -154,7 +154,7 @@ def field_names(schema: Any) -> frozenset[str]:
 
 
 def _types_of(schema: Any) -> dict[str, Any]:
-    """The types of a record's fields, by name; none of what is no record."""
+    """The types of a record's fields, by name; empty for other types."""
     return {field["name"]: field["type"] for field in schema["fields"]} if _kind(schema) == "record" else {}
 
 
@@ -166,12 +166,12 @@ def _kind(schema: Any) -> str:
 
 
 def _not_null(schema: Any) -> Any:
-    """A type without null, where it may be that."""
+    """A type without null if it is a union with null."""
     return schema[1] if isinstance(schema, list) else schema
 
 
 class _Schema:
-    """Makes one schema plain; counts its types, because references can make any number of few."""
+    """Makes a schema plain; counts its types, because references can multiply them without limit."""
 
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
@@ -210,12 +210,12 @@ def _record(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _least_bytes(schema: Any) -> int:
-    """Bytes that a value takes at least: a number, a length or the choice of a union takes one."""
+    """Minimum bytes of a value: a number, a length or a union branch takes one."""
     return sum(map(_least_bytes, _types_of(schema).values())) or 1
 
 
 def _check_types(schema: Any, known: Any, where: str) -> None:
-    """Makes sure that what two schemas have in common is of the same type; null is left to readers."""
+    """Checks that the common fields of two schemas have the same type; nullability is left to readers."""
     schema, known = _not_null(schema), _not_null(known)
     kinds = {_kind(schema), _kind(known)}
     if len(kinds) > 1 and not kinds <= _NUMBERS:
@@ -229,7 +229,7 @@ def _check_types(schema: Any, known: Any, where: str) -> None:
 
 
 def _one_by_one(schema: Any, rows: int, data: bytes) -> Iterator[Record]:
-    """The rows of a large block: as objects they take many times as much memory as they do as bytes."""
+    """The rows of a large block, one by one: as objects they take many times their bytes."""
     stream = BytesIO(data)
     for _ in range(rows):
         yield _row(stream, schema)

@@ -1,8 +1,8 @@
-"""Rows of Avro read side by side: a field of all rows is read at once, from the place that each row is at.
+"""Reads Avro rows in parallel: a field of all rows at once, each row at its own offset.
 
-Used by `avro_columns`. Rows of Avro have no places that could be computed, so the caller says where they
-begin and sees where they end. A place that a row cannot be at (beyond the bytes, after a negative length)
-becomes `Lanes.nowhere` and stays so; what is read there means nothing.
+Used by `avro_columns`. Offsets of Avro rows cannot be computed, so the caller gives their starts and observes
+their ends. An impossible offset (beyond the bytes, after a negative length) becomes `Lanes.nowhere` and stays
+so; values read there are meaningless.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 _Words: TypeAlias = npt.NDArray[np.uint64]
 
 _PADDING = 24
-"""Zeros behind the bytes: a number may be looked for at the end, and all places are looked at as words."""
+"""Zero bytes after the data: a number may be read at the end, and all offsets are read as words."""
 _CONTINUES = np.uint64(0x8080_8080_8080_8080)
 _WORD_BYTES = 8
 _GROUPS = (
@@ -26,16 +26,16 @@ _GROUPS = (
     (np.uint64(0x0000_3FFF_0000_3FFF), np.uint64(0x3FFF_0000_3FFF_0000), np.uint64(2)),
     (np.uint64(0x0000_0000_0FFF_FFFF), np.uint64(0x0FFF_FFFF_0000_0000), np.uint64(4)),
 )
-"""Each step brings pairs of groups of bits together: of 7, of 14, of 28."""
+"""Each step joins pairs of bit groups: of 7, of 14, of 28 bits."""
 
 
 class ByteBlock:
-    """Rows of some blocks, one after the other.
+    """The concatenated rows of some blocks.
 
     Attributes:
         size: in bytes.
-        octets: the bytes, and zeros behind them.
-        words: the eight bytes from each place on, the lowest first.
+        octets: the bytes, followed by zeros.
+        words: the eight bytes from each offset on, little-endian.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -47,16 +47,16 @@ class ByteBlock:
 
     @cached_property
     def ends(self) -> npt.NDArray[np.int32]:
-        """The places of all bytes that may be the last one of a number."""
+        """The offsets of all bytes that may be the last one of a number."""
         return np.flatnonzero(self.octets[: self.size] < 0x80).astype(np.int32)
 
 
 class Lanes:
-    """A place in each row, which moves on with what is read.
+    """An offset for each row, which advances while reading.
 
     Args:
         block: the bytes.
-        at: the places.
+        at: the offsets.
     """
 
     def __init__(self, block: ByteBlock, at: Numbers) -> None:
@@ -65,16 +65,16 @@ class Lanes:
 
     @property
     def nowhere(self) -> int:
-        """The place of a row that cannot be read on."""
+        """The offset that marks rows which cannot be read on."""
         return self.block.size + 1
 
     def move(self, to: Numbers, *, where: Any = True) -> None:
-        """Goes to other places, but for rows that cannot be there."""
+        """Moves to other offsets; rows for which these are impossible go to `nowhere`."""
         is_there = (to <= self.block.size) & (to >= self.at) & where
         self.at = np.where(is_there, to, self.nowhere)
 
     def longs(self) -> Numbers:
-        """Reads a whole number."""
+        """Reads an integer."""
         first = self.block.octets[self.at]
         if not (first & 0x80).any():
             self.move(self.at + 1)
@@ -92,7 +92,7 @@ class Lanes:
         return _signed(payload)
 
     def _long(self, rows: Numbers, payload: _Words, lengths: Numbers) -> None:
-        """Completes numbers of nine and ten bytes; longer ones are none."""
+        """Completes numbers of nine and ten bytes; longer ones are invalid."""
         ninth, tenth = (self.block.octets[self.at[rows] + place].astype(np.uint64) for place in (8, 9))
         has_tenth = ninth > 0x7F
         payload[rows] |= (ninth & np.uint64(0x7F)) << np.uint64(56)
@@ -100,28 +100,28 @@ class Lanes:
         lengths[rows] = np.where(has_tenth, np.where(tenth > 1, -1, 10), 9)
 
     def bytes(self) -> tuple[Numbers, Numbers]:
-        """Reads a text or bytes: where they begin and end."""
+        """Reads a text or bytes: start and end offset."""
         lengths = self.longs()
         starts = self.at
         self.move(starts + lengths)
         return starts, self.at
 
     def branches(self) -> npt.NDArray[np.bool_]:
-        """Reads which type of a union with null follows: whether it is not null."""
+        """Reads the branch of a union with null: whether it is not null."""
         branch = self.longs()
         self.move(self.at, where=(branch == 0) | (branch == 1))
         return cast(npt.NDArray[np.bool_], (branch == 1) & (self.at != self.nowhere))
 
     def some(self, rows: Any) -> Lanes:
-        """The places of some rows, to read there what others do not have; see `rejoin`."""
+        """The offsets of some rows, to read fields there that other rows lack; see `rejoin`."""
         return Lanes(self.block, self.at[rows])
 
     def rejoin(self, rows: Any, others: Lanes) -> None:
-        """Goes on where some rows have been read to."""
+        """Takes over the offsets that some rows have reached."""
         self.at = self.at.copy()
         self.at[rows] = others.at
 
 
 def _signed(payload: _Words) -> Numbers:
-    """The numbers of which Avro's zigzag code is given."""
+    """Decodes Avro's zigzag code."""
     return (payload >> np.uint64(1)).view(np.int64) ^ -(payload & np.uint64(1)).view(np.int64)

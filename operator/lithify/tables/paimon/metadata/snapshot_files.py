@@ -1,8 +1,7 @@
-"""The text of a snapshot file, as every release of Paimon since the first has written it.
+"""Parses the text of a snapshot file, as written by every Paimon release.
 
-Called by `snapshots`. Pure. Fields came with the releases (record counts with 0.4, `uuid` with 2.0): what a
-snapshot does not have is None, or 0 where Java 1.4 takes it for 0. Fields that came later are passed over, as
-Java does.
+Called by `snapshots`. Pure. Fields were added over time (record counts in 0.4, `uuid` in 2.0): fields that a
+snapshot lacks are None, or 0 if Java 1.4 reads them as 0. Unknown fields are ignored, as in Java.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ _MOST = {"id": 1 << 62, "schema_id": 1 << 31, "time_millis": LATEST_MILLIS}
 
 
 def parse_snapshot(text: str) -> Snapshot:
-    """Reads a snapshot.
+    """Parses a snapshot.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a snapshot.
     """
     found = parse_object(text)
     values: dict[str, Any] = {name: _number(found, name) or 0 for name in _ZEROS}

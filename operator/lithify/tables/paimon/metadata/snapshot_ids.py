@@ -1,6 +1,6 @@
-"""Ids of snapshots: Paimon numbers its snapshots; outside of the adapter ids are opaque text.
+"""Ids of snapshots: numbers inside the Paimon adapter, opaque text outside.
 
-Used wherever an id enters or leaves the adapter; within it snapshots are numbers.
+Used wherever an id enters or leaves the adapter.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
 def snapshot_id(number: int) -> SnapshotId:
-    """The id of the snapshot with a number."""
+    """The id of a snapshot number."""
     return SnapshotId(str(number))
 
 
 def snapshot_number(known: SnapshotId) -> int | None:
-    """The number that an id stands for; None if it is not the id of a Paimon snapshot."""
+    """The snapshot number of an id; None if it is not the id of a Paimon snapshot."""
     return int(known) if _NUMBER.fullmatch(known) else None

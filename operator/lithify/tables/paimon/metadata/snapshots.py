@@ -1,13 +1,12 @@
-"""Snapshots: reading them, and writing the next one so that exactly one writer wins.
+"""Snapshots: reads them, and writes the next one so that exactly one writer wins.
 
-Called by `commit`, `orphans`, `table` and those that observe tables. On a local file system a snapshot is
-written beside its place and linked into it, which the kernel does atomically or not at all (pypaimon checks
-and then renames, which two processes can do at the same time). On S3 it is put there on the condition that
-nothing is (`conditional_put`). A REST catalog commits on its server. Anything else is refused by `catalog`:
-no write there is known to be atomic yet.
+Called by `commit_loop`, `orphans`, `table` and code that observes tables. On a local file system a snapshot
+is written beside its place and linked into it, which is atomic (pypaimon checks and then renames, which two
+processes can do at the same time). On S3 it is written by a conditional put (`conditional_put`). A REST
+catalog commits on its server. `opening` refuses anything else: no write there is known to be atomic yet.
 
-Whatever a write returns or raises, the snapshot is then read back, and only what is found there counts. Of a
-server the newest snapshot is asked for; older ones are files, as they are for all of Paimon's clients.
+Whatever a write returns or raises, the snapshot is then read back, and only what is found counts. A server is
+asked for the newest snapshot; older ones are read from files, as by all of Paimon's clients.
 """
 
 from __future__ import annotations
@@ -42,16 +41,17 @@ from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
 
 RUN_PROPERTY = "lithify.run"
-"""The snapshot property that holds the id of the run that committed it."""
+"""The snapshot property with the id of the run that committed it."""
 
 TO_COME_PROPERTY = "lithify.to-come"
-"""The snapshot property that says how many buckets its run had not begun yet; the last step has none."""
+"""The snapshot property with the number of buckets that its run had not begun yet; absent in the last step.
+"""
 
 BASE_PROPERTY = "lithify.base"
-"""The snapshot property that tells the snapshot it was built on from any other of its number."""
+"""The snapshot property that identifies the base snapshot among all that had its number."""
 
 FULL_PROPERTY = "lithify.full-of"
-"""The snapshot property that names the snapshot a full compaction was planned on; its last step has it."""
+"""The snapshot property with the base of a full compaction's plan; only its last step has it."""
 
 _LOOKS = 10
 _MOST_STEPS = 256
@@ -62,10 +62,10 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 def own_properties(snapshot: Snapshot) -> Mapping[str, str]:
-    """The properties of a snapshot that an attempt of ours has committed; empty for any other.
+    """The properties of a snapshot that one of our attempts has committed; empty for any other.
 
-    Java hands all properties of a snapshot on when it merges manifests, and Paimon 2.0 also when it rolls
-    back by a commit. The delta of what an attempt has committed is named after the attempt's prefix.
+    Java passes all properties of a snapshot on when it merges manifests, and Paimon 2.0 also when it rolls
+    back by a commit. So the delta's name is checked: ours has the attempt's prefix.
     """
     properties: Mapping[str, str] = snapshot.properties or {}
     prefix = properties.get(ATTEMPT_PROPERTY)
@@ -74,7 +74,7 @@ def own_properties(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def is_last_step(snapshot: Snapshot) -> bool:
-    """Whether the run that committed a snapshot was through with its plan."""
+    """Whether a snapshot completed the plan of its run."""
     return TO_COME_PROPERTY not in own_properties(snapshot)
 
 
@@ -85,10 +85,10 @@ def full_base(snapshot: Snapshot) -> int | None:
 
 
 class Written(Enum):
-    """What is in the place of a snapshot: it, another one, or none.
+    """What is in the place of a snapshot: this one, another one, or none.
 
-    LOST says that the snapshot never was in its place, REPLACED that it may have been, for others to see.
-    TAKEN_BACK says that it was, but no part of the table's history, so that it was removed (`lineage`).
+    LOST: the snapshot never was in its place. REPLACED: it may have been, visible to others. TAKEN_BACK: it
+    was, but not as part of the table's history, so it was removed (`lineage`).
     """
 
     OURS = auto()
@@ -99,24 +99,24 @@ class Written(Enum):
 
 
 class SnapshotWriter(Protocol):
-    """Tries to put a snapshot in its place; whether that worked is found out by reading it back."""
+    """Tries to put a snapshot in its place; reading it back tells whether that worked."""
 
     @property
     def can_be_late(self) -> bool:
-        """Whether a snapshot may get into its place after its write seems to have failed."""
+        """Whether a snapshot may arrive in its place after its write seems to have failed."""
         ...
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
         """Tries once; False if another snapshot was there first.
 
-        A `LithifyError` says that nothing was written, but for a `CatalogUnavailable` and a
-        `StorageUnavailable`: then the outcome is unknown to this object, as when anything else is raised.
+        A `LithifyError` means that nothing was written, except `CatalogUnavailable` and `StorageUnavailable`:
+        then the outcome is unknown to this object, as for any other exception.
         """
         ...
 
 
 def is_same(one: Snapshot, other: Snapshot) -> bool:
-    """Whether it is one snapshot.
+    """Whether two objects are the same snapshot.
 
     Catalog servers built on Paimon before 2.0 drop the UUID, but the name of the delta is unique as well.
     """
@@ -124,7 +124,7 @@ def is_same(one: Snapshot, other: Snapshot) -> bool:
 
 
 def base_mark(base: Snapshot) -> str:
-    """What `BASE_PROPERTY` says of a snapshot."""
+    """The value of `BASE_PROPERTY` for a base snapshot."""
     return f"{base.id} {base.delta_manifest_list}"
 
 
@@ -139,19 +139,19 @@ class Snapshots:
 
     @property
     def has_server(self) -> bool:
-        """Whether a server knows the newest snapshot."""
+        """Whether a catalog server knows the newest snapshot."""
         return self._server is not None
 
     @property
     def may_arrive_late(self) -> bool:
-        """Whether a snapshot may get into its place when nobody expects it any more; servers refuse such."""
+        """Whether a delayed write can still take effect (REST servers reject stale commits)."""
         return self._server is None and self._writer.can_be_late
 
     def can_write_again(self, unknown: CommitUnknown) -> bool:
         """Whether a snapshot of unknown outcome may be written again.
 
-        Servers accept it on its base only. On S3 it gets nowhere but into its place, once; but what was there
-        and is gone, somebody has deleted.
+        Servers accept it on its base only. On S3 it can only get into its own place, once; if it was there
+        and is gone, it was deleted on purpose.
         """
         return self._server is not None or (self._writer.can_be_late and unknown.__cause__ is not None)
 
@@ -176,7 +176,7 @@ class Snapshots:
             found = self.get(numbers[-1]) if numbers else None
             if found is not None:
                 return found
-            # It was expired between being listed and being read; or all are gone but the hint.
+            # It expired between listing and reading, or only the hint is left.
         raise CorruptTable(folder, "the newest snapshot is gone whenever it is read")
 
     def hint(self) -> int | None:
@@ -186,7 +186,7 @@ class Snapshots:
         except CorruptTable:
             return 0
         if text and not _NUMBER.fullmatch(text):
-            return 0  # there should be snapshots, but not of this number
+            return 0  # there should be snapshots, but not with this number
         return int(text) if text else None
 
     def path(self, snapshot_id: int) -> str:
@@ -212,11 +212,11 @@ class Snapshots:
         return found
 
     def exists(self, snapshot_id: int) -> bool:
-        """Whether there is a file of this snapshot; one request."""
+        """Whether this snapshot has a file; one request."""
         return self._storage.exists(self.path(snapshot_id))
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot, and no other one, has the file of its number."""
+        """Whether the file of a snapshot's number has this snapshot and no other."""
         found = self.get(snapshot.id)
         return found is not None and is_same(found, snapshot)
 
@@ -226,10 +226,9 @@ class Snapshots:
         return sorted(int(name.removeprefix(_STEM)) for name in names if _SNAPSHOT.fullmatch(name))
 
     def since(self, snapshot_id: int) -> Iterator[Snapshot | None]:
-        """The snapshots after the given one up to the newest; None stands for those that are gone.
+        """The snapshots after the given one up to the newest; None stands for missing ones.
 
-        Where there may be very many, a listing tells which are: numbers are the table's, and nobody has to
-        count through them.
+        If there may be very many, a listing finds them: numbers in metadata may be arbitrarily large.
         """
         newest = self.latest()
         if newest is None or newest.id <= snapshot_id:
@@ -246,7 +245,7 @@ class Snapshots:
     def steps(self, base: Snapshot, newest: Snapshot) -> list[Snapshot] | None:
         """The snapshots after `base` up to `newest`, oldest first.
 
-        None if `base` was rolled back or expired, if a snapshot between is gone, or if there are more than
+        None if `base` was rolled back or expired, if a snapshot in between is gone, or if there are more than
         `_MOST_STEPS`, so that reading everything is cheaper.
         """
         if is_same(base, newest):
@@ -258,20 +257,20 @@ class Snapshots:
         return [*steps, newest] if len(steps) == len(between) else None
 
     def committed_by_run(self, run: str) -> Snapshot | None:
-        """The newest snapshot that a run of this id committed, if it is still there."""
+        """The newest snapshot that a run of this id committed, if it still exists."""
         found = chain([self.latest()], (self.get(number) for number in reversed(self.numbers())))
         return next((s for s in found if s and own_properties(s).get(RUN_PROPERTY) == run), None)
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
-        """Writes the snapshot that follows `base` and reads back what is in its place.
+        """Writes the snapshot that follows `base` and returns what is then in its place.
 
-        Nothing is there (`MISSING`) only if the write was refused. A number is used again after a rollback
-        and free again after an expiry, so on a file system the base must still be in its place; servers see
-        to that themselves. It may leave its place after that look: `lineage` looks again.
+        `MISSING` means that the write was refused. A number is reused after a rollback and free again after
+        an expiry, so on a file system the base must still be in its place; servers check that themselves. The
+        base may leave its place after that check: `lineage` checks again.
 
         Raises:
             LithifyError: it certainly was not written.
-            CommitUnknown: nobody can say now whether it was written.
+            CommitUnknown: it is unknown now whether it was written.
         """
         path = self.path(snapshot.id)
         if self._server is None and not self.has(base):
@@ -299,10 +298,10 @@ class Snapshots:
         raise CommitUnknown(path, problem) from failure
 
     def read_back(self, snapshot: Snapshot) -> Written:
-        """What is in the place of a snapshot that was sent, maybe more than once.
+        """What is in the place of a snapshot that was sent, perhaps more than once.
 
         Raises:
-            CommitUnknown: that cannot be found out.
+            CommitUnknown: it cannot be read back.
         """
         path = self.path(snapshot.id)
         try:
@@ -314,10 +313,10 @@ class Snapshots:
         return Written.OURS if is_same(found, snapshot) else Written.LOST
 
     def for_good(self, written: Written) -> Written:
-        """What it means that a snapshot which was sent several times is not in its place.
+        """The final outcome for a snapshot that was sent several times and is not in its place.
 
-        A server will not have it any more. But an object may still arrive should its name get free again, so
-        nothing that it names may be deleted yet.
+        A server will no longer accept it. But an object may still arrive if its name becomes free again, so
+        nothing that it references may be deleted yet.
         """
         return Written.REPLACED if written is Written.LOST and self.may_arrive_late else written
 
@@ -331,16 +330,16 @@ class Snapshots:
         return newest if newest is not None and newest.id == snapshot_id else None
 
     def remove(self, snapshot: Snapshot) -> bool:
-        """Deletes the file of a snapshot; False if it is gone, or another one's by now.
+        """Deletes the file of a snapshot; False if it is gone, or has another snapshot by now.
 
-        A hint to it goes first: Java would look for it, and without one it looks for the newest there is.
+        A hint that names it is deleted first: Java would follow it, and without one it lists the snapshots.
         """
         if self.hint() == snapshot.id:
             self._storage.delete(self._files.latest_file)
         return self._storage.delete_text(self.path(snapshot.id), lambda text: _is_text_of(text, snapshot))
 
     def restore(self, snapshot: Snapshot) -> bool:
-        """Puts a snapshot that was removed back in its place; False if that is taken."""
+        """Puts a removed snapshot back in its place; False if the place is taken."""
         return self._storage.create_text(self.path(snapshot.id), JSON.to_json(snapshot, indent=2))
 
     def _file_writer(self) -> SnapshotWriter:
@@ -350,7 +349,7 @@ class Snapshots:
         return ConditionalPut(self._files.snapshot_dir, s3)
 
     def advance_hint(self, snapshot_id: int) -> None:
-        """Points the LATEST file, which is a hint only, to a new snapshot; servers do that themselves."""
+        """Points the LATEST hint to a new snapshot; servers do that themselves."""
         if self._server is not None:
             return
         hint = self._files.latest_file
@@ -359,7 +358,8 @@ class Snapshots:
             if known is None or not known.strip().isdigit() or int(known) < snapshot_id:
                 self._storage.write_text(hint, str(snapshot_id))
                 if self.get(snapshot_id) is None:
-                    # Rolled back meanwhile: Java would take a hint to it for the truth. Without one it looks.
+                    # Rolled back concurrently: Java would trust a hint to it. Without a hint it lists the
+                    # snapshots.
                     self._storage.delete(hint)
 
 
@@ -375,8 +375,8 @@ class _LinkWriter:
     """Creates the snapshot file, which fails if there is one.
 
     Attributes:
-        snapshots: whose files these are.
-        storage: where they are.
+        snapshots: snapshots of the table.
+        storage: access to their files.
     """
 
     snapshots: Snapshots
@@ -387,7 +387,7 @@ class _LinkWriter:
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
         """Tries once; False if the name is taken, or the base has left its place.
 
-        That is looked at when nothing is left to do but to link the file.
+        The base is checked last, just before the file is linked.
         """
         del statistics
         path, text = self.snapshots.path(snapshot.id), JSON.to_json(snapshot, indent=2)

@@ -1,8 +1,7 @@
 """The live files of some buckets in one pinned snapshot, as columns.
 
-Made by `table`, read by the job's planner and the command line. A bucket becomes objects only when somebody
-asks for it: most buckets of a large table have no work, and one with damaged metadata must not stand in the
-way of the others.
+Created by `table`, read by the job's planner and the command line. Objects are created for a bucket only on
+demand: most buckets of a large table have no work, and one with damaged metadata must not block the others.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from lithify.tables.paimon.observing.resting import resting_reasons
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The live files of the selected buckets, and the kinds of index that the snapshot has.
+    """The live files of the selected buckets, and the index types of the snapshot.
 
     Attributes:
         snapshot_number: the snapshot.
         commit_millis: when it was committed.
-        index_types: the kinds of index files that it has.
+        index_types: the types of index files that it has.
         files: the files, a row each, as narrow columns (see `entry_columns`), and whether they are usual;
-            those of a bucket follow each other.
+            those of a bucket are adjacent.
         spans: first row and number of rows of each bucket in `files`.
-        order_keys: turns key bounds into order keys.
+        order_keys: converts key bounds to order keys.
     """
 
     snapshot_number: int
@@ -60,7 +59,7 @@ class View:
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """The snapshot, as others know it."""
+        """The snapshot's id outside the adapter."""
         return snapshot_id(self.snapshot_number)
 
     @property
@@ -83,13 +82,13 @@ class View:
         return entries_of(self._rows(bucket, files))
 
     def unusual(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
-        """The entries of those of a bucket's files that are more than rows in the bucket's directory."""
+        """The entries of the given files that are more than plain rows in the bucket's directory."""
         rows = self._rows(bucket, files)
         is_usual = flags(rows[_USUAL])
         return [] if is_usual.all() else entries_of(flagged(rows, ~is_usual))
 
     def names(self, bucket: BucketId) -> frozenset[tuple[str, int]]:
-        """Name and level of each live file of a bucket; of none if it has none."""
+        """Name and level of each live file of a bucket; empty if it has none."""
         files = self.files.slice(*self.spans.get(bucket, (0, 0)))
         return frozenset(zip(listed(files["name"]), listed(files["level"]), strict=True))
 
@@ -98,12 +97,12 @@ class View:
         return fingerprint_of(self.names(bucket))
 
     def _rows(self, bucket: BucketId, files: Sequence[DataFile]) -> pa.Table:
-        """The rows of some files of a bucket, whose handles count from the bucket's first row."""
+        """The rows of some files of a bucket; file handles count from the bucket's first row."""
         handles = np.array([file.handle for file in files], np.int64)
         return taken(self.files.slice(*self.spans[bucket]), handles)
 
     def resting(self, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
-        """The buckets that certainly rest, with the reason; others have to be planned to know."""
+        """The buckets that certainly have no work, with the reason; others have to be planned to know."""
         statistics = bucket_statistics(self.files, policy.small_file_size)
         reasons = resting_reasons(statistics, policy, strategy, now)
         known = with_columns(statistics.select(PLACE), reason=reasons).filter(reasons.is_valid())
@@ -118,7 +117,7 @@ _LACKS = ("embedded_index", "external_path", "first_row_id", "write_columns")
 
 
 def _is_usual(files: pa.Table) -> pa.Array:
-    """Whether nothing that `evolution.file_problems` or `table` would look at is special about a file."""
+    """Whether a file has nothing special that `evolution.file_problems` or `table` would check."""
     name = whole(files["name"])
     endings = [flags(pc.ends_with(name, f".{ending}")) for ending in FORMATS]
     has_format = np.any([is_one_of(name, FORMATS), *endings], axis=0)
@@ -130,7 +129,7 @@ def _is_usual(files: pa.Table) -> pa.Array:
 def by_bucket(
     files: pa.Table, bucket_id: Callable[[bytes, int], BucketId]
 ) -> tuple[pa.Table, dict[BucketId, tuple[int, int]]]:
-    """Live files with those of each bucket in a row, and the first row and number of rows of each."""
+    """Live files sorted by bucket, and the first row and number of rows of each bucket."""
     groups = ColumnGroups(files, PLACE)
     places = taken(files.select(PLACE), groups.firsts)
     ids = map(bucket_id, *map(listed, places.columns))

@@ -1,1 +1,1 @@
-"""What the operator knows of a table without reading data: live files, statistics, what is due."""
+"""Observes tables without reading data: live files, statistics, due work."""

@@ -1,8 +1,8 @@
-"""The snapshots that were appended since the last full compaction, for `full-compaction.delta-commits`.
+"""The snapshots appended since the last full compaction, for `full-compaction.delta-commits`.
 
-Called by `live_files`. The count follows from the table's own snapshots: a full compaction leaves in its last
-snapshot which one it was planned on, so commits that came while it ran count again. A compaction by somebody
-else is noticed only if it left nothing for a full one to do.
+Called by `live_files`. The count is derived from the table's own snapshots: a full compaction records in its
+last snapshot which one it was planned on, so commits that came while it ran count again. A compaction by
+another program is noticed only if it left no work for a full one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _APPEND = "APPEND"
 
 
 def read_appended(table: PaimonTable, figures: pa.Table) -> tuple[int, ...]:
-    """The numbers of these snapshots, oldest first, as if nobody had looked for them before.
+    """The numbers of these snapshots, oldest first, without an earlier result.
 
     Args:
-        table: the table; at most as many snapshots are looked for as its option asks for.
-        figures: of all buckets.
+        table: the table; its option limits how many snapshots are searched for.
+        figures: statistics of all buckets.
     """
     wanted = table.options.delta_commits
     if wanted is None or _is_compacted(figures):
@@ -43,7 +43,7 @@ def read_appended(table: PaimonTable, figures: pa.Table) -> tuple[int, ...]:
 def update_appended(
     table: PaimonTable, known: Sequence[int], steps: Iterable[Snapshot], figures: pa.Table
 ) -> tuple[int, ...]:
-    """The same after some more snapshots, where an earlier look found `known`."""
+    """Updates an earlier result `known` by some more snapshots."""
     wanted = table.options.delta_commits
     if wanted is None or _is_compacted(figures):
         return ()
@@ -57,5 +57,5 @@ def update_appended(
 
 
 def _is_compacted(figures: pa.Table) -> bool:
-    """Whether a full compaction would find nothing to do."""
+    """Whether a full compaction would have no work."""
     return bool(figures["full_bytes"].null_count == len(figures))

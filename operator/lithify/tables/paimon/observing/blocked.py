@@ -1,8 +1,8 @@
-"""Buckets that cannot be compacted while their files stay as they are: what is said of them.
+"""Buckets that cannot be compacted while their files stay as they are, and how they are reported.
 
-Called by `summary`, which finds them by their metadata, and by the job, which meets them while it plans and
-rewrites. Pure. Only errors that are about the files of one bucket come here; what is wrong with a store, a
-catalog or the whole table ends a run or a look.
+Called by `judging`, which finds them by their metadata, and by `primary_key.blocking`, which meets them while
+it plans and rewrites. Pure. Only errors about the files of one bucket are handled here; problems of a store,
+a catalog or the whole table end a run or an observation.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.model import BlockedBucket
 
 BucketError = CorruptTable | UnsupportedTable
-"""What may be wrong with the files of a single bucket."""
+"""Errors that may concern the files of a single bucket."""
 
 BUCKET_ERRORS = (CorruptTable, UnsupportedTable)
-"""The same, for `except`."""
+"""The same errors, for `except`."""
 
 
 def blocked_bucket(table: str, bucket: str, error: BucketError, fingerprint: str) -> BlockedBucket:
-    """The bucket that an error is about.
+    """Reports the bucket that an error concerns.
 
     Args:
         table: `database.table`, which the problem does not repeat.
         bucket: its path.
-        error: what was met.
-        fingerprint: of all its live files.
+        error: the error.
+        fingerprint: fingerprint of all its live files.
     """
     return BlockedBucket(
         bucket=bucket,
@@ -35,7 +35,7 @@ def blocked_bucket(table: str, bucket: str, error: BucketError, fingerprint: str
 
 
 def problem_of(error: BucketError, table: str) -> str:
-    """The file, without its directory, and what is wrong with it or with a column of it."""
+    """The file, without its directory, and the problem of the file or of one of its columns."""
     if isinstance(error, CorruptTable):
         return f"{_name(error.path)}: {error.problem}"
     reasons = "; ".join(error.reasons)

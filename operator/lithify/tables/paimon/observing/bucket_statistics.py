@@ -1,7 +1,7 @@
-"""Counts and sums of the files of each bucket and of each level, for all buckets of a frame at once.
+"""Statistics of each bucket's files and of each level, for all buckets of a frame at once.
 
-Called by the observer and the planner, which make objects only of buckets that may have work (`resting`), and
-by inspections. Pure: nothing here knows of keys, options or time.
+Called by the observer and the planner, which create objects only for buckets that may have work (`resting`),
+and by inspections. Pure: knows nothing of keys, options or time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from lithify.tables.paimon.metadata.column_groups import (
 
 _NEVER = np.iinfo(np.int64).max
 PLACE = ("partition", "bucket")
-"""The columns that say which bucket a row is about: BinaryRow bytes and a number."""
+"""The columns that identify a row's bucket: BinaryRow bytes and a number."""
 
 
 def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
-    """Counts and sums of the files of each bucket, one row a bucket, in the order of their first files.
+    """Counts and sums of the files of each bucket, one row per bucket, in the order of their first files.
 
     Args:
         files: live files, with the columns of `entry_columns.NARROW` that are read here.
@@ -35,14 +35,14 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
     Returns:
         A frame with the columns of `PLACE` and, as Int64:
 
-        - `files`, `bytes`, `rows`: of all files;
-        - `delete_rows`: rows that retract their key, null where the writer of a file did not count them;
+        - `files`, `bytes`, `rows`: totals over all files;
+        - `delete_rows`: rows that retract their key, null if the writer of a file did not count them;
         - `small_files`, `level0_files`: numbers of such files;
         - `sorted_runs`: the files of level 0 and the levels above that have files;
-        - `created_millis`: creation time of the newest file, by its writer's clock on the wall;
+        - `created_millis`: creation time of the newest file, by its writer's wall clock;
         - `highest_level`: the highest level that has files;
-        - `highest_bytes`, `highest_created_millis`: the same of that level alone;
-        - `earliest`: the earliest time among the rows of all files, null where it is not known of any.
+        - `highest_bytes`, `highest_created_millis`: `bytes` and `created_millis` of that level alone;
+        - `earliest`: the earliest time in the rows of all files, null if unknown for all.
     """
     groups = ColumnGroups(files, PLACE)
     size, level, created = (integers(files[name]) for name in ("size", "level", "created_millis"))
@@ -73,10 +73,10 @@ def _earliest(groups: ColumnGroups, files: pa.Table) -> pa.Array:
 
 
 def level_statistics(files: pa.Table) -> pa.Table:
-    """Counts and sums of the files of each level of each bucket, one row a level that has files.
+    """Counts and sums of the files of each level of each bucket, one row per non-empty level.
 
     Returns:
-        A frame with the columns of `PLACE`, buckets in the order of their first files and levels in theirs,
+        A frame with the columns of `PLACE`, buckets in the order of their first files and levels ascending,
         and, as Int64, `level`, `runs` (sorted runs: the files of level 0, one in each level above), `files`,
         `bytes` and `rows`.
     """
@@ -95,12 +95,12 @@ def level_statistics(files: pa.Table) -> pa.Table:
 
 
 def _by_level(files: pa.Table) -> Numbers:
-    """The rows by bucket, in the order of their first files, and then by level."""
+    """Row numbers sorted by bucket, in the order of first files, and then by level."""
     return np.lexsort((integers(files["level"]), ColumnGroups(files, PLACE).numbers))
 
 
 def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:
-    """How many levels above 0 have files, in each group."""
+    """The number of levels above 0 with files, in each group."""
     is_above = level > 0
     levels = pa.table({"group": groups.numbers[is_above], "level": level[is_above]})
     firsts = ColumnGroups(levels, levels.column_names).firsts
@@ -108,7 +108,7 @@ def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:
 
 
 def in_order_of_places(files: pa.Table) -> pa.Table:
-    """The same rows by partition and bucket; those of a bucket stay in their order."""
+    """The rows sorted by partition and bucket; those of a bucket keep their order."""
     groups = ColumnGroups(files, PLACE)
     places = taken(files.select(PLACE), groups.firsts)
     ranks = np.empty(len(groups), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Expired rows in the buckets of a table: bytes of the files that hold some, and when the next file does.
+"""Expired rows in a table's buckets: bytes of the files with expired rows, and when the next file has some.
 
-Called by `judging`. Pure. Observation counts expired rows by the hour: in a table with many buckets some file
-is always about to hold its first one, and every change has the table looked at again. Runs are exact.
+Called by `judging`. Pure. Observation rounds expiry to full hours: in a table with many buckets some file is
+always about to get its first expired row, and every change triggers another observation. Runs are exact.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from lithify.tables.paimon.observing.bucket_statistics import PLACE
 
 _HOUR_MILLIS = 3_600_000
 _LATEST_SECONDS = 1 << 50
-"""More than until the end of any calendar, and few enough to count them in milliseconds."""
+"""Later than the end of any calendar, and small enough to be counted in milliseconds."""
 
 
 def by_the_hour(policy: MergeTreeOptions, now: datetime) -> MergeTreeOptions:
-    """The policy under which `now` counts as the last full hour where rows expire."""
+    """A policy whose expiry at `now` equals that of the last full hour."""
     if policy.expire_seconds is None:
         return policy
     return replace(policy, expire_seconds=policy.expire_seconds + epoch_millis(now) % _HOUR_MILLIS // 1000)
 
 
 def expiry_columns(files: pa.Table, policy: MergeTreeOptions, now: datetime) -> dict[str, pa.Array]:
-    """Figures of each bucket, in the order of their first files.
+    """Expiry columns of each bucket, in the order of their first files.
 
     Args:
         files: all live files of these buckets.
-        policy: says when rows expire, as the table has it.
+        policy: the table's policy, which says when rows expire.
         now: an aware time.
 
     Returns:

@@ -1,7 +1,7 @@
-"""The snapshots that a table keeps, and how much of its files only older ones than the newest still hold.
+"""The snapshots that a table keeps, and the bytes of files that only older snapshots still reference.
 
-Called by `live_files`. Asks for little: one request while the oldest snapshot stays, a listing when it was
-expired, and deltas only of snapshots that nobody has read before, not too many of those.
+Called by `live_files`. Needs few requests: one while the oldest snapshot stays, a listing when it has
+expired, and deltas only of snapshots that were not read before, up to a limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lithify.tables.paimon.observing.observation_cache import SnapshotHistory
 from lithify.tables.paimon.table import PaimonTable
 
 _MOST_DELTAS = 64
-"""Deltas of older snapshots that a look reads to learn what they removed; the newest first."""
+"""Maximum number of older snapshots whose deltas are read for what they removed; newest first."""
 
 _READERS = 8
 _LOOKS = 10
@@ -29,13 +29,13 @@ _REMOVING = frozenset({"COMPACT", "OVERWRITE"})
 def read_history(
     table: PaimonTable, newest: Snapshot, removed: Mapping[int, int], read_to: int
 ) -> SnapshotHistory:
-    """The snapshots that a table keeps, as if nobody had looked for them before.
+    """The snapshots that a table keeps, without an earlier result.
 
     Args:
         table: the table.
         newest: its newest snapshot.
-        removed: bytes that snapshots removed, by snapshot.
-        read_to: the last snapshot whose delta was read for that.
+        removed: removed bytes by snapshot.
+        read_to: the last snapshot whose delta is included in `removed`.
     """
     oldest = _oldest(table) or newest
     unread = range(newest.id, max(oldest.id, read_to), -1)[:_MOST_DELTAS]
@@ -45,14 +45,14 @@ def read_history(
 def update_history(
     table: PaimonTable, newest: Snapshot, removed: Mapping[int, int], known: SnapshotHistory
 ) -> SnapshotHistory:
-    """The same where an earlier look found `known` and all deltas since have been read."""
+    """Updates an earlier result `known` once all deltas since have been read."""
     if table.snapshots.exists(known.oldest):
         return _history(known.oldest, known.oldest_millis, removed)
     return read_history(table, newest, removed, newest.id)
 
 
 def removed_bytes(delta: pa.Table) -> int:
-    """Bytes of the files that a snapshot removed; those that it lifted to another level are still in use.
+    """Bytes of the files that a snapshot removed; files that it upgraded are still in use.
 
     Args:
         delta: its entries.
@@ -64,13 +64,13 @@ def removed_bytes(delta: pa.Table) -> int:
 
 
 def _history(oldest: int, millis: int, removed: Mapping[int, int]) -> SnapshotHistory:
-    """Nobody holds what the oldest snapshot removed, or those before it."""
+    """The history, without removals by the oldest snapshot or earlier: no snapshot references them."""
     held = {number: size for number, size in sorted(removed.items()) if number > oldest and size}
     return SnapshotHistory(oldest, millis, held)
 
 
 def _oldest(table: PaimonTable) -> Snapshot | None:
-    """The oldest snapshot that has a file; it may be expired between being listed and being read."""
+    """The oldest snapshot that has a file; it may expire between listing and reading."""
     for _ in range(_LOOKS):
         numbers = table.snapshots.numbers()
         if not numbers:
@@ -90,7 +90,7 @@ def _read_removed(table: PaimonTable, numbers: Sequence[int]) -> dict[int, int]:
             return 0
         try:
             return removed_bytes(table.manifests.delta_columns(snapshot))
-        except MissingFile:  # expired meanwhile
+        except MissingFile:  # expired concurrently
             return 0
 
     with ThreadPoolExecutor(_READERS) as readers:

@@ -1,8 +1,8 @@
-"""What is due in each bucket of a frame of live files, and for how long that stays so.
+"""Due work in each bucket of a frame of live files, and how long the result stays valid.
 
-Called by `live_files` with the files that a look has to judge. Objects are made only of buckets that do not
-certainly rest (`resting`), one bucket at a time. A bucket whose metadata cannot be planned is told as such
-and stands in no other's way. Pure: the same files, options and time always give the same figures.
+Called by `live_files` with the files to be judged. Objects are created only for buckets that may have work
+(`resting`), one bucket at a time. A bucket whose metadata cannot be planned is reported and does not block
+the others. Pure: the same files, options and time always give the same figures.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from lithify.tables.paimon.observing.resting import interval_fires, resting_reas
 _DAY = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNCOUNTED = 0
-"""Stands for the number of buckets of a partition, which planning does not ask for."""
+"""Placeholder for a partition's number of buckets, which planning does not need."""
 _COUNTED = frozenset({Trigger.SORTED_RUNS, Trigger.FORCED_LEVEL0})
-"""Triggers whose detail begins with what the bucket has."""
+"""Triggers whose detail begins with the bucket's own figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
-    """What planning says of one bucket.
+    """The result of planning one bucket.
 
     Attributes:
         trigger: why a minor compaction would do something; None if it would not.
         detail: the numbers behind it, as a sentence for people.
-        is_picked: whether a trigger fired at all, also where nothing would be done.
-        full_bytes: what a full compaction would read; None if it would do nothing.
+        is_picked: whether a trigger fired at all, even if there is no work.
+        full_bytes: bytes that a full compaction would read; None if it has no work.
         problem: why the bucket cannot be planned; None if it can.
         is_corrupt: whether its files contradict the metadata.
-        fingerprint: identifies its files where there is a problem.
+        fingerprint: identifies its files if there is a problem.
     """
 
     trigger: str | None = None
@@ -92,7 +92,7 @@ class Judge:
     Attributes:
         policy: the table's options that steer planning.
         now: an aware time in the table's time zone.
-        order_keys: turns key bounds into order keys.
+        order_keys: converts key bounds to order keys.
         path_of: the identity of a bucket.
         table: `database.table`, which messages do not repeat.
     """
@@ -105,25 +105,25 @@ class Judge:
 
     @property
     def terms(self) -> str:
-        """All that figures follow from beside the files and the time."""
+        """Everything except files and time that figures depend on."""
         return f"{__version__}: {self.policy!r} in {self.now.tzinfo!r}"
 
     def figures(self, files: pa.Table) -> pa.Table:
-        """The figures of the buckets that some files lie in, one row a bucket.
+        """The figures of the buckets of some files, one row per bucket.
 
         Args:
             files: all live files of these buckets.
 
         Returns:
             A frame with the columns of `bucket_statistics`; `path` and `partition_path`; the fields of
-            `_Judgement` but for `is_picked`; and, in milliseconds since the epoch:
+            `_Judgement` except `is_picked`; and, in milliseconds since the epoch:
 
             - `expired_bytes`, `expires_at`: see `expiry_columns`;
-            - `next_trigger`: when the interval between full compactions makes a bucket due that is not;
-            - `valid_until`: from when on the bucket has to be judged again. Null for never, as before.
+            - `next_trigger`: when the interval between full compactions makes a bucket due that is not yet;
+            - `valid_until`: when the bucket has to be judged again. Null for never, as above.
 
         Raises:
-            UnsupportedTable: nobody knows how Java spells a partition.
+            UnsupportedTable: Java's spelling of a partition is unknown.
         """
         files = in_order_of_places(files)
         statistics = bucket_statistics(files, self.policy.small_file_size)
@@ -134,7 +134,7 @@ class Judge:
         return self._timed(judged).drop_columns("is_picked").combine_chunks()
 
     def _named(self, statistics: pa.Table) -> pa.Table:
-        """With the path of each bucket and that of its partition, which is empty where there are none."""
+        """Adds the paths of each bucket and its partition (empty without partitions)."""
         groups = ColumnGroups(statistics, ["partition"])
         partitions = listed(taken(statistics.select(["partition"]), groups.firsts)["partition"])
         paths = [self.path_of(partition, 0).path.rpartition("/")[0] for partition in partitions]
@@ -145,7 +145,7 @@ class Judge:
         return with_columns(statistics, partition_path=above, path=path)
 
     def _judgements(self, files: pa.Table, statistics: pa.Table) -> pa.Table:
-        """A row for each bucket; those that rest need not be looked into."""
+        """A row for each bucket; buckets without work need no objects."""
         sizes = integers(statistics["files"])
         rests_minor = self._rests(statistics, Strategy.MINOR)
         rests = rests_minor & self._rests(statistics, Strategy.FULL)
@@ -205,7 +205,7 @@ class Judge:
         return f"{where} has {detail}" if trigger in _COUNTED else f"in {where}, {detail}"
 
     def _interval_detail(self, unit: Unit) -> str:
-        """When the top level was written rather than how long ago, so that it says the same at every look."""
+        """States when the top level was written, not how long ago, so that the text does not change."""
         last = last_full_compaction(unit.levels, self.now)
         if last is None:
             return unit.verdict.detail
@@ -214,12 +214,12 @@ class Judge:
         return f"the top level was last written at {moment}, the interval is {seconds} s"
 
     def _timed(self, figures: pa.Table) -> pa.Table:
-        """With what changes although nobody writes."""
+        """Adds the times at which figures change without a commit."""
         policy, off_peak = self.policy, self.policy.off_peak
         ends = interval_fires(figures, policy, self.now)
         fires, runs = integers(ends), integers(figures["sorted_runs"])
         is_waiting = (fires > 0) & ~flags(figures["is_picked"]) & is_null(figures["problem"])
-        # The ratio is asked from that many runs on, and of whatever is forced out of level 0.
+        # The ratio applies from that many runs on, and to whatever is forced out of level 0.
         is_forced = policy.force_level0 & (integers(figures["level0_files"]) > 0)
         grows = ((runs >= policy.run_trigger) | is_forced) & (off_peak is not None)
         hour = 0 if off_peak is None else epoch_millis(ratio_changes(off_peak, self.now))
@@ -235,13 +235,13 @@ class Judge:
 
 
 def _earlier(one: Numbers, has_one: Flags, other: Numbers, has_other: Flags) -> Numbers:
-    """The earlier of two moments in each row, where there are both."""
+    """The earlier of two times in each row, if both exist."""
     is_other = has_other & (~has_one | (other < one))
     return np.where(is_other, other, one)
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:
-    """The next full hour at which another size ratio holds, or that of the next day if none ever does."""
+    """The next full hour with another size ratio, or the same hour of the next day if it never changes."""
     this_hour = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
     hours = (this_hour + timedelta(hours=number) for number in range(1, _DAY + 1))
     ratio = off_peak.ratio_at(now.hour)

@@ -1,9 +1,9 @@
-"""What is live in a table and what is due in it: all of it looked at, or an earlier look brought up to date.
+"""The live files and due work of a table: by a full read, or by updating an earlier result.
 
-Called by `observation`. A full look reads every manifest of a snapshot, a few at a time and some buckets at a
-time; an update reads only what the snapshots since have added and removed, and judges the buckets that they
-touched. Both come to the same. An update that does not fit what was kept (a rollback, an expired snapshot, a
-missing delta) is given up for a full look. Reads metadata only and writes nothing but what is kept.
+Called by `looking`. A full read goes through every manifest of a snapshot, a few manifests and some buckets
+at a time; an update reads only what newer snapshots have added and removed, and judges the buckets that they
+touched. Both give the same result. If an update does not fit the cache (a rollback, an expired snapshot, a
+missing delta), a full read follows. Reads metadata only and writes nothing except the cache.
 """
 
 from __future__ import annotations
@@ -46,36 +46,36 @@ from lithify.tables.paimon.observing.spilling import Spill
 from lithify.tables.paimon.table import PaimonTable
 
 _MOST_DELTAS = 256
-"""With more new snapshots than these a full look is cheaper."""
+"""Number of new snapshots above which a full read is cheaper."""
 _PORTION = 1 << 16
-"""About how many files are in memory at a time; at some 500 bytes each, 32 MiB."""
+"""Approximate number of files in memory at a time; at some 500 bytes each, 32 MiB."""
 _MOST_PARTS = 1 << 12
-"""Parts into which a table is divided at most, whatever its manifest lists say that it has."""
+"""Maximum number of parts of a table, whatever size its manifest lists state."""
 _FILE = (*PLACE, "name", "level")
-"""What tells files apart: an upgraded file is another one at its new level."""
+"""Columns that identify a file; an upgraded file is another one at its new level."""
 
 
 class Misfit(Exception):
-    """What was kept is not what the new snapshots build on."""
+    """The cache does not fit the new snapshots."""
 
 
 def read(
     table: PaimonTable, uuid: str, earlier: TableState | None, target: ObservationCache, judge: Judge
 ) -> None:
-    """Fills and saves what is to be kept of a table, as if nobody had looked at it before.
+    """Fills and saves a table's cache by a full read.
 
     Args:
         table: the table, just opened.
-        uuid: what tells it from others of its name.
-        earlier: what was kept of a table; only what its snapshots removed is taken from it.
-        target: what to fill.
-        judge: of the table, by the time of the look.
+        uuid: the table's identity.
+        earlier: earlier cached state; only the removals of its snapshots are reused.
+        target: the cache to fill.
+        judge: judge with the table's options and the time of this observation.
 
     Raises:
         CorruptTable: a snapshot or manifest is missing or unreadable.
         StorageError: the file system refuses, or the catalog does not answer.
-        UnsupportedTable: nobody knows how Java spells a partition.
-        Damaged: what is to be kept cannot be written.
+        UnsupportedTable: Java's spelling of a partition is unknown.
+        Damaged: the cache cannot be written.
     """
     is_of_table = earlier is not None and (earlier.root, earlier.uuid) == (table.home, uuid)
     known = earlier if is_of_table else None
@@ -98,15 +98,15 @@ def read(
 
 
 def update(table: PaimonTable, uuid: str, cache: ObservationCache, judge: Judge) -> bool:
-    """Brings what is kept up to date with what the snapshots since have added and removed.
+    """Updates the cache by what newer snapshots have added and removed.
 
-    False if that does not fit together, and nothing is changed: another table or schema, a rollback, an
-    expired or missing delta, or what was kept is damaged.
+    Returns False, without changing anything, if they do not fit: another table or schema, a rollback, an
+    expired or missing delta, or a damaged cache.
 
     Raises:
         CorruptTable: a snapshot or manifest is unreadable.
         StorageError: the file system refuses, or the catalog does not answer.
-        UnsupportedTable: nobody knows how Java spells a partition.
+        UnsupportedTable: Java's spelling of a partition is unknown.
     """
     if (cache.state.root, cache.state.uuid, cache.state.schema_id) != (table.home, uuid, table.schema.id):
         return False
@@ -114,10 +114,10 @@ def update(table: PaimonTable, uuid: str, cache: ObservationCache, judge: Judge)
 
 
 def judge_again(cache: ObservationCache, judge: Judge) -> None:
-    """Judges the buckets of which time, or other options, may say something else than what is kept.
+    """Judges the buckets again whose cached result may differ at another time or with other options.
 
     Raises:
-        Damaged: what is kept cannot be read or written.
+        Damaged: the cache cannot be read or written.
     """
     figures = _up_to_date(cache, cache.figures, judge)
     if figures is not cache.figures:
@@ -125,14 +125,14 @@ def judge_again(cache: ObservationCache, judge: Judge) -> None:
 
 
 def applied(files: pa.Table, changes: pa.Table) -> pa.Table:
-    """The files of some buckets after what some snapshots did to them.
+    """The files of some buckets after the changes of some snapshots.
 
     Args:
-        files: before.
-        changes: their entries in the order of snapshots, in each what it adds before what it removes.
+        files: the files before.
+        changes: entries in the order of snapshots, additions before removals within a snapshot.
 
     Raises:
-        Misfit: a file is added that is there, or removed that is not.
+        Misfit: an added file exists already, or a removed one does not exist.
     """
     groups = ColumnGroups(changes, _FILE)
     is_added = integers(changes["kind"]) == ADD
@@ -149,18 +149,18 @@ def applied(files: pa.Table, changes: pa.Table) -> pa.Table:
 
 
 def mark_of(snapshot: Snapshot) -> SnapshotMark:
-    """What is kept of a snapshot."""
+    """The cached identification of a snapshot."""
     return SnapshotMark(snapshot.id, snapshot.delta_manifest_list, snapshot.time_millis)
 
 
 def is_still_there(table: PaimonTable, mark: SnapshotMark) -> bool:
-    """Whether a snapshot that was seen is neither expired nor replaced by another one; one request."""
+    """Whether a known snapshot is neither expired nor replaced by another one; one request."""
     found = table.snapshots.get(mark.id)
     return found is not None and mark_of(found) == mark
 
 
 def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: ObservationCache, judge: Judge) -> pa.Table:
-    """Puts all live files into what is to be kept; returns the figures of their buckets."""
+    """Puts all live files into the cache; returns the figures of their buckets."""
     target.clear()
     figures = [judge.figures(FILES.empty_table())]
     for live in _live_parts(table, snapshot, target):
@@ -171,7 +171,7 @@ def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: ObservationCac
 
 
 def _live_parts(table: PaimonTable, snapshot: Snapshot, target: ObservationCache) -> Iterator[pa.Table]:
-    """The live files of a snapshot, those of some whole buckets at a time."""
+    """The live files of a snapshot in portions of whole buckets."""
     metas = table.manifests.list_files(snapshot)
     entries = sum(meta.num_added_files + meta.num_deleted_files for meta in metas)
     parts = min(max(1, -(-entries // _PORTION)), _MOST_PARTS)
@@ -187,9 +187,10 @@ def _live_parts(table: PaimonTable, snapshot: Snapshot, target: ObservationCache
 def _known_removals(
     table: PaimonTable, earlier: TableState | None, snapshot: Snapshot
 ) -> tuple[Mapping[int, int], int]:
-    """What snapshots removed as far as an earlier look read it, and the last one that it read.
+    """Removals by snapshot from earlier cached state, and the last snapshot included.
 
-    Whatever happened to the files: what was removed stays so if the snapshots only went on since.
+    Valid whatever the state of files: past removals do not change if the earlier snapshot is part of the
+    history.
     """
     if earlier is None or earlier.newest is None or earlier.history is None:
         return {}, 0
@@ -200,7 +201,7 @@ def _known_removals(
 
 
 def _updated(table: PaimonTable, cache: ObservationCache, snapshot: Snapshot, judge: Judge) -> bool:
-    """Applies the deltas of the snapshots since; whether they fit."""
+    """Applies the deltas of newer snapshots; returns whether they fit."""
     state = cache.state
     if state.history is None or snapshot.schema_id > state.schema_id:
         return False
@@ -223,11 +224,11 @@ def _updated(table: PaimonTable, cache: ObservationCache, snapshot: Snapshot, ju
 
 
 def _applied_to(cache: ObservationCache, deltas: Sequence[pa.Table], judge: Judge) -> pa.Table:
-    """Puts what deltas leave of the buckets that they touch; returns the figures of all buckets.
+    """Caches the files of touched buckets after the deltas; returns the figures of all buckets.
 
     Raises:
-        Misfit: they do not fit what is kept.
-        Damaged: what is kept cannot be read or written.
+        Misfit: they do not fit the cache.
+        Damaged: the cache cannot be read or written.
     """
     figures = cache.figures
     if not deltas:
@@ -235,7 +236,7 @@ def _applied_to(cache: ObservationCache, deltas: Sequence[pa.Table], judge: Judg
     changes = pa.concat_tables(_added_first(delta.select(["kind", *FILES.names])) for delta in deltas)
     touched = taken(changes.select(PLACE), ColumnGroups(changes, PLACE).firsts)
     known = places_in(touched, figures, PLACE)
-    files_of = np.append(integers(figures["files"]), 0)  # the place -1, of buckets that were not there
+    files_of = np.append(integers(figures["files"]), 0)  # index -1: buckets that did not exist before
     touched = with_columns(touched, files=files_of[known])
     fresh = [flagged(figures, ~is_among(figures, touched, PLACE))]
     for places in _portions(touched):
@@ -251,10 +252,10 @@ def _added_first(delta: pa.Table) -> pa.Table:
 
 
 def _up_to_date(cache: ObservationCache, figures: pa.Table, judge: Judge) -> pa.Table:
-    """Figures that hold now and for this table's options; the same ones if they all do.
+    """Figures that hold now and for this table's options; the same object if all still hold.
 
     Raises:
-        Damaged: what is kept cannot be read.
+        Damaged: the cache cannot be read.
     """
     now, state = epoch_millis(judge.now), cache.state
     if state.terms == judge.terms and now >= state.judged_millis:
@@ -269,7 +270,7 @@ def _up_to_date(cache: ObservationCache, figures: pa.Table, judge: Judge) -> pa.
 
 
 def _portions(places: pa.Table) -> list[pa.Table]:
-    """Buckets divided so that the files of each portion fit into memory."""
+    """Divides buckets so that the files of each portion fit into memory."""
     if not len(places):
         return []
     portion = np.cumsum(integers(places["files"])) // _PORTION
@@ -283,7 +284,7 @@ def _judged(state: TableState, judge: Judge) -> TableState:
 
 
 def _steps(table: PaimonTable, state: TableState, snapshot: Snapshot) -> Sequence[Snapshot]:
-    """The snapshots after the one that was seen, up to the newest.
+    """The snapshots after the known one, up to the newest.
 
     Raises:
         Misfit: they do not follow it, or some are gone.

@@ -1,8 +1,8 @@
-"""Looks at tables without reading their data: what there is, what is due, what has changed since.
+"""Observes tables without reading their data: live files, due work, changes since the last observation.
 
-Called by the workers of the controller's observer pool, one `TableWatch` a process. A table that has not
-changed costs one small request: is there a file of the next snapshot, or, where a catalog's server commits,
-which snapshot is the newest? Writes nothing but what is kept of each table in a local folder.
+Called by the workers of the controller's observer pool, one `TableWatch` per process. For an unchanged table
+one small request suffices: does a file of the next snapshot exist or, if a catalog's server commits, which
+snapshot is the newest? Writes nothing except each table's cache in a local folder.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.watching import ObservationRequest
 
 _FEW_SNAPSHOTS = 100
-"""A table that keeps fewer may have expired the next snapshot before anybody asks for it."""
+"""A table that keeps fewer snapshots may have expired the next one before it is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A table that stays open between looks, and the snapshot that was its newest."""
+    """A table that stays open between observations, and its newest snapshot then."""
 
     address: TableAddress
     table: PaimonTable
@@ -49,12 +49,12 @@ class _Opened:
 
 
 class TableWatch:
-    """Looks at tables, and keeps of them what makes the next look cheap.
+    """Observes tables, and caches what makes the next observation cheap.
 
     Args:
-        caches: where more is kept than fits into memory.
-        clock: what the time is.
-        most_open: how many tables stay open.
+        caches: on-disk caches, for what does not fit into memory.
+        clock: the current time.
+        most_open: maximum number of open tables.
     """
 
     def __init__(self, caches: ObservationCaches, clock: Clock, most_open: int = 1024) -> None:
@@ -64,10 +64,10 @@ class TableWatch:
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
 
     def observe(self, request: ObservationRequest) -> Observation | None:
-        """Looks at a table; None if it still has the snapshot that is known.
+        """Observes a table; None if its newest snapshot is still the known one.
 
         Raises:
-            InvalidOption: the filter names a column that is none of the partition's.
+            InvalidOption: the filter names a column that is not a partition column.
             LithifyError: see `open_table`, `live_files.read` and `live_files.update`.
         """
         try:
@@ -99,7 +99,7 @@ class TableWatch:
         return found_runs.find_run(open_table(address), run, since)
 
     def check_catalog(self, address: TableAddress) -> None:
-        """Asks a catalog for its databases only; see `connecting.check_catalog`."""
+        """Checks a catalog with a cheap request; see `connecting.check_catalog`."""
         connecting.check_catalog(address.warehouse, address.catalog_options, address.reach)
 
     def list_tables(self, address: TableAddress) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class TableWatch:
         return snapshots.exists(known)
 
     def _may_have_skipped(self, request: ObservationRequest, opened: _Opened) -> bool:
-        """Whether so many snapshots may have come and gone that the next one is not there any more."""
+        """Whether snapshots may have come and expired so fast that the next one is gone already."""
         last = self._caches.used_at(request.cache_key)
         keeps = retention(opened.table.stored_options)
         if last is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
@@ -148,7 +148,7 @@ class TableWatch:
     def _as_cached(
         self, request: ObservationRequest, opened: _Opened, now: datetime
     ) -> ObservationCache | None:
-        """What is kept of the snapshot that is known, judged by the time and options of this look."""
+        """The cache of the known snapshot, judged with the time and options of this observation."""
         cache = self._caches.load(request.cache_key)
         if cache is None:
             return None
@@ -172,7 +172,7 @@ class TableWatch:
     def _newest(
         self, request: ObservationRequest, opened: _Opened, now: datetime, *, is_fresh: bool
     ) -> tuple[_Opened, ObservationCache]:
-        """What there is now; opens the table anew where what is open may be out of date."""
+        """The current state; reopens the table if the open one may be out of date."""
         if not is_fresh and opened.table.has_newer_schema():
             opened, is_fresh = _open(request.address), True
         cache = self._caches.load(request.cache_key)
@@ -194,7 +194,7 @@ class TableWatch:
         *,
         is_fresh: bool,
     ) -> tuple[_Opened, ObservationCache]:
-        """What a full look finds."""
+        """The result of a full read."""
         if not is_fresh:
             opened = _open(request.address)
         judge = _judge(opened.table, now)
@@ -222,5 +222,5 @@ def _open(address: TableAddress) -> _Opened:
 
 
 def open_watch(cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:
-    """A watch that keeps what it learns of tables in a folder of about `limit` bytes."""
+    """Opens a watch that caches tables in a folder of about `limit` bytes."""
     return TableWatch(ObservationCaches(cache, limit), clock, most_open)

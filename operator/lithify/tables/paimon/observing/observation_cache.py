@@ -1,7 +1,7 @@
-"""What is kept of one table between two looks at it: its files by bucket, and what is due in each bucket.
+"""The cache of one table between observations: its files by bucket, and the due work of each bucket.
 
 Filled and read by `live_files`, which gets it from the folder of `observation_caches`. A SQLite database, so
-that a look at what one commit changed reads and writes the files of that commit's buckets and a few numbers a
+that updating it for one commit reads and writes only the files of that commit's buckets and a few numbers per
 bucket, not all files (docs/design/0022-observation-cache.md).
 """
 
@@ -48,13 +48,13 @@ FILES = pa.schema(
         "earliest": pa.int64(),
     }
 )
-"""What is kept of each file: what planning needs of it."""
+"""The cached columns of each file: what planning needs."""
 
 _FORMAT = 4
 _CHECKSUM = 4
 """Bytes of the checksum before compressed content."""
 _NOT_KEPT = (OSError, ValueError, LookupError, TypeError, AttributeError)
-"""What comes of reading content of another form."""
+"""Exceptions raised by reading content of another form."""
 _TABLES = """
     CREATE TABLE state (header BLOB, figures BLOB);
     CREATE TABLE files (partition BLOB, bucket INTEGER, content BLOB, PRIMARY KEY (partition, bucket));
@@ -63,12 +63,12 @@ _TABLES = """
 
 
 class Damaged(Exception):
-    """What is kept cannot be used."""
+    """The cache cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotMark:
-    """A snapshot, and what tells it from another one that has its number after a rollback."""
+    """A snapshot, with what distinguishes it from another one of the same number after a rollback."""
 
     id: int
     delta: str
@@ -82,7 +82,7 @@ class SnapshotHistory:
     Attributes:
         oldest: number of the oldest.
         oldest_millis: when it was committed.
-        removed: by snapshot, the bytes of the files that it removed and that older ones still hold.
+        removed: by snapshot, the bytes of removed files that older snapshots still reference.
     """
 
     oldest: int
@@ -96,12 +96,12 @@ class TableState:
 
     Attributes:
         root: the folder of its snapshots: the table's, or that of a branch in it.
-        uuid: tells the table from others of its name.
+        uuid: the table's identity.
         schema_id: the schema under which its files were read.
         newest: the snapshot, None if the table had none.
-        index_types: the kinds of index that it has.
-        history: the snapshots that were kept then.
-        terms: what its buckets were judged by, see `Judge.terms`.
+        index_types: its index types.
+        history: the snapshots that existed then.
+        terms: the options with which its buckets were judged, see `Judge.terms`.
         judged_millis: when, in milliseconds since the epoch; figures hold from then on.
         appended: snapshots since the last full compaction, if the table counts them.
     """
@@ -118,20 +118,20 @@ class TableState:
 
 
 class ObservationCache:
-    """What is kept of one table, open in a transaction.
+    """The cache of one table, open in a transaction.
 
     Attributes:
-        path: the database; None where it is only in memory.
-        state: of the table.
-        figures: what `Judge.figures` says of each of its buckets.
-        written: bytes that were written by now, about.
+        path: the database; None if it is only in memory.
+        state: state of the table.
+        figures: the result of `Judge.figures` for all its buckets.
+        written: approximate number of bytes written so far.
 
     Args:
         path: the database.
-        is_new: whether to make it; nobody else may know it yet.
+        is_new: whether to create it; no other process may know it yet.
 
     Raises:
-        Damaged: it cannot be read, or another process writes it, or it cannot be made.
+        Damaged: it cannot be read or created, or another process writes to it.
     """
 
     state: TableState
@@ -150,17 +150,17 @@ class ObservationCache:
             raise
 
     def close(self) -> None:
-        """Ends its use; what was not saved is forgotten."""
+        """Closes the cache; unsaved changes are lost."""
         self._connection.close()
 
     def files_in(self, places: pa.Table) -> pa.Table:
         """The files of some buckets, with the columns of `FILES`.
 
         Args:
-            places: the buckets, as rows of `PLACE`; nothing may have been put into them since it was saved.
+            places: the buckets, as rows of `PLACE`; they must not have been changed since the last `save`.
 
         Raises:
-            Damaged: files of a bucket that has some are missing or unreadable.
+            Damaged: files of a non-empty bucket are missing or unreadable.
         """
         places = _distinct(places)
         with _usable():
@@ -175,7 +175,7 @@ class ObservationCache:
         return files
 
     def clear(self) -> None:
-        """Forgets all files.
+        """Deletes all files from the cache.
 
         Raises:
             Damaged: it cannot be written.
@@ -184,11 +184,11 @@ class ObservationCache:
             self._connection.execute("DELETE FROM files")
 
     def put(self, files: pa.Table, emptied: pa.Table | None = None) -> None:
-        """Keeps files instead of those that their buckets had.
+        """Replaces the files of some buckets.
 
         Args:
             files: all files of some buckets, with the columns of `FILES`.
-            emptied: buckets that have no files any more, as rows of `PLACE`.
+            emptied: buckets that no longer have files, as rows of `PLACE`.
 
         Raises:
             Damaged: they cannot be written.
@@ -202,7 +202,7 @@ class ObservationCache:
             )
 
     def save(self, state: TableState, figures: pa.Table) -> None:
-        """Keeps a state of the table, its figures, and the files that were put.
+        """Saves a state of the table, its figures, and the files that were put.
 
         Raises:
             Damaged: they cannot be written.
@@ -225,7 +225,7 @@ class ObservationCache:
         self._connection.execute("BEGIN")
 
     def _open(self) -> None:
-        # Not synchronous: what a crash of the machine may have damaged is not used after it, see `_boot`.
+        # Not synchronous: a cache that a machine crash may have damaged is not used afterwards, see `_boot`.
         self._connection.execute("PRAGMA synchronous = OFF")
         self._connection.execute("BEGIN")
         ((header, figures),) = self._connection.execute("SELECT header, figures FROM state").fetchall()
@@ -244,7 +244,7 @@ class ObservationCache:
 
 
 def pack(content: bytes) -> bytes:
-    """Content in a form whose damage is noticed."""
+    """Compresses content, with a checksum."""
     packed = bytes(cramjam.zstd.compress(content, 1))
     return zlib.crc32(packed).to_bytes(_CHECKSUM) + packed
 
@@ -253,7 +253,7 @@ def unpack(packed: bytes) -> bytes:
     """The content that was packed.
 
     Raises:
-        ValueError: it was damaged.
+        ValueError: it is damaged.
     """
     content = memoryview(packed)[_CHECKSUM:]
     if zlib.crc32(content) != int.from_bytes(packed[:_CHECKSUM]):
@@ -273,7 +273,7 @@ def _by_bucket(files: pa.Table) -> Iterator[tuple[bytes, int, bytes]]:
 
 
 def _distinct(rows: pa.Table) -> pa.Table:
-    """The places that some rows are about."""
+    """The distinct buckets of some rows."""
     return taken(rows.select(PLACE), ColumnGroups(rows, PLACE).firsts)
 
 
@@ -318,7 +318,7 @@ def _decoded(header: bytes) -> TableState:
 
 
 def _boot() -> str:
-    """Changes when the machine is started; empty where the system does not say."""
+    """Identifies the boot of the machine; empty if the system does not provide it."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return ""
@@ -326,7 +326,7 @@ def _boot() -> str:
 
 @contextmanager
 def _usable() -> Iterator[None]:
-    """Whatever is wrong with what is kept, it is no use."""
+    """Turns all errors of an unusable cache into `Damaged`."""
     try:
         yield
     except (sqlite3.Error, cramjam.DecompressionError, pa.ArrowException, *_NOT_KEPT) as error:

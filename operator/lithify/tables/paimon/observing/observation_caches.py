@@ -1,9 +1,9 @@
-"""The folder of what is kept of tables between two looks at them.
+"""The folder with the caches of tables between observations.
 
-Made by the observer's workers, used by `observation`. It only saves work: what is missing, damaged, of
-another release or of another table is as good as none. Each table has a folder in it with one finished
-database (`observation_cache`), whose name is used once: so nobody who writes or removes one meets another's
-journal. Only processes of ours write there, any number of them.
+Created by the observer's workers, used by `looking`. It only saves work: a cache that is missing, damaged, of
+another release or of another table is ignored. Each table has a folder with one finished database
+(`observation_cache`), whose name is used only once: so no process that writes or removes one meets another's
+journal. Only our own processes write there, any number of them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from lithify.tables.paimon.observing.observation_cache import Damaged, Observati
 
 _FINISHED, _UNFINISHED = ".kept", ".new"
 _USED = "used"
-"""The file whose time of change says when its table was last looked at."""
+"""The file whose modification time is that of the table's last observation."""
 
 
 class ObservationCaches:
-    """A folder with one folder a table, the least recently used of which go when they are too large.
+    """A folder with one folder per table; evicts the least recently used ones when they are too large.
 
     Args:
-        folder: where; made if it does not exist.
-        limit: bytes of all files, about.
+        folder: path; created if it does not exist.
+        limit: approximate bytes of all files.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
@@ -37,16 +37,16 @@ class ObservationCaches:
         folder.mkdir(parents=True, exist_ok=True)
 
     def load(self, key: str) -> ObservationCache | None:
-        """What is kept under a key, to be closed; None if that is nothing or cannot be used."""
+        """The cache of a key, to be closed by the caller; None if it is missing or unusable."""
         for path in _newest_first(self._home(key)):
             with suppress(Damaged):
                 return ObservationCache(path, is_new=False)
         return None
 
     def begin(self, key: str) -> ObservationCache:
-        """A table to be filled, of which nothing is seen under the key until it is kept.
+        """A new cache to be filled, invisible under the key until `keep`.
 
-        It is in memory where the folder cannot be written to.
+        It is in memory if the folder is not writable.
         """
         home = self._home(key)
         with suppress(OSError, Damaged):
@@ -55,9 +55,9 @@ class ObservationCaches:
         return in_memory()
 
     def keep(self, key: str, table: ObservationCache) -> None:
-        """Has what was saved of a table be what is kept under the key, and makes room for it.
+        """Makes a saved cache the one of the key, and evicts others if needed.
 
-        Does nothing where that fails, which costs a full look the next time.
+        Does nothing if that fails; the next observation is a full one then.
         """
         if table.path is None:
             return
@@ -71,21 +71,21 @@ class ObservationCaches:
                 self._make_room(self._home(key))
 
     def abandon(self, table: ObservationCache) -> None:
-        """Ends a table that is not to be kept, and removes it."""
+        """Closes a cache that is not to be kept, and removes it."""
         table.close()
         with suppress(OSError):
             if table.path is not None:
                 table.path.unlink(missing_ok=True)
 
     def used_at(self, key: str) -> float | None:
-        """When a table was last looked at (seconds since the epoch), None if nothing is kept of it."""
+        """When a table was last observed (seconds since the epoch), None if it has no cache."""
         try:
             return (self._home(key) / _USED).stat().st_mtime
         except OSError:
             return None
 
     def use(self, key: str, seconds: float) -> None:
-        """Notes that a table was looked at, if something is kept of it."""
+        """Records that a table was observed, if it has a cache."""
         used = self._home(key) / _USED
         with suppress(OSError):
             used.touch()
@@ -109,7 +109,7 @@ class ObservationCaches:
 
 
 def _publish(unfinished: Path) -> None:
-    """Has a database take the place of all that are beside it."""
+    """Replaces all databases beside it with this one."""
     finished = unfinished.rename(unfinished.with_suffix(_FINISHED))
     for other in finished.parent.iterdir():
         if other.name not in (finished.name, _USED):
@@ -117,7 +117,7 @@ def _publish(unfinished: Path) -> None:
 
 
 def _newest_first(home: Path) -> list[Path]:
-    """The finished databases of a table; there is more than one only while two processes look at it."""
+    """The finished databases of a table; several only while two processes observe it."""
     found = []
     with suppress(OSError):
         found = [(path.stat().st_mtime, path) for path in home.glob(f"*{_FINISHED}")]
@@ -125,7 +125,7 @@ def _newest_first(home: Path) -> list[Path]:
 
 
 def _use_and_size(home: Path) -> tuple[float, int]:
-    """When a table was last used, and the bytes of its files; older releases kept files without a folder."""
+    """When a table was last used, and the bytes of its files; older releases cached tables as plain files."""
     if not home.is_dir():
         return home.stat().st_mtime, home.stat().st_size
     files = {path.name: path.stat() for path in home.iterdir()}
@@ -142,5 +142,5 @@ def _remove(home: Path) -> None:
 
 
 def in_memory() -> ObservationCache:
-    """A table to be filled that nobody will see."""
+    """A new cache in memory, not visible to others."""
     return ObservationCache(None, is_new=True)

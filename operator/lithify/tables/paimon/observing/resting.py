@@ -1,8 +1,8 @@
-"""Which buckets certainly have no work, told by their statistics alone.
+"""Finds buckets that certainly have no work, from their statistics alone.
 
-Called by the observer and the planner before they make objects of a bucket's files. Exact or cautious: a
-bucket that is said to rest gets the same answer from `planning.plan.plan_bucket`, unless its metadata is
-damaged; a bucket of which nothing is said may rest all the same. Pure.
+Called by the observer and the planner before they create objects for a bucket's files. Conservative:
+`plan_bucket` confirms every bucket reported here, unless its metadata is damaged; other buckets may have no
+work, either. Pure.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_nul
 def resting_reasons(
     statistics: pa.Table, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> pa.Array:
-    """Why each bucket rests, as `plan_bucket` words it; null where the bucket has to be planned to know.
+    """Why each bucket has no work, in `plan_bucket`'s words; null if it must be planned to know.
 
     Args:
-        statistics: one row a bucket, of `bucket_statistics`.
+        statistics: one row per bucket, of `bucket_statistics`.
         policy: the options that steer planning.
-        strategy: of the run.
+        strategy: strategy of the run.
         now: an aware time in the table's time zone.
     """
     if strategy is Strategy.FULL:
@@ -39,8 +39,8 @@ def resting_reasons(
 def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> pa.Array:
     """When the interval between full compactions ends in each bucket, as milliseconds since the epoch.
 
-    Null where it never does: no interval is set, or there is a single sorted run. 0 where the top level has
-    never been written.
+    Null if it never does: no interval is set, or there is a single sorted run. 0 if the top level has never
+    been written.
     """
     interval = policy.early_full.interval_millis
     if interval is None:
@@ -54,11 +54,11 @@ def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime
 
 
 _MOST_MILLIS = 1 << 61
-"""More than until the end of any calendar."""
+"""Later than the end of any calendar."""
 
 
 def _is_all_at_top(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
-    """Whether a bucket is a single run of the top level, which nothing asks to be rewritten."""
+    """Whether a bucket is a single run of the top level that needs no rewrite."""
     is_alone = (integers(statistics["sorted_runs"]) == 1) & _has_top(statistics, policy)
     before = policy.expired_before(now)
     if before is not None:
@@ -69,8 +69,8 @@ def _is_all_at_top(statistics: pa.Table, policy: MergeTreeOptions, now: datetime
 def _triggers_nothing(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
     """Whether no trigger can fire.
 
-    Size amplification and size ratio are asked from `run_trigger` sorted runs on, and the order of runs
-    decides about them; so a bucket that has as many is left to the planner.
+    Size amplification and size ratio apply from `run_trigger` sorted runs on, and depend on the order of
+    runs; so buckets with that many runs are left to the planner.
     """
     runs = integers(statistics["sorted_runs"])
     is_short = (runs < policy.run_trigger) | ((runs == 1) & (policy.run_trigger == 1))
@@ -91,5 +91,5 @@ def _early_full(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -
 
 
 def _has_top(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:
-    """Whether the highest level that has files is the top one; levels grow with the files that are there."""
+    """Whether the highest level with files is the top one; the number of levels grows with existing files."""
     return integers(statistics["highest_level"]) >= policy.num_levels - 1

@@ -1,7 +1,7 @@
-"""The entries of manifests on disk, divided so that those of one bucket come back together.
+"""Manifest entries on disk, partitioned by bucket.
 
-Called by `live_files` for tables whose entries are more than should be in memory at a time. Writes one
-temporary file, which has no name and so goes with its process.
+Called by `live_files` for tables with more entries than should be in memory at a time. Writes one unnamed
+temporary file, which disappears with its process.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import pyarrow as pa
 from lithify.tables.paimon.metadata.column_groups import ColumnGroups, Numbers, integers, listed, taken
 
 _MIXING = np.uint64(0x9E37_79B9_7F4A_7C15)
-"""An odd number whose multiples spread over all upper bits."""
+"""An odd multiplier that spreads values over all upper bits."""
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class Spill:
-    """Entries divided by bucket.
+    """Entries partitioned by bucket.
 
     Args:
-        folder: where there is space; None for memory.
-        parts: into how many parts, all about the same size.
+        folder: folder for the file; None for memory.
+        parts: number of parts, of about the same size.
     """
 
     def __init__(self, folder: Path | None, parts: int) -> None:
@@ -38,11 +38,11 @@ class Spill:
         self._pieces: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def close(self) -> None:
-        """Gives the space back."""
+        """Frees the space."""
         self._file.close()
 
     def add(self, entries: pa.Table) -> None:
-        """Divides some entries.
+        """Adds entries to their parts.
 
         Raises:
             OSError: there is no space.
@@ -67,7 +67,7 @@ class Spill:
 
 
 def _hashes(entries: pa.Table) -> Numbers:
-    """The same number for all entries of a bucket."""
+    """A hash of each entry's bucket."""
     partitions = ColumnGroups(entries, ["partition"])
     of_partition = [
         zlib.crc32(value) for value in listed(taken(entries.select(["partition"]), partitions.firsts)[0])

@@ -1,6 +1,6 @@
-"""What is told of a table: the figures of its files, its snapshots, and what stands in the way of a run.
+"""The summary of a table: figures of its files, its snapshots, and what blocks a run.
 
-Called by `observation`. Asks the table for nothing and writes nothing.
+Called by `looking`. Sends the table no requests and writes nothing.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from lithify.tables.watching import Filter
 
 
 def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: datetime) -> Observation:
-    """What a table's files come to. `now` is an aware time in the table's time zone.
+    """Summarises a table's files. `now` is an aware time in the table's time zone.
 
     Raises:
-        InvalidOption: the filter names a column that is none of the partition's.
-        Damaged: what is kept cannot be read.
+        InvalidOption: the filter names a column that is not a partition column.
+        Damaged: the cache cannot be read.
     """
     table.check_columns(wanted.selection)
     policy, state = table.options.policy, found.state
@@ -79,7 +79,7 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
 
 
 def _commits(table: PaimonTable, state: TableState) -> CommitCount | None:
-    """Writers that compact count their commits themselves."""
+    """The commits since the last full compaction; writers that compact count their commits themselves."""
     wanted = table.options.delta_commits
     return None if wanted is None else CommitCount(len(state.appended), wanted, DELTA_COMMITS)
 
@@ -90,7 +90,7 @@ def _check_seconds(table: PaimonTable) -> int | None:
 
 
 def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
-    """The figures of all buckets' levels; of buckets that are equal, the first by path is named."""
+    """Level figures over all buckets; among equal buckets the first by path is named."""
     most_runs, runs_bucket = _most(figures, "sorted_runs")
     most_level0, level0_bucket = _most(figures, "level0_files")
     return MergeTreeObservation(
@@ -106,7 +106,7 @@ def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
 
 
 def _still_held(found: ObservationCache, held: Mapping[str, str]) -> dict[str, str]:
-    """Those of some held buckets that still have the files that a run failed on."""
+    """The held buckets that still have the files on which a run failed."""
     there = flagged(found.figures, is_one_of(found.figures["path"], held))
     files = in_order_of_places(found.files_in(there))
     groups = ColumnGroups(files, PLACE)
@@ -129,7 +129,7 @@ def _sum(figures: pa.Table, name: str) -> int:
 
 
 def _most(figures: pa.Table, name: str) -> tuple[int, str | None]:
-    """The greatest number of a column, and the first bucket by path that has it."""
+    """The maximum of a column, and the first bucket by path that has it."""
     numbers = integers(figures[name])
     if not len(numbers):
         return 0, None

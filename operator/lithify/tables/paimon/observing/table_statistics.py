@@ -1,7 +1,7 @@
-"""What a table's buckets come to: why it is due, what a full compaction would take, what stands in the way.
+"""Statistics over a table's buckets: why it is due, the cost of a full compaction, what blocks a run.
 
 Called by `summary` with the figures of all buckets of a table (`judging`). Pure: the same figures, filter and
-time always come to the same.
+time always give the same result.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from lithify.tables.watching import Filter
 
 _MOST_PARTITIONS = 256
 _MOST_BLOCKED = 256
-"""More than the status of a LakeTable lists, so that it can tell how many it leaves out."""
+"""More than the status of a LakeTable lists, so that the number of omitted ones is known."""
 _MOST_PERCENT = 10**9
-"""Above what any table has; sizes in broken metadata may be anything."""
+"""Upper bound of percentages: sizes in broken metadata may be anything."""
 _KNOWN = "as found by a run"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,14 +48,14 @@ Spec = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class DueWork:
-    """What there is to do in the selected partitions.
+    """Due work in the selected partitions.
 
     Attributes:
         findings: why a minor compaction is due.
-        partitions_due: the partitions that it should take.
-        full_partitions: the partitions that a full one should take.
+        partitions_due: the partitions that it should compact.
+        full_partitions: the partitions that a full one should compact.
         full_bytes: bytes that it would read.
-        next_trigger: when something of this changes by itself.
+        next_trigger: when any of this changes by time alone.
     """
 
     findings: tuple[Finding, ...]
@@ -74,10 +74,10 @@ def delete_percent(figures: pa.Table) -> int | None:
 
 
 def size_amplification_percent(figures: pa.Table) -> int | None:
-    """Bytes outside the highest level of each bucket by those in it, in per cent; None without such a level.
+    """Bytes outside the highest level of each bucket relative to those in it, in per cent; None without one.
 
-    `compaction.max-size-amplification-percent` limits the same figure of one bucket. Buckets with files of
-    level 0 only are left out: they have nothing yet that newer data could outweigh.
+    `compaction.max-size-amplification-percent` limits the same figure of one bucket. Buckets with only
+    level-0 files are left out: they have no base data to compare with.
     """
     leveled = flagged(figures, integers(figures["highest_level"]) > 0)
     total, highest = (int(integers(leveled[name]).sum()) for name in ("bytes", "highest_bytes"))
@@ -91,13 +91,13 @@ def work_in(
     policy: MergeTreeOptions,
     now: datetime,
 ) -> DueWork:
-    """What there is to do in the partitions that a filter selects.
+    """Due work in the partitions that a filter selects.
 
     Args:
-        figures: of all buckets of the table.
-        spec_of: the values of a partition.
-        wanted: the filter; the buckets that it holds are those that still have the files that it says.
-        policy: by which they were judged.
+        figures: figures of all buckets of the table.
+        spec_of: returns the values of a partition.
+        wanted: the filter; its held buckets are those that still have the listed files.
+        policy: the policy with which they were judged.
         now: an aware time in the table's time zone.
     """
     selected = _selected(figures, spec_of, wanted.selection)
@@ -121,8 +121,8 @@ def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[Blocked
     """The first `_MOST_BLOCKED` buckets by path that cannot be planned, and those that are held.
 
     Args:
-        figures: of all buckets of the table.
-        held: fingerprints of those that still have the files that a run failed on, by path.
+        figures: figures of all buckets of the table.
+        held: by path, fingerprints of buckets that still have the files on which a run failed.
     """
     blocked = flagged(figures, ~is_null(figures["problem"])).sort_by("path").slice(0, _MOST_BLOCKED)
     columns = map(listed, blocked.select(["path", "is_corrupt", "problem", "fingerprint"]).columns)
@@ -143,7 +143,7 @@ def _selected(figures: pa.Table, spec_of: Callable[[bytes], Spec], selection: Se
 
 
 def _waits(full: pa.Table, figures: pa.Table, wanted: Filter, now: datetime) -> pa.Table:
-    """How many milliseconds some partitions are not idle yet; those that are idle are left out."""
+    """Milliseconds until each partition is idle; idle partitions are left out."""
     of_partitions = flagged(figures, is_among(figures, full, ["partition_path"]))
     groups, idle = ColumnGroups(of_partitions, ["partition_path"]), wanted.idle_seconds
     waits = np.zeros(len(groups), dtype=np.int64)
@@ -154,13 +154,13 @@ def _waits(full: pa.Table, figures: pa.Table, wanted: Filter, now: datetime) -> 
 
 
 def _idle_moments(waits: pa.Table, now: datetime) -> list[datetime]:
-    """When the first of some partitions is idle."""
+    """When the first of some partitions becomes idle."""
     first = pc.min(waits["wait"]).as_py()
     return [] if first is None else [now + timedelta(milliseconds=first)]
 
 
 def _trigger_moments(selected: pa.Table, policy: MergeTreeOptions, now: datetime) -> list[datetime]:
-    """When a trigger that follows the time fires, when rows expire, and when some size ratio changes."""
+    """The next times at which a timed trigger fires, rows expire, or a size ratio changes."""
     firsts = [pc.min(selected[name]).as_py() for name in ("next_trigger", "expires_at")]
     moments = [_EPOCH + timedelta(milliseconds=first) for first in firsts if first is not None]
     is_long = is_null(selected["problem"]) & (integers(selected["sorted_runs"]) >= policy.run_trigger)
@@ -170,7 +170,7 @@ def _trigger_moments(selected: pa.Table, policy: MergeTreeOptions, now: datetime
 
 
 def _findings(due: pa.Table) -> tuple[Finding, ...]:
-    """One finding a trigger, that of most buckets first; the bucket with most sorted runs speaks for it."""
+    """One finding per trigger, most buckets first; the bucket with most sorted runs represents it."""
     worst = taken(due, _descending(due, ["sorted_runs", "bytes", "path"]))
     groups = ColumnGroups(worst, ["trigger"])
     speaks = taken(worst.select(["trigger", "path", "detail"]), groups.firsts)
@@ -181,7 +181,7 @@ def _findings(due: pa.Table) -> tuple[Finding, ...]:
 
 
 def _largest(buckets: pa.Table, spec_of: Callable[[bytes], Spec]) -> tuple[Spec, ...]:
-    """The partitions of some buckets, those with most bytes first, as many as may be listed."""
+    """The partitions of some buckets, largest first, up to the limit of the list."""
     groups = ColumnGroups(buckets, ["partition_path"])
     partitions = taken(buckets.select(["partition", "partition_path"]), groups.firsts)
     sizes = with_columns(partitions, bytes=groups.sum(integers(buckets["bytes"])))

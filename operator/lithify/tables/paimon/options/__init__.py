@@ -1,1 +1,1 @@
-"""Table options as numbers: what planning, the merge, the writer and the commit read of them."""
+"""Parsed table options for planning, the merge, the writer and the commit."""

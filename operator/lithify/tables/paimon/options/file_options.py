@@ -1,4 +1,4 @@
-"""Table options of data files: formats, codecs, and what each format has of its own.
+"""Table options of data files: formats, codecs, and format-specific options.
 
 Called by `table_options`.
 """
@@ -35,12 +35,12 @@ _FILTERS = "parquet.bloom.filter"
 _STATS = "metadata.stats-mode"
 
 _SUFFIXES = {"zstd": "zst", "gzip": "gz", "bzip2": "bz2", "none": ""}
-"""How codecs are called at the end of file names, as in Paimon's HadoopCompressionType."""
+"""File name suffixes of codecs, as in Paimon's HadoopCompressionType."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OwnOptions:
-    """Options of one format that win over those of all formats."""
+    """Options of one format that override those of all formats."""
 
     codec: str
     zstd_level: str
@@ -57,10 +57,10 @@ _OWN_OPTIONS = {
 
 
 def read_file_options(reader: OptionReader, options: Mapping[str, str]) -> FileOptions:
-    """How data files are written.
+    """Reads how data files are written.
 
     Raises:
-        InvalidOption: a value cannot be parsed, or is one that no file can be written with.
+        InvalidOption: a value cannot be parsed, or no file can be written with it.
     """
     fields = {
         key.removeprefix("fields.").removesuffix(".stats-mode"): mode
@@ -90,7 +90,7 @@ def read_file_options(reader: OptionReader, options: Mapping[str, str]) -> FileO
 
 
 def _levels(reader: OptionReader, base: FileOptions, kind: str, codec: str) -> dict[int, FileOptions]:
-    """The options of the levels that have some of their own."""
+    """The overrides for individual levels."""
     kinds, codecs, modes = (
         reader.by_level(f"{option}.per.level") for option in ("file.format", "file.compression", _STATS)
     )
@@ -103,7 +103,7 @@ def _levels(reader: OptionReader, base: FileOptions, kind: str, codec: str) -> d
 
 
 def _in_format(reader: OptionReader, options: FileOptions, kind: str, codec: str) -> FileOptions:
-    """The options with what the table says of files of this format.
+    """The options, with those specific to this format.
 
     Raises:
         InvalidOption: Java Paimon or Lithify cannot write the format, or not with this codec.

@@ -1,6 +1,6 @@
-"""Which merge engine a table has.
+"""The merge engine of a table.
 
-Asked by `table_options` for what engines mean to planning, and where merge functions are chosen.
+Used by `table_options` for the engine's effect on planning, and where merge functions are chosen.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class MergeEngine(StrEnum):
-    """The merge engines of this release, as options write them."""
+    """The merge engines that this release supports, by their option values."""
 
     DEDUPLICATE = "deduplicate"
     PARTIAL_UPDATE = "partial-update"
@@ -19,6 +19,6 @@ class MergeEngine(StrEnum):
 
 
 def merge_engine(options: Mapping[str, str]) -> MergeEngine | None:
-    """The engine of a table, None for one that this release does not know: such tables are refused."""
+    """The engine of a table, None if this release does not know it: such tables are refused."""
     written = options.get("merge-engine", MergeEngine.DEDUPLICATE).strip().lower()
     return next((engine for engine in MergeEngine if engine == written), None)

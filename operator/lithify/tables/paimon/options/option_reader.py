@@ -1,6 +1,6 @@
-"""Parses table options as Paimon writes them: sizes, durations, lists, values of single columns and levels.
+"""Parses table options as Paimon writes them: sizes, durations, lists, values per column and level.
 
-Called by `options` and `file_options`, which know what the options mean.
+Called by `table_options` and `file_options`, which know what the options mean.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ _LARGEST_LONG = (1 << 63) - 1
 _SMALLEST_INT, _LARGEST_INT = -(1 << 31), (1 << 31) - 1
 _LONGEST_MILLIS = 100 * 365 * 86_400_000
 _HIGHEST_LEVEL = 9_999
-"""Of the levels that options name one by one."""
+"""The highest level that options can name individually."""
 _LONGEST_TEXT = 65_536
-"""Characters of a value that is parsed; a list for every level is the longest."""
+"""Maximum characters of a value; a list for every level is the longest."""
 
 
 def parse_millis(text: str) -> int:
-    """Reads a duration as Paimon writes it, for example `1 h`, as milliseconds.
+    """Parses a duration as Paimon writes it, for example `1 h`, as milliseconds.
 
-    More than a hundred years count as these: calendars end before any number of days does.
+    Limited to a hundred years: calendars end before any number of days does.
 
     Raises:
-        ValueError: it is not one.
+        ValueError: it is not a duration.
     """
     return min(int(parse_duration(text)), _LONGEST_MILLIS)
 
 
 class OptionReader:
-    """Looks options up and parses them.
+    """Looks up and parses options.
 
-    Every method raises InvalidOption, which names the option, where a value cannot be parsed.
+    Every method raises InvalidOption, which names the option, if a value cannot be parsed.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
 
     def optional(self, key: str, parse: Callable[[str], T]) -> T | None:
-        """A value, None without one."""
+        """A parsed value, None if it is not set."""
         text = self._options.get(key)
         return None if text is None else _parsed(key, text, parse)
 
     def text(self, key: str, default: str, *, stripped: bool = True) -> str:
-        """A value as it stands."""
+        """A value as text."""
         text = self._options.get(key, default)
         return text.strip() if stripped else text
 
     def by_level(self, key: str) -> dict[int, str]:
-        """A value for each of some levels: `<key> = 0:avro,5:parquet`, or else `<key>.0 = avro` and so on."""
+        """Values by level: `<key> = 0:avro,5:parquet`, or else `<key>.0 = avro` and so on."""
         found = self.optional(key, _by_level)
         if found is not None:
             return found
@@ -64,7 +64,7 @@ class OptionReader:
         return {_parsed(name, text, _level): self.text(name, "").lower() for name, text in levels.items()}
 
     def by_column(self, key: str, parse: Callable[[str], T]) -> dict[str, T]:
-        """A value for each of some columns, as in `<key>#<column>`."""
+        """Values by column, as in `<key>#<column>`."""
         prefix = f"{key}#"
         found = ((name, self.optional(name, parse)) for name in self._options if name.startswith(prefix))
         return {name.removeprefix(prefix): value for name, value in found if value is not None}
@@ -102,7 +102,7 @@ def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
 
 
 def bounded(number: int, low: int | None, high: int | None) -> int:
-    """The number, if it is not too small or too large."""
+    """Returns a number if it is within bounds."""
     if low is not None and number < low:
         raise ValueError(f"it is at least {low}")
     if high is not None and number > high:
@@ -111,12 +111,12 @@ def bounded(number: int, low: int | None, high: int | None) -> int:
 
 
 def as_positive(text: str) -> int:
-    """A number from 1 on that fits into 32 bits."""
+    """A positive number that fits into 32 bits."""
     return bounded(int(text), 1, _LARGEST_INT)
 
 
 def as_positive_long(text: str) -> int:
-    """A number from 1 on that fits into 64 bits."""
+    """A positive number that fits into 64 bits."""
     return bounded(int(text), 1, _LARGEST_LONG)
 
 
@@ -132,7 +132,7 @@ def _level(text: str) -> int:
 
 
 def as_share(text: str) -> float:
-    """A number between 0 and 1, without both."""
+    """A number between 0 and 1, both excluded."""
     share = float(text)
     if not 0 < share < 1:
         raise ValueError("it is between 0 and 1")
@@ -140,7 +140,7 @@ def as_share(text: str) -> float:
 
 
 def as_ratio(text: str) -> float:
-    """A number from 0 on."""
+    """A non-negative number."""
     ratio = float(text)
     if not 0 <= ratio < math.inf:
         raise ValueError("it is a number from 0 on")
@@ -148,7 +148,7 @@ def as_ratio(text: str) -> float:
 
 
 def as_boolean(text: str) -> bool:
-    """True or false, in any case."""
+    """True or false, case-insensitive."""
     if text.lower() not in ("true", "false"):
         raise ValueError("it is true or false")
     return text.lower() == "true"

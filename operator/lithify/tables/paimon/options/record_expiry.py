@@ -1,8 +1,8 @@
 """Record-level expiry: rows that a compaction drops because of a time in one of their columns.
 
 Read by `table_options`, used where files are planned (`metadata.earliest_times`) and rows are read
-(`primary_key.expired_rows`). Pure. Follows Paimon's `RecordLevelExpire`: times count in whole seconds, a
-BIGINT is milliseconds if it is at least 10^12, and a row whose time is null never expires.
+(`primary_key.expired_rows`). Pure. Follows Paimon's `RecordLevelExpire`: times have whole seconds, a BIGINT
+is in milliseconds if it is at least 10^12, and a row whose time is null never expires.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class RecordExpiry:
     """Which rows expire.
 
     Attributes:
-        column: the column with the time of a row.
-        seconds: how long after that time a row expires.
+        column: the column with a row's time.
+        seconds: seconds after that time until a row expires.
     """
 
     column: str
@@ -51,7 +51,7 @@ class RecordExpiry:
 
 
 def read_record_expiry(reader: OptionReader) -> RecordExpiry | None:
-    """The table's record-level expiry; None if it has none.
+    """Reads the table's record-level expiry; None if it has none.
 
     Raises:
         InvalidOption: the time cannot be parsed, or the column is missing.
@@ -66,12 +66,12 @@ def read_record_expiry(reader: OptionReader) -> RecordExpiry | None:
 
 
 def seconds_of_integers(values: Seconds, root: str) -> Seconds:
-    """The times that an INT or BIGINT column holds, in seconds since the epoch."""
+    """The times in an INT or BIGINT column, in seconds since the epoch."""
     if root == "INT":
         return values
     return np.where(values >= _LEAST_MILLIS, values // _PER_SECOND, values)
 
 
 def seconds_of_millis(millis: Seconds) -> Seconds:
-    """Milliseconds since the epoch as seconds, rounded towards zero as Java's division does."""
+    """Converts milliseconds since the epoch to seconds, rounded towards zero like Java's division."""
     return np.where(millis < 0, -(-millis // _PER_SECOND), millis // _PER_SECOND)

@@ -1,6 +1,6 @@
-"""Table options as numbers: what planning, the merge, the writer and the commit read of them.
+"""Parsed table options for planning, the merge, the writer and the commit.
 
-Called by `catalog` after `support` has let the options through. Names and defaults are those of Paimon's
+Called by `opening` after `support` has accepted the options. Names and defaults are those of Paimon's
 CoreOptions for primary-key tables.
 """
 
@@ -34,9 +34,9 @@ _EXTERNAL = "data-file.external-paths"
 _TIME_RETAINED = 3_600_000
 _LARGEST_SIZE = 1 << 62
 _MOST_COMMITS = 10_000
-"""Commits that are counted at most: a look may have to read as many snapshots."""
+"""Maximum number of commits to count: an observation may have to read as many snapshots."""
 
-# The first of these that is set decides.
+# The first option that is set applies.
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
 _IGNORE_DELETE = (
     "ignore-delete",
@@ -48,16 +48,16 @@ _IGNORE_DELETE = (
 
 @dataclass(frozen=True, slots=True)
 class LocationOptions:
-    """Where data files are.
+    """Locations of data files.
 
     Attributes:
-        default_name: the directory of partition values that are null or blank.
-        legacy: whether directories spell partition values as Java's `toString` does.
+        default_name: the directory of null or blank partition values.
+        legacy: whether directories spell partition values like Java's `toString`.
         directory: the folder of all data files in the table's folder, empty for that itself.
-        external: where new files go instead of the table's folder, as URIs.
-        listed: all paths that the option has, whatever the strategy: older files may lie there.
-        weights: how often each of those is taken, compared with the others; empty for one after the other.
-        has_entropy: whether files lie there in directories named after a hash of their names.
+        external: directories for new files instead of the table's folder, as URIs.
+        listed: all paths in the option, whatever the strategy: older files may be there.
+        weights: relative frequency of each of those; empty for round robin.
+        has_entropy: whether files there are in directories named after a hash of their names.
     """
 
     default_name: str
@@ -71,13 +71,13 @@ class LocationOptions:
 
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
-    """How often and how fast a lost race for the next snapshot is tried again. Times in seconds.
+    """Retries after a lost race for the next snapshot. Times in seconds.
 
     Attributes:
-        max_retries: tries after the first that are made in any case.
+        max_retries: number of retries that are always made.
         min_wait: the shortest wait between two tries.
-        max_wait: the longest.
-        timeout: from when on no more tries are made than `max_retries` asks for.
+        max_wait: the longest wait.
+        timeout: time after which no retries beyond `max_retries` are made.
     """
 
     max_retries: int
@@ -91,11 +91,11 @@ class ManifestOptions:
     """How manifests are written and merged. Sizes in bytes.
 
     Attributes:
-        compression: Avro codec as Paimon calls it, lower case.
-        target_size: where manifests roll, and up to which neighbours are merged.
-        merge_min_count: from so many small ones on the newest are merged, whatever their size.
-        full_threshold: all are merged when those that are small or hold deletions come to this size.
-        drop_deleted_statistics: entries of removed files have no column statistics.
+        compression: Avro codec by Paimon's name, lower case.
+        target_size: size at which manifests roll, and up to which adjacent ones are merged.
+        merge_min_count: number of small manifests at the end of the list that are merged whatever their size.
+        full_threshold: total size of small manifests and those with deletions at which all are merged.
+        drop_deleted_statistics: whether entries of removed files have no column statistics.
     """
 
     compression: str = "zstd"
@@ -113,12 +113,12 @@ class TableOptions:
         policy: which files are compacted.
         files: how files are written.
         locations: where they are.
-        commit: how commits are tried again.
-        sequence_fields: what decides between the rows of a key before their sequence number does.
-        snapshot_ordering: whether the row of a key that came with the latest snapshot wins.
-        ignore_deletes: whether deletes are passed over.
+        commit: how commits are retried.
+        sequence_fields: columns that order the rows of a key before their sequence number does.
+        snapshot_ordering: whether the row of a key from the latest snapshot wins.
+        ignore_deletes: whether deletes are ignored.
         expiry: which rows a compaction drops because of their age; None if none.
-        delta_commits: a full compaction is due after this many commits; None if commits are not counted.
+        delta_commits: number of commits after which a full compaction is due; None if not counted.
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
     """
 
@@ -137,7 +137,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRetention:
-    """How long snapshots are kept at least: so many milliseconds, unless there are more than `count`."""
+    """Minimum retention of snapshots in milliseconds; with more than `count` snapshots it does not apply."""
 
     millis: int
     count: int | None
@@ -147,7 +147,7 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
     """Reads the options of a primary-key table.
 
     Raises:
-        InvalidOption: a value cannot be parsed, or is one that Paimon has no meaning for.
+        InvalidOption: a value cannot be parsed, or has no meaning in Paimon.
     """
     reader = OptionReader(options)
     expiry = read_record_expiry(reader)
@@ -188,7 +188,7 @@ def is_write_only(options: Mapping[str, str]) -> bool:
 
 
 def retention(options: Mapping[str, str]) -> SnapshotRetention:
-    """How long a table's writers keep snapshots.
+    """Reads how long a table's writers keep snapshots.
 
     Raises:
         InvalidOption: a value cannot be parsed.
@@ -201,7 +201,7 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
 
 
 def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> MergeTreeOptions:
-    """How files are picked; readers of first-row do not see level 0, and Paimon leaves nothing there."""
+    """How files are picked; readers of first-row skip level 0, so Paimon leaves no files there."""
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
     target = reader.size("target-file-size", TARGET_SIZE, low=1)
     return MergeTreeOptions(
@@ -225,13 +225,13 @@ def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> M
 
 
 def _delta_commits(reader: OptionReader) -> int | None:
-    """Numbers below 1 switch the count off; Java's writers divide by them."""
+    """Numbers below 1 disable the count; Java's writers divide by them."""
     commits = reader.optional(DELTA_COMMITS, int)
     return None if commits is None or commits < 1 else min(commits, _MOST_COMMITS)
 
 
 def _small_file_size(reader: OptionReader, target: int) -> int:
-    """70 % of the target, computed as Paimon 1.4 does, or by the ratio that later versions know."""
+    """70 % of the target, computed as in Paimon 1.4, or by the ratio option of later versions."""
     ratio = reader.optional("compaction.small-file-ratio", as_ratio)
     return target // 10 * 7 if ratio is None else int(min(target * ratio, _LARGEST_SIZE))
 
@@ -296,7 +296,7 @@ def _external_paths(reader: OptionReader, strategy: str) -> tuple[str, ...]:
 
 
 def _listed_paths(reader: OptionReader) -> Iterator[str]:
-    """The external paths that say which file system they are on; no strategy asks for more of them."""
+    """The external paths with an explicit scheme; no strategy needs others."""
     for text in reader.text(_EXTERNAL, "").split(","):
         with suppress(ValueError):
             if urlsplit(text.strip()).scheme and is_plain_path(text.strip()):
@@ -304,7 +304,7 @@ def _listed_paths(reader: OptionReader) -> Iterator[str]:
 
 
 def _java_path(text: str) -> str:
-    """A path as Paimon's Path class writes it: no empty parts, none at the end, no empty host."""
+    """A path as Paimon's Path class writes it: no empty parts, no trailing slash, no empty host."""
     parts = urlsplit(text)
     path = re.sub("/+", "/", parts.path)
     return f"{parts.scheme and parts.scheme + ':'}{parts.netloc and '//' + parts.netloc}{path.rstrip('/')}"

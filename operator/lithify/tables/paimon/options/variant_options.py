@@ -1,4 +1,4 @@
-"""What a table says of shredding its VARIANT columns. Called by `file_options`."""
+"""Table options for shredding VARIANT columns. Called by `file_options`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from lithify.tables.files.variants.options import NOT_SHREDDED, InferenceOptions
 from lithify.tables.paimon.options.option_reader import OptionReader, as_ratio
 
 _SHREDDING = ("variant.shreddingSchema", "parquet.variant.shreddingSchema")
-"""The first that is set decides. Paimon 1.4 heeds the second one only, later versions both."""
+"""The first that is set applies. Paimon 1.4 honours only the second one, later versions both."""
 _INFERENCE = "variant.shredding"
 
 
 def read_variant_options(reader: OptionReader) -> VariantOptions:
-    """How VARIANT columns are shredded; a given type keeps Paimon from looking for others.
+    """Reads how VARIANT columns are shredded; as in Paimon, a given type disables inference.
 
     Raises:
-        InvalidOption: a value cannot be parsed, or is no type that variants are shredded into.
+        InvalidOption: a value cannot be parsed, or is not a type into which variants are shredded.
     """
     for key in _SHREDDING:
         types = reader.optional(key, simple_types)

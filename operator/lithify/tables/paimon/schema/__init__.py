@@ -1,1 +1,1 @@
-"""Schemas: their versions, how files of old ones are read, what may change while a run is under way."""
+"""Schemas: versions, reading files of old versions, changes allowed during a run."""

@@ -1,7 +1,7 @@
-"""What may change about a table between its files, and while a run is under way.
+"""Schema changes that are supported between a table's files, and during a run.
 
-Called by `table` before any work (are all files of a kind that we can rewrite under the newest schema?) and
-by `commit` (was the table changed meanwhile?). Pure.
+Called by `table` before any work (can all files be rewritten under the newest schema?) and by `commit_loop`
+(was the table changed concurrently?). Pure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def schema_conflict(running: Schema, newest: Schema) -> str | None:
 
 
 def file_problems(entry: ManifestEntry, reaches: Callable[[str], bool]) -> Iterator[str]:
-    """Why this release cannot compact a data file; options do not tell, they may have changed since.
+    """Why this release cannot compact a data file; table options do not tell, they may have changed since.
 
     Args:
         entry: the file.
@@ -56,7 +56,7 @@ def file_problems(entry: ManifestEntry, reaches: Callable[[str], bool]) -> Itera
 
 
 def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
-    """Columns of types that some of the formats of their files cannot hold yet."""
+    """Columns whose types some of the files' formats cannot hold yet."""
     for name in sorted(set(formats)):
         for column in schema.columns:
             for kind in sorted(set(_not_held(column.type, name))):
@@ -64,14 +64,14 @@ def format_problems(schema: Schema, formats: Iterable[str]) -> Iterator[str]:
 
 
 def old_format_problems(old: Schema, newest: Schema, formats: Iterable[str]) -> Iterator[str]:
-    """The same of files of an older schema: columns may be missing there, and of other types."""
+    """Like `format_problems` for files of an older schema: columns may be missing or have other types."""
     names = {column.id: column.name for column in newest.columns}
     columns = (replace(column, name=names[column.id]) for column in old.columns if column.id in names)
     yield from format_problems(replace(old, columns=tuple(columns)), formats)
 
 
 def _not_held(column: ColumnType, name: str) -> Iterator[str]:
-    """What of a type, or of its parts, files of a format do not hold; from ORC to Parquet nanoseconds go."""
+    """The types, including parts, that a format cannot hold; nanoseconds cannot go from ORC to Parquet."""
     if _ONLY_IN.get(column.root, name) != name:
         yield column.root
     elif column.is_nanos and name == "avro":
@@ -82,11 +82,11 @@ def _not_held(column: ColumnType, name: str) -> Iterator[str]:
 
 
 _ONLY_IN = {"MULTISET": "parquet", "VARIANT": "parquet", "VECTOR": "avro"}
-"""Types that Java has taught one format only."""
+"""Types that Java supports in one format only."""
 
 
 def type_changes(old: Schema, newest: Schema) -> Iterator[str]:
-    """Columns whose type changed since a file was written, where nothing converts values as Java does."""
+    """Columns whose type changed since a file was written, without a conversion that matches Java's."""
     before = {column.id: column.type for column in old.columns}
     for column in newest.columns:
         known = before.get(column.id)

@@ -1,6 +1,6 @@
-"""A version of a table's schema in the form that readers, writers and the merge work with.
+"""A version of a table's schema in the form that readers, writers and the merge use.
 
-Made by `catalog` from pypaimon's schema and shipped to executors, so it is small, frozen and free of
+Created by `schema_files` from pypaimon's schema and shipped to executors, so it is small, frozen and free of
 pypaimon. Column order is the table's; keys are in the order in which they were declared.
 """
 
@@ -23,7 +23,7 @@ SYSTEM_COLUMNS = {
     SEQUENCE_NUMBER: ColumnType("BIGINT", nullable=False),
     VALUE_KIND: ColumnType("TINYINT", nullable=False),
 }
-"""The columns beside keys and values, in their order."""
+"""The system columns that follow the key columns, in order."""
 RETRACTING_KINDS = (1, 3)
 """Row kinds that retract their key: -U and -D (0 is +I, 2 is +U)."""
 KEY_PREFIX = "_KEY_"
@@ -48,7 +48,7 @@ class Schema:
     Attributes:
         id: version, from 0.
         columns: value columns in table order.
-        primary_key: names of the key columns without the partition's (Paimon's trimmed primary key).
+        primary_key: names of the key columns without partition columns (Paimon's trimmed primary key).
         partition_keys: names of the partition columns.
         options: table options as stored.
     """
@@ -60,7 +60,7 @@ class Schema:
     options: Mapping[str, str]
 
     def column(self, name: str) -> Column:
-        """The column of that name.
+        """The column of a name.
 
         Raises:
             KeyError: there is none.
@@ -85,10 +85,10 @@ class Schema:
     def rows_schema(
         self, dictionaries: Container[str] = (), variants: Mapping[str, pa.DataType] | None = None
     ) -> pa.Schema:
-        """What the merge works on: the value columns, then sequence number and row kind.
+        """The rows of a merge: the value columns, then sequence number and row kind.
 
-        Columns named in `dictionaries` are dictionary-encoded; `variants` says in which form VARIANT columns
-        are that are not whole.
+        Columns named in `dictionaries` are dictionary-encoded; `variants` has the form of VARIANT columns
+        that are shredded.
         """
         values = [_encoded(_field(column.name, column.type), dictionaries) for column in self.columns]
         values = [field.with_type((variants or {}).get(field.name, field.type)) for field in values]
@@ -109,9 +109,9 @@ class Schema:
 def merge_spec(
     schema: Schema, sequence_fields: tuple[SequenceField, ...], function: MergeFunction, *, drop_deletes: bool
 ) -> MergeSpec:
-    """How the rows of a table are merged: the fields of the user's sequence decide, then the number.
+    """How a table's rows are merged: ordered by the user's sequence fields, then by sequence number.
 
-    Comparisons of NaN are all false, so to Paimon 1.4 it equals every number, and no order has room for it.
+    Comparisons of NaN are all false, so to Paimon 1.4 it equals every number, and no order can include it.
     """
     layout = RecordLayout(
         key=schema.primary_key,

@@ -1,8 +1,8 @@
-"""A version of a table's schema as this package works with it, made of what pypaimon has parsed.
+"""Reads a version of a table's schema, via pypaimon's parser.
 
-Called by `catalog` and `connecting`. pypaimon fills in what the first releases took for granted
-(`TableSchema.from_json`), but takes values as they come; what makes no sense, or is more than a table can
-have, is found here, before anybody builds on it.
+Called by `opening` and `connecting`. pypaimon fills in the defaults of the first releases
+(`TableSchema.from_json`), but does not validate values; invalid ones, and more than a table can have, are
+detected here, before other code relies on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lithify.tables.paimon.schema.schema import Column, Schema
 
 _MOST_COLUMNS = 10_000
 _MOST_TYPES = 100_000
-"""Types of a table's columns and of all their parts."""
+"""Maximum number of types of a table's columns including all their parts."""
 _MOST_DEPTH = 32
 _MOST_KEYS = 1_000
 _MOST_OPTIONS = 10_000
@@ -37,7 +37,7 @@ _SCHEMA = re.compile(rf"{_STEM}[0-9]{{1,10}}")
 
 
 def read_schema(table: FileStoreTable, overrides: Mapping[str, str], schema_id: int | None) -> Schema:
-    """A version of the schema from its file; None for the newest.
+    """Reads a version of the schema from its file; None for the newest.
 
     Raises:
         CorruptTable: it does not exist, or cannot be read.
@@ -51,12 +51,12 @@ def read_schema(table: FileStoreTable, overrides: Mapping[str, str], schema_id: 
 
 
 def read_table_schema(storage: Storage, folder: str, schema_id: int | None = None) -> TableSchema | None:
-    """A version of the schema as pypaimon parses it; None where there is none.
+    """A version of the schema as pypaimon parses it; None if it does not exist.
 
     Args:
-        storage: reaches the table.
-        folder: of the table, or of a branch of it.
-        schema_id: which version, None for the newest.
+        storage: access to the table's files.
+        folder: folder of the table, or of a branch of it.
+        schema_id: the version, None for the newest.
 
     Raises:
         CorruptTable: it cannot be read.
@@ -79,7 +79,7 @@ def read_table_schema(storage: Storage, folder: str, schema_id: int | None = Non
 
 
 def _check_counts(written: Mapping[str, Any]) -> None:
-    """Makes sure that pypaimon, which compares each with each, is not given more than a table can have."""
+    """Limits what pypaimon gets, because it compares all columns pairwise."""
     for name, most in (
         ("fields", _MOST_COLUMNS),
         ("primaryKeys", _MOST_KEYS),
@@ -90,10 +90,10 @@ def _check_counts(written: Mapping[str, Any]) -> None:
 
 
 def known_schema(table: FileStoreTable, found: TableSchema, overrides: Mapping[str, str]) -> Schema:
-    """A version of the schema that pypaimon has read.
+    """Converts a version of the schema that pypaimon has read.
 
     Raises:
-        CorruptTable: it makes no sense.
+        CorruptTable: it is invalid.
     """
     with _understanding(_path(table, found.id)):
         schema = _schema(found, overrides)
@@ -102,7 +102,7 @@ def known_schema(table: FileStoreTable, found: TableSchema, overrides: Mapping[s
 
 
 def stored_options(schema: TableSchema) -> dict[str, str]:
-    """The table's options; pypaimon adds what a REST catalog tells about it, be it None."""
+    """The table's options as stored; pypaimon adds values of a REST catalog, which may be None."""
     return {name: value for name, value in schema.options.items() if value is not None}
 
 
@@ -143,7 +143,7 @@ def _distinct(schema: Schema, attribute: str, kind: type) -> set[Any]:
 
 
 def _check_nesting(types: Sequence[ColumnType]) -> None:
-    """Makes sure that types have no more parts than a table's can, nor any as deep."""
+    """Checks the number and the depth of types."""
     level, count = types, len(types)
     for _ in range(_MOST_DEPTH):
         level = [part.type for outer in level for part in outer.fields]
@@ -155,7 +155,7 @@ def _check_nesting(types: Sequence[ColumnType]) -> None:
 
 
 def _check_type(column: Column) -> None:
-    """A type of which nobody here knows is not damaged: `support` refuses it by its name."""
+    """Checks a type. An unknown type is not corruption: `support` refuses it by its name."""
     try:
         arrow_type(column.type)
     except KeyError:
@@ -173,7 +173,7 @@ def _path(table: FileStoreTable, schema_id: int | None) -> str:
 
 @contextmanager
 def _understanding(path: str) -> Iterator[None]:
-    """Names the file of what cannot be understood."""
+    """Adds the file's name to errors of invalid content."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
@@ -182,6 +182,6 @@ def _understanding(path: str) -> Iterator[None]:
 
 
 def _shortened(error: BaseException) -> str:
-    """A message without most of what it quotes: pypaimon may quote the whole file."""
+    """Shortens a message: pypaimon may quote the whole file."""
     text = str(error)
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."

@@ -1,5 +1,5 @@
-"""What this release supports of Apache Paimon: options, column types and table layouts, from one table.
+"""What this release supports of Apache Paimon: options, column types and table layouts, in one table.
 
-The table is `support.yaml`. `catalog` and `evolution` ask it before any work, by `checks` and `rules`; `page`
-makes docs/support.md of it. What it does not classify is refused by name.
+The table is `support.yaml`. `opening` and `evolution` check it before any work, through `checks` and `rules`;
+`page` renders docs/support.md from it. Anything that it does not classify is refused by name.
 """

@@ -1,6 +1,6 @@
-"""Says why a table cannot be compacted: every option, column and layout that this release refuses.
+"""Finds the reasons why a table cannot be compacted: every refused option, column and layout.
 
-Called by `catalog`, which turns what comes back into one `UnsupportedTable`. Raises nothing and reads nothing
+Called by `opening`, which combines the reasons into one `UnsupportedTable`. Raises nothing and reads nothing
 but the support table.
 """
 
@@ -30,13 +30,13 @@ class ColumnUse:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why a table cannot be compacted; `str()` makes it a clause for people.
+    """One reason why a table cannot be compacted; `str()` turns it into a clause for people.
 
     Attributes:
         kind: what is refused: "option", "column" or "table".
         name: the option, the column, or "layout".
-        value: what it is set to, shortened, and hidden where it may be a secret.
-        why: what would go wrong, or that it comes later.
+        value: its value, shortened, and hidden if it may be a secret.
+        why: what would go wrong, or that support is planned.
         accepted: the values that would be accepted.
         unclassified: whether the support table does not know it at all.
     """
@@ -91,7 +91,7 @@ def check_layout(primary_key: Sequence[str], partition_keys: Sequence[str], buck
 
 
 def _shown(name: str, value: str) -> str:
-    """A value as a message may show it: no secrets, one short line."""
+    """A value for a message: without secrets, one short line."""
     text = " ".join(value.split())
     return REDACTED if is_telling(name) else text if len(text) <= 80 else f"{text[:79]}…"
 

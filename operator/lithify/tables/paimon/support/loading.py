@@ -1,6 +1,6 @@
 """Reads and validates `support.yaml`.
 
-Called by `checks` and `page`. A mistake in the resource is a ValueError that tells where it is.
+Called by `checks` and `page`. A mistake in the file is a ValueError that names its position.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def load() -> SupportTable:
 
 
 def parse(text: str) -> SupportTable:
-    """Reads a support table; a ValueError tells the first mistake in it."""
+    """Parses a support table; a ValueError names the first mistake."""
     top = _row(yaml.load(text, Loader=_Loader), "intro layouts types options")  # noqa: S506 (only text and lists)
     groups = [_row(group, "group rows") for group in _rows(top["options"])]
     options = tuple(
@@ -92,7 +92,7 @@ def _layout_rule(row: object) -> LayoutRule:
 
 
 def _row(row: object, required: str, optional: str = "") -> Mapping[str, Any]:
-    """The row as a mapping, after a check that it has what it must have and nothing unknown."""
+    """The row as a mapping, after checking that it has all required and no unknown fields."""
     mapping = row if isinstance(row, dict) else {}
     missing, allowed = set(required.split()) - set(mapping), {*required.split(), *optional.split()}
     _expect(not missing, f"{', '.join(sorted(missing))} missing in {str(row)[:200]}")

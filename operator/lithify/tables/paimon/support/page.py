@@ -1,4 +1,4 @@
-"""Makes docs/support.md of the support table: `python -m lithify.tables.paimon.support.page`.
+"""Renders the support table as docs/support.md: `python -m lithify.tables.paimon.support.page`.
 
 Called by `make docs` and by the test that keeps the page current.
 """
@@ -55,7 +55,7 @@ def _option_lines(table: SupportTable, support: Support) -> Iterator[str]:
 
 
 def _option_cells(rule: OptionRule) -> tuple[str, ...]:
-    """What the page says of a rule beside its names; rules that say the same share a line."""
+    """The table cells of a rule except its names; rules with equal cells share a line."""
     why, values = _sentence(rule.why), _codes(rule.values)
     if rule.support is Support.REFUSED:
         return values or "never", why, _later(rule.when)

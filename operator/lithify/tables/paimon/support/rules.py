@@ -1,6 +1,6 @@
-"""The rows of the support table, and what each says about a value or a use of a column.
+"""The rows of the support table, and their verdict on a value or a use of a column.
 
-Made by `loading`, asked by `checks` and `page`. Pure.
+Created by `loading`, used by `checks` and `page`. Pure.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Support(StrEnum):
 
 
 class When(StrEnum):
-    """Whether a later release is to bring what is refused."""
+    """Whether a later release is planned to support what is refused."""
 
     PLANNED = "planned"
     UNPLANNED = "unplanned"
 
 
 class Role(StrEnum):
-    """What a column is used for."""
+    """The role of a column."""
 
     VALUE = "value"
     PART = "part"
@@ -39,7 +39,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OptionRule:
-    """A row of `options`; its names share everything else. The head of support.yaml explains the fields."""
+    """A row of `options`; its names share all other fields. The head of support.yaml explains the fields."""
 
     names: tuple[str, ...]
     group: str
@@ -70,7 +70,7 @@ class TypeRule:
     when: When | None
 
     def problem(self, role: Role, precision: int | None) -> str:
-        """Why the type cannot be used so, or nothing. No precision means Paimon's default."""
+        """Why the type cannot be used in this role, empty if it can. No precision means Paimon's default."""
         if self.precision and precision is not None:
             low, high = self.precision
             if not low <= precision <= high:
