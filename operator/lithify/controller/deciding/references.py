@@ -33,11 +33,11 @@ class Discovered:
     """What discovery has found.
 
     Attributes:
-        wanted: how many tables it is for.
-        left_out: how many of them get no LakeTable, because there are too many.
-        unusable: how many others have names that no LakeTable can have.
-        declined: those that get none because somebody has deleted theirs.
-        pruning: what is to be done about LakeTables without a table, None if that is not known.
+        wanted: number of tables that it includes.
+        left_out: number of them without a LakeTable, because the limit is reached.
+        unusable: number of others whose names no LakeTable can have.
+        declined: those without one because a user has deleted theirs.
+        pruning: the decision about LakeTables without a table, None if unknown.
         remembered: the digests to be kept in status.
     """
 
@@ -76,17 +76,17 @@ def policy_status(
 
 
 def _risks(policy: CompactionPolicy) -> list[str]:
-    """What somebody should know who is satisfied with a policy otherwise."""
+    """Warnings about a policy that is valid."""
     kueue = policy.spec.spark.kueue
     return [_DRIVERS_ONLY] if kueue is not None and kueue.admission is QueueAdmission.DRIVER else []
 
 
 def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None:
-    """Why a catalog cannot be reached, from the last looks at its tables and at its list of them.
+    """Why a catalog cannot be reached, by the last observations of its tables and its last list of tables.
 
-    A look that went well, or that failed for reasons of the table, shows that the catalog answers, unless it
-    is so silent that it is not even asked: then that look is an old one. If none does, the first problem in
-    the order of the closed list stands for all, so that the answer is stable.
+    An observation that succeeded, or failed for reasons of the table, shows that the catalog answers, unless
+    the catalog has been silent for so long that it is not asked: then that observation is outdated. If none
+    does, the first problem in the order of the closed list stands for all, so that the answer is stable.
     """
     blamed, answers = set(), False
     for problem in looks:
@@ -114,13 +114,13 @@ def catalog_status(
 
     Args:
         catalog: the catalog.
-        looks: for each look that has ended (a table's last, the last list of tables): None if it went well,
-            else why not.
-        tables: how many LakeTables use it.
+        looks: for each that has ended (a table's last observation, the last list of tables): None if it
+            succeeded, else why not.
+        tables: number of LakeTables that use it.
         now: the current time.
         discovered: what discovery has found, None if it is off or has not ended yet.
-        unsupported: the tables that this release refuses, with what is said of each.
-        cut_timeout: seconds that a look may take instead of what the catalog asks for, None if it gets that.
+        unsupported: the tables that this release refuses, with the message for each.
+        cut_timeout: the operator's limit in seconds if the catalog asks for a longer timeout, None otherwise.
     """
     conditions = ConditionSetter(catalog.status.conditions, catalog.metadata.generation, now)
     ended = list(looks)
@@ -147,7 +147,7 @@ def catalog_status(
 
 
 def _say_unasked(conditions: ConditionSetter) -> None:
-    """Nobody has asked it anything yet; what an earlier operator said stays until somebody has."""
+    """Before the catalog's first request: what an earlier operator said stays until then."""
     message = "the catalog has not been asked yet"
     if condition_of(conditions.conditions, READY) is None:
         conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
@@ -155,7 +155,7 @@ def _say_unasked(conditions: ConditionSetter) -> None:
 
 
 def _cut(catalog: Catalog, seconds: float | None) -> str:
-    """What somebody should know who has asked for a longer time than the operator gives."""
+    """A warning that the operator's limit reduces the catalog's timeout."""
     if seconds is None:
         return ""
     asked = catalog.spec.timeout_seconds
@@ -164,7 +164,7 @@ def _cut(catalog: Catalog, seconds: float | None) -> str:
 
 
 def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: Discovered | None) -> None:
-    """Whether each table that discovery is for has its LakeTable; what was said stays until it is known."""
+    """Whether each table that discovery includes has its LakeTable; unchanged while that is unknown."""
     if catalog.spec.discovery is None:
         conditions.conditions = without_condition(conditions.conditions, ALL_DISCOVERED)
     elif discovered is None:
