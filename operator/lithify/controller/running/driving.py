@@ -1,7 +1,7 @@
 """The stages in which a run has a driver, or may have one: Submitting, Planning, Running, Committing.
 
-Called by `machine`. Pure. A driver is started only if there certainly is none and the table's lock is the
-run's; one that is to end is told so and waited for, because its outcome may still be a success.
+Called by `machine`. Pure. A driver is started only if there is certainly none and the run holds the table's
+lock. A driver that should end is asked to and waited for, because its outcome may still be a success.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lithify.resources.objects import shortened
 
 
 def drive(case: Case) -> Step:
-    """Takes a run further that has a driver, or may have one."""
+    """The next step of a run that has a driver, or may have one."""
     driver = case.current
     if driver is None:
         return _without_driver(case)
@@ -42,9 +42,9 @@ def drive(case: Case) -> Step:
 
 
 def adopt(case: Case, driver: DriverState) -> Step:
-    """Takes up a driver that the run should not have where it stands; the next step decides about it.
+    """Takes over a driver that the run should not have in its stage; the next step decides about it.
 
-    It was started by a request that took effect late, or status was set back.
+    A late start request made it, or status was set back.
     """
     status = _adopted(case, driver).status
     message = f"Found driver {driver.name}, started for this run."
@@ -60,7 +60,7 @@ def adopt(case: Case, driver: DriverState) -> Step:
 
 
 def recreated(case: Case) -> str:
-    """What to say if the table is not the one any more that the run began with; empty if it is."""
+    """Message if the table was replaced since the run began; empty if it was not."""
     meant, there = case.status.table_uuid, case.facts.table_uuid
     if meant is None or there is None or meant == there:
         return ""
@@ -71,7 +71,7 @@ def recreated(case: Case) -> str:
 
 
 def _adopted(case: Case, driver: DriverState) -> Case:
-    """The case with the driver in status, whichever attempt status thought was the last."""
+    """The case with the driver in status, whichever attempt status names as the last."""
     known = case.status.driver
     if known is None or known.uid != driver.uid:
         known = DriverStatus(name=shortened(driver.name, 253), uid=driver.uid)
@@ -99,7 +99,7 @@ def _without_driver(case: Case) -> Step:
 
 
 def _start(case: Case) -> Step:
-    """Starts the driver of the attempt that status says is under way, or gives the attempt up."""
+    """Starts the driver of the attempt in status, or ends the attempt."""
     ended = _given_up(case)
     if ended is not None:
         return ended
@@ -146,5 +146,5 @@ def _given_up(case: Case) -> Step | None:
 
 
 def _delay(case: Case) -> str:
-    """What the last try came to, as the end of a sentence."""
+    """The result of the last try to start, as the end of a sentence."""
     return f": {case.facts.delay}" if case.facts.delay else "."

@@ -1,9 +1,9 @@
 """Attempts that only plan: dry runs, and runs that wait for an approval of their plan.
 
 Called by `machine`, and by `waiting` to begin one. Pure. The operator's workers plan, so there is no driver,
-no slot of any limit is taken, and the table's lock stays free for others. In status such a run is Planning,
-and has no driver there. How long the plan itself may take is the worker's matter; what is limited here is the
-wait for a turn: thousands of runs may want a plan at the same time.
+no limit counts the run, and the table's lock stays free for others. Status shows such a run as Planning,
+without a driver. The worker limits the duration of the plan itself; this module limits the wait for a worker,
+since thousands of runs may want a plan at the same time.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _TOO_LONG = (
 
 
 def is_planning(case: Case) -> bool:
-    """Whether an attempt is under way that only plans, and for which there is no driver."""
+    """Whether the current attempt only plans, and has no driver."""
     if case.current is not None or case.status.driver is not None or not case.reason.has_driver:
         return False
     return case.reason is Reason.PLANNING or is_plan_only(case.run)
 
 
 def begin(case: Case) -> Step:
-    """Writes down that an attempt is under way, and has it planned."""
+    """Records a new attempt in status, and has it planned."""
     status = case.status
     new = stand(
         case,
@@ -46,7 +46,7 @@ def begin(case: Case) -> Step:
 
 
 def plan(case: Case) -> Step:
-    """Takes an attempt further that only plans."""
+    """The next step of an attempt that only plans."""
     ended = _given_up(case)
     if ended is not None:
         return ended

@@ -19,7 +19,7 @@ from lithify.resources.compaction import Reason
 from lithify.resources.policy import Approval
 
 _LOCK_AGAIN = timedelta(seconds=5)
-"""How long a run waits for a lock before it looks again: one that a person deletes is told of by nobody."""
+"""Interval of checks for a lock: no event reports one that a person deletes."""
 _LOCKS = {
     Lock.FREE: "Waiting for the table's lock.",
     Lock.UNKNOWN: "Waiting to learn who has the table's lock.",
@@ -27,7 +27,7 @@ _LOCKS = {
 
 
 def wait(case: Case) -> Step:
-    """Takes a run further that has no driver."""
+    """The next step of a run that has no driver."""
     spec, status, anew = case.spec, case.status, recreated(case)
     if spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
@@ -48,7 +48,7 @@ def wait(case: Case) -> Step:
 
 
 def _rest(case: Case, reason: Reason, message: str) -> Step:
-    """Waits for a person, as long as it takes."""
+    """Waits for a person, without a limit."""
     status, acts = stand(case, reason, message), free_table(case)
     return case.answer(status, acts) if acts else Step(status)
 
@@ -60,7 +60,7 @@ def _next_attempt(case: Case) -> datetime | None:
 
 
 def _pend(case: Case, problem: Problem) -> Step:
-    """Waits for what is missing around the run to come."""
+    """Waits for missing references."""
     if not problem.may_pass or _is_overdue(case, Reason.PENDING):
         return finish(case, problem.reason, problem.message, at_once=True)
     return _stay(case, Reason.PENDING, problem.message, free_table(case))
@@ -86,7 +86,7 @@ def _queue(case: Case) -> Step:
 
 
 def _begin(case: Case) -> Step:
-    """Writes down that an attempt is under way, and starts its driver."""
+    """Records a new attempt in status, and starts its driver."""
     status, facts = case.status, case.facts
     attempt = status.attempts + 1
     shared = None if isinstance(facts.sharing, Gathering) else facts.sharing
@@ -116,7 +116,7 @@ def _is_overdue(case: Case, reason: Reason) -> bool:
 
 
 def _line(case: Case) -> str:
-    """What a queued run waits for."""
+    """The reason why a queued run waits."""
     facts = case.facts
     if not facts.admitted:
         return facts.hold or "Waiting for its turn."

@@ -1,8 +1,8 @@
-"""Every time series that the operator has: name, type, labels, meaning.
+"""Every time series of the operator: name, type, labels, meaning.
 
 `metrics` makes them, `page` writes docs/metrics.md of them. Names follow Prometheus's conventions: base
-units, `_total` for what only grows. Labels have few values; only the series of `TABLE_SERIES` have one a
-table, and they are off unless asked for.
+units, `_total` for counters. Labels have few values; only the series of `TABLE_SERIES` have one per table,
+and they are off by default.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Series:
     Attributes:
         name: in full.
         shape: its type.
-        meaning: what it says, as a clause.
+        meaning: what it measures, as a clause.
         labels: names of its labels.
         buckets: upper bounds of a histogram's buckets, in seconds.
     """
@@ -51,10 +51,11 @@ def _histogram(name: str, meaning: str, buckets: tuple[float, ...], *labels: str
 
 
 _REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""The API server gives up on etcd within ten seconds, the client on the API server after thirty."""
+"""Buckets up to the timeouts: the API server waits ten seconds for etcd, the client thirty for the API
+server."""
 _LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _RUN = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0)
-"""Up to the default deadline of a run's longest stage."""
+"""Buckets up to the default deadline of a run's longest stage."""
 
 TABLES = _gauge("lithify_tables", "LakeTables, by the reason of their condition Ready", "reason")
 TABLES_BY_HEALTH = _gauge("lithify_tables_by_health", "LakeTables, by what HEALTH says", "health")
@@ -173,10 +174,10 @@ RENAMED_BY_SCRAPES = frozenset(
         "service",
     }
 )
-"""Labels that a scrape sets itself: those of our own would become `exported_namespace` and so on."""
+"""Labels that a scrape sets itself: ours of that name would become `exported_namespace` and so on."""
 
 TABLE_LABELS = ("table_namespace", "table", "identifier")
-"""Namespace and name of the LakeTable, and the table as its catalog knows it."""
+"""Namespace and name of the LakeTable, and the table's name in its catalog."""
 
 TABLE_SERIES: dict[str, Series] = {
     field: _gauge(f"lithify_table_{name}", meaning, *TABLE_LABELS)
@@ -206,7 +207,7 @@ TABLE_SERIES: dict[str, Series] = {
         ("last_full", "last_full_timestamp_seconds", "when a full compaction last succeeded"),
     )
 }
-"""By the field that each one shows."""
+"""By the observed field."""
 
 SECTIONS: dict[str, tuple[Series, ...]] = {
     "Tables": (
@@ -265,4 +266,4 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
     ),
     "One series a table": tuple(TABLE_SERIES.values()),
 }
-"""All of them, as the page shows them."""
+"""All of them, as the page groups them."""
