@@ -1,7 +1,8 @@
-"""What a policy's pod template must not hold: what leaves the pod, and what Lithify sets itself.
+"""Fields that a policy's pod template must not hold: those that reach out of the pod, and those Lithify sets.
 
-Pure; used by `template`. A field that would be replaced in silence is refused as well, by name. What else a
-template says, the API server and the cluster's admission judge. `pod_security` has what reaches out of a pod.
+Pure; used by `template`. A field that Lithify would replace is refused by name rather than ignored. The API
+server and the cluster's admission check the rest of a template. `pod_security` lists what reaches out of a
+pod.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ class Bounds:
 
 
 def refusals(template: Plain, container: Plain, bounds: Bounds) -> Iterator[Refusal]:
-    """Everything in a template that must not be there.
+    """Returns all forbidden fields of a template.
 
     Args:
         template: of the shape that its schema gives it.
-        container: which of its containers becomes ours; empty if there is none.
+        container: name of its container that becomes ours; empty if there is none.
         bounds: what is allowed.
     """
     metadata, spec = template.get("metadata", {}), template.get("spec", {})

@@ -1,4 +1,4 @@
-"""Makes instructions for drivers out of orders. Pure; called by the launchers."""
+"""Makes instructions for drivers from orders. Pure; called by the launchers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def instructions_of(
     sizing: ExecutorSizing | None = None,
     reach: Reach = DRIVER,
 ) -> Instructions:
-    """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
+    """The instructions for an attempt; credentials come from a mounted Secret unless they are passed."""
     reference = order.catalog.secret_ref
     mounts = reference if credentials is None else None
     commit_every = order.spark.commit_every
@@ -61,7 +61,7 @@ def instructions_of(
 
 
 def shared_instructions(lead: Instructions, orders: Sequence[DriverOrder]) -> Instructions:
-    """The instructions for a driver that several runs share, from those for the first one alone."""
+    """The instructions for a driver that several runs share, made from those for the first one alone."""
     return replace(lead, members=tuple(map(_member_of, orders)))
 
 
@@ -80,7 +80,7 @@ def _member_of(order: DriverOrder) -> MemberInstructions:
 
 
 def task_memory(order: DriverOrder) -> int:
-    """Bytes that one task's merge may take: more, after an attempt that ran out of memory."""
+    """Bytes that one task's merge may use: raised after an attempt that ran out of memory."""
     return int(quantity_bytes(order.spark.task_memory) * order.memory_factor)
 
 

@@ -1,7 +1,7 @@
 """Plans a run inside a worker, as a driver would.
 
-Imported by `answering` when the first plan is asked for. It is the only module of the controller that imports
-`lithify.job`, of which it must import nothing that starts Spark.
+Imported by `answering` for the first plan. It is the only module of the controller that imports
+`lithify.job`; it must import nothing that starts Spark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lithify.tables.registry import open_table
 
 @dataclass(frozen=True, slots=True)
 class _ZoneClock:
-    """A clock that shows the time of a zone."""
+    """A clock in the time zone of the table's writers."""
 
     clock: Clock
     zone: ZoneInfo
@@ -33,7 +33,7 @@ class _ZoneClock:
 
 
 def plan(request: PlanRequest, address: TableAddress, zone: ZoneInfo, clock: Clock) -> PlanFound:
-    """What a run would do.
+    """Returns the plan of a run.
 
     Raises:
         NotFound: there is no such table, or another one has its name now.

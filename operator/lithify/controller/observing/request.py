@@ -1,4 +1,4 @@
-"""What is asked of a table, and what comes back, as values that can be sent to worker processes.
+"""Requests to observing workers and their results, as values that can be sent between processes.
 
 Made by `reconciling`, answered by `tables.paimon.observation` in a worker of `pool`.
 """
@@ -17,15 +17,15 @@ from lithify.tables.observation import Observation, PlanFound, RunFound
 
 @dataclass(frozen=True, slots=True)
 class TableTarget:
-    """A table, and how to get at it.
+    """A table, and how to reach it.
 
     Attributes:
         warehouse: root of the catalog.
         identifier: `database.table`.
         catalog_options: by pypaimon's names, credentials included: never to be logged.
-        overrides: table options by which triggers are judged.
+        overrides: table options for evaluating triggers.
         time_zone: of the table's writers, None for UTC.
-        catalog: which Catalog it is of, as `namespace/name`: catalogs take turns.
+        catalog: its Catalog, as `namespace/name`: catalogs take turns.
         reach: where the operator's own rights may be used.
         format: the table format, as `tables.registry` knows it.
     """
@@ -42,19 +42,19 @@ class TableTarget:
 
 @dataclass(frozen=True, slots=True)
 class ObservationRequest:
-    """A look at a table.
+    """A request to observe a table.
 
     Attributes:
         target: which table.
-        cache_key: names what is kept of the table between two looks; its LakeTable's uid.
-        known_uuid: the table that was seen last.
-        known_snapshot: its snapshot that was seen last. Unchanged answers are given relative to these.
-        is_full: look as if for the first time.
+        cache_key: names the table's cache entry; its LakeTable's uid.
+        known_uuid: the table's UUID in the last observation.
+        known_snapshot: the table's snapshot then. "Unchanged" refers to these two.
+        is_full: observe as if for the first time.
         partitions: only partitions with the values of one of these count as due; empty for all.
         idle_seconds: for full compactions, partitions written to more recently do not count.
         held: fingerprints of buckets by path: those that still have these files count as blocked, not as due.
-        reconsider: tell what there is also if nothing has changed: the time of a trigger has come, or what is
-            asked for is another than before. Costs no more than an unchanged answer does.
+        reconsider: return an observation even if nothing has changed: a trigger's time has come, or the
+            request differs from the last one. Costs no more than an unchanged answer does.
     """
 
     target: TableTarget
@@ -70,12 +70,12 @@ class ObservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """A question for what a run would do.
+    """A request for the plan of a run.
 
     Attributes:
         target: which table.
         table_uuid: the expected UUID; None accepts any.
-        strategy: how much the run would take.
+        strategy: the run's strategy.
         partitions: only partitions with the values of one of these; empty for all.
         buckets: only these buckets; empty for all.
         held: fingerprints of buckets by path: those that still have these files are left out.
@@ -92,7 +92,7 @@ class PlanRequest:
 
 
 MOST_TABLES = 10_000
-"""LakeTables that discovery makes for one catalog unless the operator's flags say otherwise."""
+"""Default limit of LakeTables that discovery makes for one catalog; the operator's flags can change it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,10 @@ class TableFilter:
     """Which tables of a catalog are wanted.
 
     Attributes:
-        include: patterns of `database.table`; without any, the catalog is only asked whether it answers.
-        exclude: patterns of those that are not, even if included.
-        most: how many names are sent back.
+        include: patterns of `database.table`; without any, the request only tests whether the catalog
+            answers.
+        exclude: patterns of unwanted tables, even if included.
+        most: maximum number of names in the reply.
     """
 
     include: tuple[str, ...] = ("*.*",)
@@ -116,8 +117,8 @@ class TableList:
 
     Attributes:
         names: the first of them in alphabetical order, as `database.table`.
-        wanted: how many there are.
-        unusable: how many more there are whose names no LakeTable can have.
+        wanted: number of wanted tables.
+        unusable: number of others whose names no LakeTable can have.
     """
 
     names: tuple[str, ...] = ()
@@ -131,29 +132,29 @@ NO_TABLES = TableList()
 
 
 class TableObserver(Protocol):
-    """Looks at tables. All raise what `lithify.errors` says of tables, and `TimedOut`."""
+    """Observes tables. All methods raise the errors of `lithify.errors` about tables, and `TimedOut`."""
 
     async def observe(self, request: ObservationRequest, timeout: float) -> Observation | None:
-        """Looks at a table; None if nothing has changed since the last look."""
+        """Observes a table; returns None if nothing has changed since the last observation."""
         ...
 
     async def find_run(
         self, target: TableTarget, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
-        """What a run has committed, None if it certainly has committed nothing that is still there.
+        """Returns what a run has committed, None if it certainly has committed nothing that still exists.
 
-        With `since`, when the run began, older snapshots are not read; and where snapshots that are younger
-        are expired, so that nobody can say, a `CommitUnknown` is raised. Without it None says only that no
-        snapshot that is kept is the run's.
+        With `since`, when the run began, older snapshots are not read; if younger snapshots are expired, so
+        that the answer is unknown, a `CommitUnknown` is raised. Without it None says only that no retained
+        snapshot is the run's.
         """
         ...
 
     async def plan(self, request: PlanRequest, timeout: float) -> PlanFound:
-        """What a run would do."""
+        """Returns the plan of a run."""
         ...
 
     async def list_tables(
         self, target: TableTarget, timeout: float, wanted: TableFilter = ALL_TABLES
     ) -> TableList:
-        """The wanted tables of the catalog; the target's identifier does not matter."""
+        """Returns the wanted tables of the catalog; the target's identifier does not matter."""
         ...

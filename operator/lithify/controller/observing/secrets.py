@@ -1,4 +1,4 @@
-"""Keeps credentials, and texts without end, out of what workers say: messages quote anything. Pure."""
+"""Removes credentials from, and bounds, the texts of workers: messages may quote anything. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lithify.redaction import Redactor, is_telling, names_of
 
 _MOST_ENTRIES = 1000
 _SHORTEST = 4
-"""What is shorter is no secret, and would be found in every other word."""
+"""Shorter values do not count as secrets: they would occur in many words."""
 
 _IN_VALUE = (
     re.compile(r"(?:password|pwd|secret|token|sig|signature)=([^&;\s]+)", re.I),
@@ -23,7 +23,7 @@ _IN_VALUE = (
 
 
 def secrets_in(options: Mapping[str, str]) -> tuple[str, ...]:
-    """What among catalog options nobody may see, the longest first."""
+    """Returns the catalog options' values that must stay secret, the longest first."""
     found = {value for name, value in options.items() if is_telling(name)}
     for value in options.values():
         for pattern in _IN_VALUE:
@@ -32,16 +32,16 @@ def secrets_in(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def redactor_of(target: TableTarget) -> Redactor:
-    """Takes a catalog's credentials out of texts. Make it only when there is a text: it takes a while."""
+    """Returns a redactor of a catalog's credentials. Make it only for a text to redact: it takes a while."""
     ordinary = (target.warehouse, target.catalog_options.get("metastore", ""))
     return Redactor(secrets_in(target.catalog_options), ordinary)
 
 
 def without_secrets(error: LithifyError, target: TableTarget) -> LithifyError:
-    """The same error, with no credential of the table's catalog in its message or fields.
+    """Returns the same error without credentials of the table's catalog in its message or fields.
 
-    Its texts are bounded, too: a library may quote a whole answer of a server. The frames that it comes from
-    go: they would keep whatever was read there until the next answer.
+    Its texts are bounded, too: a library may quote a whole response of a server. Tracebacks are removed: they
+    would keep the data that was read in memory until the next answer.
     """
     error.__cause__ = error.__context__ = error.__traceback__ = None
     redactor = redactor_of(target)
@@ -52,7 +52,7 @@ def without_secrets(error: LithifyError, target: TableTarget) -> LithifyError:
 
 
 def own_texts(target: TableTarget) -> tuple[str, ...]:
-    """What whoever has put the table under care has written: it is shown as it is, see `Redactor.redact`."""
+    """Texts written by the user who registered the table: shown unchanged, see `Redactor.redact`."""
     return (*names_of(target.identifier), *target.overrides, *target.overrides.values())
 
 
