@@ -121,7 +121,7 @@ class NotAllowed(UserError):
     """A catalog refuses the credentials, or the request made with them."""
 
     def __init__(self, catalog: str, problem: str) -> None:
-        super().__init__(f"{catalog}: {problem}; look at the credentials among ", CREDENTIALS)
+        super().__init__(f"{catalog}: {problem}; check the credentials among ", CREDENTIALS)
         self.catalog = catalog
         self.problem = problem
 
@@ -274,7 +274,7 @@ class TimedOut(LithifyError):
     failure = Failure.INFRASTRUCTURE
 
     def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"{what} took longer than {seconds:g} s and was given up")
+        super().__init__(f"{what} took longer than {seconds:g} s and was ended")
         self.what = what
         self.seconds = seconds
 
@@ -285,7 +285,7 @@ class NoExecutors(TimedOut):
     failure = Failure.SCHEDULING
 
     def __init__(self, seconds: float) -> None:
-        super().__init__("waiting for a first executor, whose pod's events say what it lacks,", seconds)
+        super().__init__("waiting for a first executor (its pod's events say why it did not start)", seconds)
 
 
 class ProcessLost(LithifyError):

@@ -224,18 +224,20 @@ class _Room:
             return held
         if limits.bytes_per_hour is not None and not self._has_bytes(one, limits.bytes_per_hour):
             size = bytes_text(limits.bytes_per_hour)
-            return f"runs of CompactionPolicy {one.policy.name} may read {size} an hour, and did"
+            return f"CompactionPolicy {one.policy.name} allows {size} an hour, which its runs have used"
         return None
 
     def _full(self, one: Waiting, limits: PolicyLimits) -> str | None:
         """The limit whose slots are all taken, None if each has a free one."""
         total, per_namespace = self._caps.total, self._caps.per_namespace
         if total is not None and self._total >= total:
-            return f"all {total} runs that this operator may have are active"
+            return f"the operator's limit of {total} active runs is reached"
         if per_namespace is not None and self._by_namespace[one.policy.namespace] >= per_namespace:
-            return f"all {per_namespace} runs that a namespace may have are active"
+            return f"the limit of {per_namespace} active runs in a namespace is reached"
         if limits.active_runs is not None and self._by_policy[one.policy] >= limits.active_runs:
-            return f"all {limits.active_runs} runs of CompactionPolicy {one.policy.name} are active"
+            return (
+                f"CompactionPolicy {one.policy.name}'s limit of {limits.active_runs} active runs is reached"
+            )
         return None
 
     def _has_bytes(self, one: Waiting, most: int) -> bool:

@@ -33,8 +33,8 @@ _LONGEST = 200
 _NAMED = 3
 """Number of buckets that a message names; status lists the others."""
 _REMEDY = (
-    "They are left out until their files change; see status.blockedBuckets. After a file was restored, ask "
-    "for a compaction with the annotation lithify.dev/requested-at"
+    "They are left out until their files change; see status.blockedBuckets. After you restore a file, "
+    "request a compaction with the annotation lithify.dev/requested-at"
 )
 
 
@@ -79,7 +79,7 @@ def say_blocked(conditions: ConditionSetter, status: LakeTableStatus) -> None:
     """Sets the condition that names the buckets, their files and columns."""
     blocks = status.blocked_buckets
     if not blocks:
-        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "no bucket is known that cannot be compacted")
+        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "all buckets can be compacted, as far as known")
         return
     reasons = {block.reason for block in blocks}
     corrupt = BlockReason.CORRUPT_FILES

@@ -162,7 +162,7 @@ def _await_look(
     if trouble is not None and ready is not None and ready.status is ConditionStatus.TRUE:
         conditions.not_ready(trouble)
     if status.observed_generation != generation:
-        conditions.true(RECONCILING, "Progressing", "the spec has changed and the table is looked at again")
+        conditions.true(RECONCILING, "Progressing", "the spec has changed; the table is observed again")
 
 
 def _say_ready(
@@ -178,7 +178,7 @@ def _say_ready(
         return
     conditions.false(STALLED, "NotStalled")
     if seen is None:
-        message = "the table has not been looked at yet"
+        message = "the table has not been observed yet"
         conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
         conditions.true(RECONCILING, "Progressing", message)
     else:
@@ -190,10 +190,10 @@ def _say_needed(
     conditions: ConditionSetter, problem: TableProblem | None, seen: Observation | None, decision: Decision
 ) -> None:
     if problem is not None:
-        message = f"nobody can tell while the table is not ready: {problem.message}"
+        message = f"unknown while the table is not ready: {problem.message}"
         conditions.unknown(COMPACTION_NEEDED, problem.reason, message)
     elif seen is None:
-        message = "the table has not been looked at yet"
+        message = "the table has not been observed yet"
         conditions.unknown(COMPACTION_NEEDED, TableReason.NEVER_OBSERVED, message)
     elif decision.due is not None:
         conditions.true(COMPACTION_NEEDED, decision.due.trigger, decision.message)
@@ -218,20 +218,20 @@ def _say_duplicate(conditions: ConditionSetter, situation: Situation) -> None:
     conditions.true(
         DUPLICATE,
         "OlderLakeTable",
-        f"LakeTable {older} is older and stands for the same table, so this one starts no runs by itself. "
+        f"LakeTable {older} is older and is for the same table, so this one starts no automatic runs. "
         "Delete one of the two",
     )
 
 
 def _say_writers(conditions: ConditionSetter, seen: Observation) -> None:
     if seen.write_only:
-        conditions.false(WRITER_COMPACTS, "WriteOnly", "the table's writers leave compaction to others")
+        conditions.false(WRITER_COMPACTS, "WriteOnly", "the table's writers do not compact it")
         return
     conditions.true(
         WRITER_COMPACTS,
         "NotWriteOnly",
-        "the table's writers compact, too: whoever commits second has worked in vain, and writers may fail "
-        "for it. Set write-only=true on the table",
+        "the table's writers compact, too: if both compact the same files, the second commit fails, "
+        "which may fail a writer. Set write-only=true on the table",
     )
 
 
@@ -245,5 +245,5 @@ def _say_snapshots(conditions: ConditionSetter, kept: KeptSnapshots) -> None:
         "NobodyExpires",
         f"writers of write-only tables expire no snapshots, so compaction only adds files: "
         f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
-        "that the newest does not need. Expire its snapshots from time to time",
+        "that the newest does not need. Expire its snapshots regularly",
     )

@@ -89,7 +89,7 @@ def _requested(
     message = f"{Occasion.REQUESTED}: the annotation requested-at is {value[:_SHOWN_LENGTH]}"
     if asked != strategy:
         message += (
-            f", requested-strategy is neither {RunStrategy.MINOR} nor {RunStrategy.FULL}: {strategy} is taken"
+            f", requested-strategy is neither {RunStrategy.MINOR} nor {RunStrategy.FULL}: {strategy} is used"
         )
     partitions = () if policy is None else policy.partitions
     size = 0
@@ -160,7 +160,7 @@ def _named(partitions: tuple[Mapping[str, str], ...]) -> tuple[Mapping[str, str]
 
 def _why_not(seen: Observation | None, next_full: datetime | None, *, gains: bool) -> str:
     if seen is None:
-        return "nothing is known to be due"
+        return "no compaction is known to be due"
     text = _no_trigger(seen)
     if seen.commits is not None:
         text += f"; {_commits_text(seen.commits)}"

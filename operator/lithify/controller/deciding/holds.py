@@ -55,7 +55,7 @@ def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
     if due.trigger != Occasion.REQUESTED:
         held = _by_the_clock(situation, situation.policy, due, now)
     if held.hold is None and not situation.admitted:
-        limit = situation.limit or "it waits for its turn"
+        limit = situation.limit or "it waits for a slot"
         return Held(Hold.CONCURRENCY_LIMIT, limit, held.changes)
     return held
 
@@ -101,7 +101,7 @@ def _standing(situation: Situation) -> Held:
         return Held(Hold.NOT_READY, unready)
     by_policy = policy_hold(situation)
     if by_policy.hold is None and situation.active is not None:
-        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is under way")
+        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is active")
     return by_policy
 
 
@@ -109,14 +109,14 @@ def _duplicated(older: str, due: Due | None) -> Held:
     """A duplicate starts only what is requested for it."""
     if due is not None and due.trigger == Occasion.REQUESTED:
         return Held()
-    return Held(Hold.DUPLICATE, f"LakeTable {older} is older and stands for the same table")
+    return Held(Hold.DUPLICATE, f"LakeTable {older} is older and is for the same table")
 
 
 def _unready(situation: Situation) -> str | None:
     if situation.problem is not None:
         return situation.problem.message
     if situation.observation is None:
-        return "the table has not been looked at yet"
+        return "the table has not been observed yet"
     if situation.observation.refusals:
         return TableProblem.unsupported(situation.observation.refusals).message
     return None
@@ -169,7 +169,7 @@ def _min_interval(last: RunSummary, seconds: int) -> tuple[datetime, str]:
     until = last.completion_time + timedelta(seconds=seconds)
     text = (
         f"Compaction {last.name} ended at {moment_text(last.completion_time)} and minIntervalSeconds is "
-        f"{seconds}, so the next one starts at {moment_text(until)} at the earliest"
+        f"{seconds}, so the next one starts no earlier than {moment_text(until)}"
     )
     return until, text
 
@@ -193,8 +193,8 @@ def _gain_text(policy: CompactionPolicySpec, due: Due) -> str:
             return ""
         wanted.append(bytes_text(int(size)))
     return (
-        f"it would read {bytes_text(due.bytes)} and remove {count_of(due.surplus_files, 'file')} at most, "
-        f"minGain asks for {' or '.join(wanted)}"
+        f"it would read {bytes_text(due.bytes)} and remove at most {count_of(due.surplus_files, 'file')}; "
+        f"minGain requires {' or '.join(wanted)}"
     )
 
 
@@ -211,7 +211,7 @@ def _after_cancel(situation: Situation, longest: timedelta) -> Iterator[tuple[Ho
         return
     until = cancelled.completion_time + longest
     text = (
-        f"Compaction {cancelled.name} was cancelled; the next one starts once something is written, the "
+        f"Compaction {cancelled.name} was cancelled; the next one starts once the table, the "
         f"LakeTable or its policy changes, one is requested, or at {moment_text(until)}"
     )
     yield Hold.CANCELLED, until, text
@@ -224,4 +224,4 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
 def _back_off_text(situation: Situation, until: datetime) -> str:
     failures = max(1, situation.table.status.consecutive_failures)
     counted = count_of(failures, "compaction")
-    return f"{counted} failed in a row, the next one starts at {moment_text(until)} at the earliest"
+    return f"{counted} failed in a row; the next one starts no earlier than {moment_text(until)}"

@@ -127,7 +127,7 @@ def prune(
         return Pruning(
             PruneReason.LIST_INCOMPLETE,
             f"{len(latest.names)} of {count_of(latest.wanted, 'table')} were listed "
-            f"({MOST_TABLES.field}), so which LakeTables have no table is not known",
+            f"({MOST_TABLES.field}), so it is unknown which LakeTables have no table",
         )
     gone = [table for table in made if table.spec.identifier not in latest.names]
     if not gone:
@@ -148,7 +148,7 @@ def _bounded(
     percent = discovery.prune_limit_percent
     if percent == _ALL_PERCENT:
         return None
-    way_out = "If that is meant, set spec.discovery.pruneLimitPercent to 100 for a while"
+    way_out = "If that is intended, set spec.discovery.pruneLimitPercent to 100 temporarily"
     if not latest.names:
         message = f"no table was found, so {count_of(len(ours), 'LakeTable')} that could go stay. {way_out}"
         return Pruning(PruneReason.NOTHING_LISTED, message)
@@ -177,9 +177,7 @@ def _confirmed(
         counted = f"{count_of(len(going), 'LakeTable')} of tables that are dropped or excluded"
         said = f"{counted} {verb}: {_names(going)}"
         return Pruning(PruneReason.PRUNED, said, going, doubtful, needs_list)
-    wait = (
-        "a second list of the tables" if needs_list else "a look that does not find the table, or a run's end"
-    )
+    wait = "a second list of the tables" if needs_list else "an observation without the table, or a run's end"
     return Pruning(PruneReason.UNCONFIRMED, f"{text}; waiting for {wait}", (), doubtful, needs_list)
 
 

@@ -23,8 +23,8 @@ ALL_DISCOVERED = "AllDiscovered"
 
 _ORDER = tuple(TableReason)
 _DRIVERS_ONLY = (
-    "(Kueue admits drivers only: executors count against no quota, so there may be more than it allows, "
-    "and admitted drivers may wait for room that never comes; with the admission Group all pods count)"
+    "(Kueue admits drivers only: executors do not count against a quota, so they may exceed it, and admitted "
+    "drivers may wait forever for resources; with the admission Group all pods count)"
 )
 
 
@@ -148,7 +148,7 @@ def catalog_status(
 
 def _say_unasked(conditions: ConditionSetter) -> None:
     """Before the catalog's first request: what an earlier operator said stays until then."""
-    message = "the catalog has not been asked yet"
+    message = "no request was sent to the catalog yet"
     if condition_of(conditions.conditions, READY) is None:
         conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
         conditions.true(RECONCILING, "Progressing", message)
@@ -159,7 +159,7 @@ def _cut(catalog: Catalog, seconds: float | None) -> str:
     if seconds is None:
         return ""
     asked = catalog.spec.timeout_seconds
-    given = f"the operator gives a look {seconds:g} s ({LONGEST_LOOK.field})"
+    given = f"the operator limits it to {seconds:g} s ({LONGEST_LOOK.field})"
     return f"; spec.timeoutSeconds is {asked}, but {given}"
 
 
@@ -174,9 +174,8 @@ def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: D
             ALL_DISCOVERED,
             "LimitReached",
             f"{count_of(discovered.wanted, 'table')} found, {discovered.left_out} of them get no LakeTable: "
-            f"the catalog has as many as it may have ({MOST_TABLES.field}). Narrow "
-            "spec.discovery.include, or "
-            f"delete LakeTables that nobody needs{_excepted(discovered)}",
+            f"the catalog has reached its limit ({MOST_TABLES.field}). Narrow spec.discovery.include, or "
+            f"delete LakeTables that you do not need{_excepted(discovered)}",
         )
     else:
         having = count_of(discovered.wanted - len(discovered.declined), "table")
@@ -189,7 +188,7 @@ def _excepted(discovered: Discovered) -> str:
     text = ""
     if discovered.declined:
         deleted = count_of(len(discovered.declined), "table")
-        text += f"; {deleted} without, because it was deleted (spec.discovery.recreate is Never): "
+        text += f"; {deleted} without one, because it was deleted (spec.discovery.recreate is Never): "
         text += names_text(discovered.declined)
     if discovered.unusable:
         unusable = count_of(discovered.unusable, "table")

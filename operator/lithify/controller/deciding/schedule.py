@@ -73,7 +73,7 @@ def next_time(schedule: str, time_zone: str | None, after: datetime) -> datetime
     for moment in _times(schedule, time_zone, after):
         if moment > after:
             return moment
-    raise ValueError(f"the schedule {schedule} never comes about")
+    raise ValueError(f"the schedule {schedule} has no time that ever occurs")
 
 
 def policy_problem(policy: CompactionPolicySpec) -> str | None:
@@ -128,7 +128,7 @@ def _by_schedule(
 def _times(schedule: str, time_zone: str | None, after: datetime) -> Iterator[datetime]:
     start = after.astimezone(find_zone(time_zone))
     if len(schedule.split()) != _FIELDS:
-        raise ValueError(f"the schedule {schedule} has not got five fields")
+        raise ValueError(f"the schedule {schedule} does not have five fields")
     try:
         for moment in CronSim(schedule, start):
             yield moment.astimezone(UTC)

@@ -95,7 +95,7 @@ def executors_text(pods: Iterable[Pod]) -> str:
     """Why none of the executors in these pods has started; empty if the pods do not say."""
     pods = list(pods)
     if not pods:
-        return "Spark has made no pods for them yet; see the log of the driver's pod if that stays so"
+        return "Spark has made no pods for them yet; see the log of the driver's pod if that persists"
     return next((message for _, message in map(_waiting, pods) if message), "")
 
 
@@ -117,7 +117,7 @@ def _trouble(pod: Pod, phase: DriverPhase, ended: Pod, now: datetime) -> Found:
     if phase is DriverPhase.ENDED:
         return _end(pod, ended)
     if _is_out_of_reach(pod, now):
-        return Trouble.UNREACHABLE, f"nobody hears of node {_node(pod)}"
+        return Trouble.UNREACHABLE, f"node {_node(pod)} does not report"
     return _waiting(pod) if phase is DriverPhase.STARTING else (None, "")
 
 
@@ -126,7 +126,7 @@ def _end(pod: Pod, ended: Pod) -> Found:
     status = mapping_in(pod, "status")
     reason, code, left = text_in(ended, "reason"), _exit_code(ended), text_in(ended, "message")
     if reason == _OUT_OF_MEMORY:
-        return Trouble.OUT_OF_MEMORY, "the driver needed more memory than its pod may have"
+        return Trouble.OUT_OF_MEMORY, "the driver needed more memory than its pod's limit"
     if reason in _CONFIGURATION:
         return Trouble.CONFIGURATION, _sentence(reason, left or text_in(status, "message"))
     disruption = _condition(status, "DisruptionTarget", "True") or _condition(
@@ -141,7 +141,7 @@ def _end(pod: Pod, ended: Pod) -> Found:
     if code in (_KILLED, _TERMINATED):
         return Trouble.DISRUPTED, f"the driver was killed (exit code {code})"
     if not ended:
-        return Trouble.DISRUPTED, "the pod ended, and its node does not say how"
+        return Trouble.DISRUPTED, "the pod ended, and its node does not report how"
     outcome = "an outcome that cannot be read" if left else "no outcome"
     return None, f"the driver ended with code {code} and left {outcome}; see the log of its pod"
 

@@ -65,8 +65,8 @@ def recreated(case: Case) -> str:
     if meant is None or there is None or meant == there:
         return ""
     return (
-        f"{case.status.identifier} was dropped and created anew since the run began, whose plan means "
-        "nothing any more; create another Compaction if the new table is to be compacted."
+        f"{case.status.identifier} was dropped and re-created since the run began, so its plan is obsolete; "
+        "create another Compaction to compact the new table."
     )
 
 
@@ -93,7 +93,7 @@ def _without_driver(case: Case) -> Step:
     grace = case.deadlines.lost_seconds
     if case.since(since) >= grace:
         return bury(case, None)
-    message = f"Driver {known.name} cannot be found; it counts as lost if it stays away."
+    message = f"Driver {known.name} cannot be found; it counts as lost if that persists."
     status = stand(case, case.reason, message, driver=replace(known, missing_since=since))
     return case.answer(status, clear_name(case), [case.at(since, grace)])
 

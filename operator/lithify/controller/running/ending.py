@@ -47,9 +47,9 @@ from lithify.resources.objects import ConditionStatus, shortened
 from lithify.resources.policy import Approval
 from lithify.tables.observation import RunFound
 
-CANCELLED = "Cancelled as asked for by spec.cancel."
-OUT_OF_TIME = "The run took longer than its spec.activeDeadlineSeconds allow."
-SUSPENDED = "Suspended by spec.suspend; set it to false to go on."
+CANCELLED = "Cancelled by spec.cancel."
+OUT_OF_TIME = "The run exceeded its spec.activeDeadlineSeconds."
+SUSPENDED = "Suspended by spec.suspend; set it to false to continue."
 _UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
 _REFUSED = frozenset({Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})
 """Outcomes of a driver that was not allowed to work. The operator may never be able to read the table either,
@@ -101,7 +101,7 @@ def bury(case: Case, driver: DriverState | None) -> Step:
     """Ends an attempt whose driver ended without an outcome, or is gone."""
     if driver is not None and driver.waits:
         seen = f" ({driver.message})" if driver.message else ""
-        return leave_shared(case, f"Driver {driver.name} ended{seen} before it had begun with this table.")
+        return leave_shared(case, f"Driver {driver.name} ended{seen} before it began with this table.")
     patience = _patience(case)
     gone = "The driver is gone without a result." if driver is None else "The driver ended without a result."
     match answer_of(case, patience):
@@ -127,7 +127,7 @@ def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> 
             return _final(case, verdict.reason, verdict.message, failures=counts)
         return finish(case, verdict.reason, verdict.message, failures=counts)
     wait = backoff_seconds(retries, verdict.failure, failed, case.run.metadata.uid, status.attempts)
-    message = f"Attempt {status.attempts} failed with {verdict.reason.value}, another one follows: "
+    message = f"Attempt {status.attempts} failed with {verdict.reason.value}; it will be retried: "
     following = case.at(case.now, wait)
     new = stand(
         case,
@@ -165,7 +165,7 @@ def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Ste
     if case.may_have_committed and isinstance(found, Unknown) and case.since(since) < patience:
         status = stand(case, case.reason, f"{message} {LOOKING}", driver=driver)
         return case.answer(status, (Act.FIND_RUN,), [case.at(since, patience)])
-    told = "It is not ended by force and may still commit; until it is gone nothing else runs on the table."
+    told = "It is not killed and may still commit; until it is gone, no other run starts on the table."
     return _final(case, Reason.DRIVER_LOST, f"{shortened(message, 800)} {told}", driver=driver)
 
 
@@ -272,7 +272,7 @@ def _planned(case: Case, outcome: Outcome) -> Step:
 def approval_text(plan: PlanSummary) -> str:
     """Message of a run that awaits approval."""
     return (
-        f"Planned to rewrite {plan_text(plan)}; set spec.approved to true to go on, or spec.cancel to end it."
+        f"Planned to rewrite {plan_text(plan)}; set spec.approved or spec.cancel to true to continue or end."
     )
 
 

@@ -45,29 +45,29 @@ def verdict_of_outcome(outcome: Outcome) -> FailureVerdict:
     """The verdict on an attempt that reported an outcome."""
     reason, message = outcome.reason, outcome.message
     if reason is Reason.CANCELLED:
-        told = message or "The driver was told to end from outside."
+        told = message or "The driver was asked to end by another party."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, told)
     if reason.status is not ConditionStatus.FALSE:
-        strange = f"The driver ended with {reason.value}, which nobody asked it for. {message}".rstrip()
+        strange = f"The driver ended with {reason.value}, which was not requested. {message}".rstrip()
         return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, strange)
     return FailureVerdict(
-        reason, outcome.failure or failure_of(reason), message or "The driver does not say why."
+        reason, outcome.failure or failure_of(reason), message or "The driver gave no reason."
     )
 
 
 def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
     """The verdict on an attempt whose driver ended without an outcome, or is gone (None)."""
     if driver is None:
-        gone = "The driver vanished without a result; it had committed nothing."
+        gone = "The driver disappeared without a result; it had committed nothing."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
     seen = f" ({driver.message})" if driver.message else ""
     if driver.trouble is Trouble.OUT_OF_MEMORY:
         return _out_of_memory(driver.name, seen)
     if driver.trouble in {Trouble.DISRUPTED, Trouble.UNREACHABLE} or driver.terminating:
-        ended = f"Driver {driver.name} was ended from outside without a result{seen}."
+        ended = f"Driver {driver.name} was ended by another party without a result{seen}."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, ended)
     if driver.exit_code is None:
-        lost = f"Driver {driver.name} ended, nobody knows how{seen}."
+        lost = f"Driver {driver.name} ended for an unknown reason{seen}."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
     if driver.exit_code == _KILLED:
         return _out_of_memory(driver.name, seen)
@@ -105,6 +105,6 @@ def _field(failure: Failure) -> str:
 
 def _out_of_memory(name: str, seen: str) -> FailureVerdict:
     message = (
-        f"Driver {name} was killed for want of memory{seen}; raise spec.spark.driver.memory of the policy."
+        f"Driver {name} was killed for lack of memory{seen}; raise spec.spark.driver.memory of the policy."
     )
     return FailureVerdict(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, message)

@@ -18,7 +18,7 @@ from lithify.resources.compaction import Reason
 
 _PLANNING = "Planning in the operator; no driver is started."
 _TOO_LONG = (
-    "Its turn to be planned did not come within {0} s (deadlines.queuedSeconds of the policy); "
+    "It could not be planned within {0} s (deadlines.queuedSeconds of the policy); "
     "`lithify plan` makes a plan without the operator."
 )
 

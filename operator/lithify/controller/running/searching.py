@@ -15,8 +15,8 @@ from lithify.controller.running.release import clear_name
 from lithify.controller.running.status import stand
 from lithify.tables.observation import RunFound
 
-LOOKING = "Looking in the table whether the run has committed."
-UNANSWERED = "Whether the run has committed is not known, because its table could not be read."
+LOOKING = "Searching the table for a commit of the run."
+UNANSWERED = "It is unknown whether the run has committed, because its table could not be read."
 
 
 class SearchAnswer(Enum):

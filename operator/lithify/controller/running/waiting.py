@@ -22,7 +22,7 @@ _LOCK_AGAIN = timedelta(seconds=5)
 """Interval of checks for a lock: no event reports one that a person deletes."""
 _LOCKS = {
     Lock.FREE: "Waiting for the table's lock.",
-    Lock.UNKNOWN: "Waiting to learn who has the table's lock.",
+    Lock.UNKNOWN: "Waiting to find out who holds the table's lock.",
 }
 
 
@@ -71,9 +71,7 @@ def _queue(case: Case) -> Step:
     facts = case.facts
     if _is_overdue(case, Reason.QUEUED):
         limit = case.deadlines.queued_seconds
-        return finish(
-            case, Reason.DEADLINE_EXCEEDED, f"Its turn did not come within {limit} s. {_line(case)}"
-        )
+        return finish(case, Reason.DEADLINE_EXCEEDED, f"It could not start within {limit} s. {_line(case)}")
     if not facts.admitted:
         return _stay(case, Reason.QUEUED, _line(case), free_table(case))
     if facts.lock is Lock.OURS and case.pod is None:
@@ -123,5 +121,5 @@ def _line(case: Case) -> str:
     if case.pod is not None:
         return f"Waiting until driver {case.pod.name} of an earlier attempt is gone."
     return _LOCKS.get(
-        facts.lock, f"Waiting for the table's lock, which {facts.lock_holder or 'another run'} has."
+        facts.lock, f"Waiting for the table's lock, which {facts.lock_holder or 'another run'} holds."
     )

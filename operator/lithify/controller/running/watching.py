@@ -67,7 +67,7 @@ def _follow(case: Case, driver: DriverState, known: DriverStatus, stage: Reason)
 def _end(case: Case, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason) -> Step:
     grace = case.deadlines.lost_seconds
     if case.since(stop.time) >= grace:
-        message = f"Driver {driver.name} did not end within {grace} s of being told to ({stop.message})"
+        message = f"Driver {driver.name} did not end within {grace} s after it was asked to ({stop.message})"
         return lost(case, known, message, case.at(stop.time, grace))
     status = stand(
         case,
@@ -86,9 +86,9 @@ def _out_of_reach(case: Case, driver: DriverState, known: DriverStatus) -> Step:
     known = replace(known, missing_since=since)
     seen = f" ({driver.message})" if driver.message else ""
     if case.since(since) >= grace:
-        message = f"Driver {driver.name} has been out of reach for {grace} s{seen}."
+        message = f"Driver {driver.name} has been unreachable for {grace} s{seen}."
         return lost(case, known, message, case.at(since, grace))
-    message = f"Driver {driver.name} is out of reach{seen}; it counts as lost if it stays so."
+    message = f"Driver {driver.name} is unreachable{seen}; it counts as lost if that persists."
     status = stand(case, case.reason, message, driver=known)
     return case.answer(status, _keep_lock(case), [case.at(since, grace)])
 
@@ -189,15 +189,15 @@ def _progress(case: Case, driver: DriverState, stage: Reason) -> str | None:
 def _message(driver: DriverState, stage: Reason, plan: PlanSummary | None) -> str:
     seen = f": {driver.message}" if driver.message else "."
     if driver.terminating:
-        return f"Driver {driver.name} was told to end from outside{seen}"
+        return f"Driver {driver.name} was asked to end by another party{seen}"
     if driver.waits:
         return f"Driver {driver.name} compacts other tables before this one."
     if stage is Reason.SUBMITTING:
         return f"Driver {driver.name} {'cannot start yet' if driver.trouble else 'is starting'}{seen}"
     if stage is Reason.PLANNING:
-        return f"Driver {driver.name} looks for what to compact."
+        return f"Driver {driver.name} plans the compaction."
     if stage is Reason.COMMITTING:
-        return f"Driver {driver.name} commits what was rewritten."
+        return f"Driver {driver.name} commits the rewritten files."
     if driver.progress is not None and driver.progress.lacks_executors:
         return _executors(driver)
     return f"Rewriting {plan_text(plan)}." if plan else f"Driver {driver.name} rewrites files."

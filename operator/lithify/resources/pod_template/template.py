@@ -1,8 +1,8 @@
 """The pod template of a CompactionPolicy as a whole: its type in the model, and its schema.
 
 Used by `resources.policy` and `launching.template`. The schema has every field of a PodTemplateSpec, also
-those that Lithify refuses: the API server drops unknown fields in silence, and a refusal can be read. The
-model keeps a template as plain data, so that one that an older release has let in can still be read.
+those that Lithify refuses: the API server drops unknown fields silently, while a refusal has a message. The
+model keeps a template as plain data, so that one accepted by an older release can still be read.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _spec() -> Schema:
 
 
 def _identity() -> dict[str, Schema]:
-    """As whom a pod runs, how it is called, and which spaces it shares with its node."""
+    """A pod's account and name, and the namespaces that it shares with its node."""
     return {
         "automountServiceAccountToken": flag(),
         "enableServiceLinks": flag(),
@@ -85,7 +85,7 @@ def _identity() -> dict[str, Schema]:
 
 
 SCHEMA: Schema = fields(metadata=_metadata(), spec=_spec())
-"""The template's JSON schema; each object in it has the fields that it names and no others."""
+"""The template's JSON schema; each object in it has exactly the fields that it names."""
 
 PodTemplate = Annotated[Mapping[str, Any], Field(json_schema_extra=SCHEMA)]
-"""A pod's metadata and spec as plain data. `misfits` says what of it the schema does not allow."""
+"""A pod's metadata and spec as plain data. `misfits` checks it against the schema."""
