@@ -251,7 +251,9 @@ class Retries:
 class Deadlines:
     """How long a run may stay in a stage."""
 
-    queued_seconds: int = Field(default=86400, description="Waiting for its turn.", ge=60, le=604800)
+    queued_seconds: int = Field(
+        default=86400, description="Waiting for a slot and for the table's lock.", ge=60, le=604800
+    )
     scheduling_seconds: int = Field(
         default=600, description="From creating the driver to its start.", ge=10, le=86400
     )
@@ -260,7 +262,7 @@ class Deadlines:
     committing_seconds: int = Field(default=1800, description="Committing.", ge=10, le=86400)
     lost_seconds: int = Field(
         default=300,
-        description="How long a driver may be out of reach, or on a lost node, before it counts as lost.",
+        description="Seconds that a driver may be unreachable, or on a lost node, before it counts as lost.",
         ge=10,
         le=86400,
     )
@@ -271,7 +273,7 @@ class DriverPod:
     """The pod that plans and commits."""
 
     cores: int = Field(default=1, description="Its processor cores.", ge=1, le=64)
-    memory: Quantity = Field(default="1Gi", description="Its memory in all.")
+    memory: Quantity = Field(default="1Gi", description="Its total memory.")
     scratch_size: Quantity | None = Field(
         default=None, description="Size limit of its /tmp. Default: what its node allows."
     )
@@ -294,7 +296,7 @@ class ExecutorPods:
         ge=1,
         le=64,
     )
-    memory: Quantity = Field(default="2Gi", description="Memory of each in all.")
+    memory: Quantity = Field(default="2Gi", description="Total memory of each.")
     scratch_size: Quantity | None = Field(
         default=None,
         description="Size limit of the /tmp of each, where wide merges spill.",

@@ -58,7 +58,7 @@ async def load_configuration(kubeconfig: str | None, context: str | None) -> Con
             await load_kube_config(kubeconfig, context, configuration, persist_config=False)
     except (ConfigException, OSError, ValueError, TypeError) as error:
         where = "--kubeconfig" if kubeconfig else "service account"
-        raise InvalidOption(where, f"{error}; outside of a pod give --kubeconfig") from error
+        raise InvalidOption(where, f"{error}; outside a pod, give --kubeconfig") from error
     return configuration
 
 
@@ -194,7 +194,7 @@ def _answer(verb: str, what: str, status: int, text: bytes) -> Any:
         try:
             return decode(text)
         except ValueError as error:
-            raise ClusterUnavailable(what, f"the answer is no JSON ({error})") from error
+            raise ClusterUnavailable(what, f"the response is not JSON ({error})") from error
     problem = _problem(status, text)
     if status == HTTPStatus.NOT_FOUND:
         return None

@@ -146,7 +146,7 @@ def _kind(body: object) -> ResourceKind | None:
         raise _Unfit("a document is an object with apiVersion, kind, metadata and spec")
     version, name = body.get("apiVersion"), body.get("kind")
     if not isinstance(version, str) or not isinstance(name, str):
-        raise _Unfit("apiVersion and kind must say what it is")
+        raise _Unfit("apiVersion and kind must be texts that name a kind")
     kind = KINDS.get((version, name))
     group = OWN_KINDS[0].group
     if kind is None and version.startswith(f"{group}/"):
@@ -186,9 +186,9 @@ def _plain(text: str) -> Any:
         as_json = json.dumps(found, ensure_ascii=False, allow_nan=False)
         as_json.encode()
     except UnicodeEncodeError as error:
-        raise _Unfit("a text has half a character: a surrogate without the other one") from error
+        raise _Unfit("a text has a lone surrogate") from error
     except (TypeError, ValueError) as error:
-        raise _Unfit(f"a value has no place in an object ({error})") from error
+        raise _Unfit(f"a value has a type that objects cannot hold ({error})") from error
     return json.loads(as_json, parse_int=_whole_number)
 
 
@@ -217,7 +217,7 @@ def _check_size(text: str) -> None:
         if len(around) + around[-1][2] - 2 > _MOST_LEVELS:
             raise _Unfit(f"it is nested deeper than {_MOST_LEVELS} levels")
         if around[-1][1] > _MOST_VALUES:
-            raise _Unfit(f"it has more than {_MOST_VALUES} values, or an alias that names none")
+            raise _Unfit(f"it has more than {_MOST_VALUES} values, or an alias without an anchor")
 
 
 def _whole_number(text: str) -> int:

@@ -99,7 +99,7 @@ class Election:
                 patch = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": None}}
                 await self._api.patch(LEASE, self._key, patch)
         except ClusterError as error:
-            _log.warning("the lease could not be given up: %s", error)
+            _log.warning("the lease could not be released: %s", error)
 
     async def remove(self) -> None:
         """Deletes the Lease if it is ours, for when no operator will use it again."""

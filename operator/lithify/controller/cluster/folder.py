@@ -132,7 +132,7 @@ class FolderApi:
         try:
             self.look()
         except ClusterError as error:
-            _log.warning("%s; it is tried again", error)
+            _log.warning("%s; it will be retried", error)
 
     async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
         """Returns an object, None if it does not exist."""
@@ -301,12 +301,12 @@ class FolderApi:
 
 def _repeated(document: Document, first: Document) -> Flaw:
     where = f"{first.file} (document {first.number})"
-    return document.flaw(f"{document.kind.name} {document.key} is in {where} already; that one counts")
+    return document.flaw(f"{document.kind.name} {document.key} is in {where} already; this one is ignored")
 
 
 def _refuse_foreign(request: str, kind: ResourceKind) -> None:
     if kind not in (*OWN_KINDS, LEASE):
-        raise ClusterRefused(request, f"a folder keeps no {kind.plural} but those that you write")
+        raise ClusterRefused(request, f"a folder holds no {kind.plural} except those in its files")
 
 
 def _concerns(kind: ResourceKind, subresource: str, part: str) -> bool:

@@ -92,7 +92,7 @@ class StateFile:
             self._lock.seek(0)
             holder = self._lock.read(32).strip() or "unknown"
             self.close()
-            problem = f"process {holder} works on this folder already; end it first"
+            problem = f"process {holder} already uses this folder; end it first"
             raise ClusterRefused(f"lock {lock}", problem) from error
         self._lock.truncate(0)
         self._lock.write(f"{os.getpid()}\n")
@@ -118,7 +118,7 @@ class StateFile:
         except OSError as error:
             raise StorageError(str(self._path), f"it cannot be read and replaced ({error})") from error
         except Exception as error:
-            problem = "mend it, or remove it: then the Compactions in your files run again"
+            problem = "repair it, or remove it: then the Compactions in your files run again"
             raise StorageError(str(self._path), f"it cannot be understood ({error!r}); {problem}") from error
 
     def write(self, before: Mapping[Place, Entry], after: Mapping[Place, Entry]) -> None:

@@ -118,7 +118,7 @@ class TableLocks:
     async def _lease(self, name: str) -> Object | None:
         lease = await self._api.get(LEASE, self._key(name))
         if lease is not None and not _is_lock(lease):
-            problem = f"it is no lock of a table, since it has no label {LABEL_LOCK}; delete it"
+            problem = f"it is not a table's lock, because it lacks the label {LABEL_LOCK}; delete it"
             raise ClusterRefused(f"lock by Lease {self._key(name)}", problem)
         return lease
 

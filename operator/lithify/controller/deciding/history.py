@@ -1,6 +1,6 @@
 """Updates a table's status by its finished Compactions: last one, successes, failures in a row. Pure.
 
-Called by `reconciling.tables`. Compactions are deleted some day, so each is counted when it is first seen
+Called by `reconciling.tables`. Compactions are deleted eventually, so each is counted when it is first seen
 finished; `status.last_compaction` marks how far that has been done.
 """
 

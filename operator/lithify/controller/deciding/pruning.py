@@ -93,7 +93,7 @@ def made_by_discovery(table: LakeTable, catalog: str) -> bool:
 def is_unchanged(table: LakeTable) -> bool:
     """Whether a LakeTable with those labels is as discovery made it.
 
-    A label, an owner or an annotation of others counts as a change: somebody takes care of the LakeTable.
+    A label, an owner or an annotation of others counts as a change: a user manages the LakeTable.
     """
     meta, spec = table.metadata, table.spec
     as_made = LakeTableSpec(

@@ -86,7 +86,7 @@ class KubernetesLauncher:
                     return found
             except ClusterRefused as error:
                 raise self.account_missing(error, order) or error from error
-        raise ClusterUnavailable(f"start of {order.key}", "its pod comes and goes")
+        raise ClusterUnavailable(f"start of {order.key}", "its pod is repeatedly created and deleted")
 
     def account_missing(self, error: ClusterRefused, order: DriverOrder) -> AccountMissing | None:
         """The error for a refused pod whose service account does not exist; None for other refusals."""
@@ -119,7 +119,7 @@ class KubernetesLauncher:
             except ClusterConflict:
                 continue
             return
-        raise ClusterUnavailable(f"release of {key}", "others keep changing its pod")
+        raise ClusterUnavailable(f"release of {key}", "other clients keep changing its pod")
 
     async def let_go(self, pod: Object) -> None:
         """Deletes executors and the NetworkPolicy of the run, and removes the finalizer.
@@ -247,7 +247,9 @@ def _compaction_of(pod: Object) -> ObjectKey | None:
     """The Compaction whose driver a pod is; logs a pod that has our finalizer without being a driver."""
     key = compaction_of(pod)
     if key is None and _is_held(pod):
-        _log.warning("a pod with our finalizer is no Compaction's driver: left alone", extra=_fields(pod))
+        _log.warning(
+            "a pod with our finalizer is not the driver of a Compaction: left alone", extra=_fields(pod)
+        )
     return key
 
 

@@ -137,7 +137,7 @@ def driver_pod(order: DriverOrder, settings: PodSettings, members: Sequence[Driv
         raise InvalidOption("the CompactionPolicy", problem)
     image = order.spark.image or settings.image
     if image is None:
-        problem = "it has to be set, because the operator was started without one"
+        problem = "it must be set, because the operator has no default image"
         raise InvalidOption("spec.spark.image", problem)
     if members:
         order = replace(order, planned_bytes=sum(one.planned_bytes for one in members))
@@ -322,7 +322,7 @@ def _environment(
         instructions = shared_instructions(instructions, members)
     text = write_instructions(instructions)
     if len(text.encode()) > _LARGEST_ORDER:
-        problem = "partitions, options and templates are too long together to be passed to a driver"
+        problem = "partitions, options and templates together are too long to be passed to a driver"
         raise InvalidOption("spec.partitions", problem)
     from_pod = {
         POD_NAME_VARIABLE: "metadata.name",

@@ -13,7 +13,7 @@ from typing import Any
 from lithify.resources.pod_template.volumes import OF_THE_NODE
 from lithify.settings import HOST_ACCESS
 
-HOST = f"it reaches out of the pod; who runs the operator can allow that with {HOST_ACCESS.field}"
+HOST = f"it reaches out of the pod; administrators of the operator can allow that with {HOST_ACCESS.field}"
 
 Refusal = tuple[str, str]
 """A field, below that of the template, and why it must not be there."""

@@ -151,7 +151,7 @@ class ProcessLauncher:
                 await asyncio.to_thread(_send, child, text)
                 continue
             await asyncio.sleep(self._settings.poll_seconds / 10)
-        raise ClusterUnavailable(f"start of {key}", "somebody else keeps its folder locked")
+        raise ClusterUnavailable(f"start of {key}", "another process keeps its folder locked")
 
     async def look(self, key: ObjectKey) -> DriverState | None:
         """The driver of a Compaction; None if there is none."""
@@ -229,7 +229,7 @@ class ProcessLauncher:
         except OSError:
             return None  # one driver's error (a full disk, for example) must not affect the others
         except Exception:  # noqa: BLE001  # it concerns one driver, and is logged
-            _log.exception("looking at a driver failed unexpectedly", extra={"compaction": str(folder.key)})
+            _log.exception("checking a driver failed unexpectedly", extra={"compaction": str(folder.key)})
             return None
 
     def _tended(self, folder: DriverFolder) -> object:
@@ -423,7 +423,7 @@ def _trouble(code: int | None, memory_kills: int) -> tuple[Trouble | None, str]:
     if code == -signal.SIGKILL and memory_kills > 0:
         return Trouble.OUT_OF_MEMORY, "the process was killed while the machine was out of memory"
     if code is None:
-        return Trouble.DISRUPTED, "the process is gone; it ended while no operator watched"
+        return Trouble.DISRUPTED, "the process is gone; it ended while no operator was running"
     if code < 0:
         return Trouble.DISRUPTED, f"the process was ended by signal {-code}"
     return None, f"the process ended with code {code} and left no outcome; see its log"

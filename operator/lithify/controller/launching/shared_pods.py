@@ -98,7 +98,7 @@ class SharedPods:
             except ClusterConflict:
                 continue
             return
-        raise ClusterUnavailable(f"release of {driver.lead}", "others keep changing its shared pod")
+        raise ClusterUnavailable(f"release of {driver.lead}", "other clients keep changing its shared pod")
 
     async def all(self) -> list[SharedDriver]:
         """The shared drivers whose pods have our finalizer."""

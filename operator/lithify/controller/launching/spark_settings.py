@@ -39,18 +39,18 @@ ALLOWED = frozenset(
 )
 """Spark settings of executor pods that a policy may set."""
 
-_WHERE = "it decides where the run takes place and as whom"
-_CODE = "it brings code into the run; build an image with it instead"
+_WHERE = "it sets the cluster, account or identity of the run"
+_CODE = "it loads code into the run; build an image that contains the code instead"
 _TEMPLATE = "set it in spark.driver.podTemplate or spec.spark.executor.podTemplate of the policy instead"
 _IMAGE = "set spec.spark.image, imagePullPolicy or imagePullSecrets of the policy instead"
-_MEMORY = "memory is reckoned from the fields of spec.spark.driver and spec.spark.executor in the policy"
+_MEMORY = "Lithify computes memory from spec.spark.driver and spec.spark.executor of the policy"
 _COUNT = "set minInstances, maxInstances (spec.spark.executor) and spec.spark.dynamicAllocation of the policy"
 _ADDRESS = "executors find their driver by it"
 _SECRECY = "it protects the credentials that tasks carry"
-_SCRATCH = "everything that is temporary is kept in /tmp, see scratchSize in the policy"
-_TWICE = "a copy of a task that is killed would leave files behind"
-_CLEAN_UP = "what Spark makes for a run has to end with it"
-_OURS = "the driver of a run is not a Spark application of its own"
+_SCRATCH = "temporary files are in /tmp, see scratchSize in the policy"
+_TWICE = "a killed copy of a task would leave files behind"
+_CLEAN_UP = "the objects that Spark creates for a run must end with it"
+_OURS = "Lithify starts the driver itself"
 
 _REFUSED_POD_SETTINGS: Mapping[str, str] = {
     "spark.kubernetes.namespace": _WHERE,

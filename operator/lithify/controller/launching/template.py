@@ -129,11 +129,11 @@ def _joined(theirs: Sequence[object], ours: Sequence[Mapping[str, Any]]) -> list
 
 def _mapping(path: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidOption(path, "it is not a mapping, so this is no pod template")
+        raise InvalidOption(path, "it must be a mapping")
     return value
 
 
 def _sequence(path: str, value: object) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise InvalidOption(path, "it is not a list, so this is no pod template")
+        raise InvalidOption(path, "it must be a list")
     return value

@@ -130,7 +130,7 @@ class ObserverPool:
         self, target: TableTarget, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
         """Returns a run's commits; raises like `observe`, and `CommitUnknown` (see `TableObserver`)."""
-        what = f"looking for what run {run} committed to {target.identifier}"
+        what = f"searching {target.identifier} for commits of run {run}"
         found: RunFound | None = await self._ask(FindRun(target, run, since), "", what, timeout)
         return found
 
@@ -199,9 +199,7 @@ class ObserverPool:
     def _silence(self, source: Source) -> CatalogSilent:
         """The error if a catalog is silent and not asked."""
         last = self._silences.get(source, "nothing")
-        problem = (
-            f"it gives no answer, and is asked only now and then until it does; the last came to: {last}"
-        )
+        problem = f"it does not answer, and is tried only at intervals until it does; the last try: {last}"
         return CatalogSilent(source.address, problem, self._turns.pause_seconds(source))
 
     async def _reply(self, place: _Place, message: bytes, what: str, timeout: float) -> Reply:
@@ -328,4 +326,4 @@ def _refuse(waiting: Iterable[_Waiting], error: LithifyError) -> None:
 
 
 def _closed() -> ProcessLost:
-    return ProcessLost("looking at tables", "the operator is ending")
+    return ProcessLost("observing tables", "the operator is ending")

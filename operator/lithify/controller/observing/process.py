@@ -158,13 +158,13 @@ class WorkerProcess:
 
 
 _MEMORY = (
-    "the worker needed more memory than the {0} MiB that it may take; raise the memory limit of the "
-    "operator's container, or have it look at fewer tables at a time ("
+    "the worker needed more memory than its limit of {0} MiB; raise the memory limit of the operator's "
+    "container, or have it observe fewer tables at a time ("
     f"{LOOKS.field})"
 )
 _LIMITS = {
     TOO_MUCH_MEMORY: _MEMORY,
-    -signal.SIGABRT: f"a library ended the worker, as they do where they get no memory; if so, {_MEMORY}",
-    -signal.SIGXCPU: "the worker needed more than the {1:g} s of processor time that an answer may take",
+    -signal.SIGABRT: f"a library ended the worker, usually for lack of memory; if so, {_MEMORY}",
+    -signal.SIGXCPU: "the worker needed more than the limit of {1:g} s of processor time for an answer",
 }
 """The limit behind an exit code of a worker."""

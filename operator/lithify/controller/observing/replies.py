@@ -44,7 +44,7 @@ def write_reply(reply: Reply) -> bytes:
     data = json.dumps(found, separators=(",", ":"), allow_nan=False).encode()
     if len(data) <= MOST_REPLY:
         return data
-    problem = f"the answer has {len(data)} bytes, of which an operator reads {MOST_REPLY} at most"
+    problem = f"the answer has {len(data)} bytes, more than the limit of {MOST_REPLY}"
     return write_reply(Reply(error=LithifyError(problem), resident_bytes=reply.resident_bytes))
 
 

@@ -71,8 +71,8 @@ def share(container: int | None, machine: int, wanted: int) -> Share:
     if workers < 1:
         raise InvalidOption(
             LOOKS,
-            f"the operator may take {total >> 20} MiB of memory, in which no process fits that looks at "
-            "tables; raise the memory limit of its container (resources.limits.memory) to at least "
+            f"the operator's limit of {total >> 20} MiB of memory leaves too little for a worker; "
+            "raise the memory limit of its container (resources.limits.memory) to at least "
             f"{_OWN_LEAST + LEAST >> 20} MiB",
         )
     each = left // workers

@@ -122,13 +122,13 @@ def _start(case: Case) -> Step:
 
 def _given_up(case: Case) -> Step | None:
     """The end of an attempt that has no driver yet, None if it goes on."""
-    problem, anew = case.facts.problem, recreated(case)
+    problem, replaced = case.facts.problem, recreated(case)
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
     if case.is_out_of_time:
         return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
-    if anew:
-        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
+    if replaced:
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
     if problem is not None and not problem.may_pass:
         return finish(case, problem.reason, problem.message, at_once=True)
     if case.spec.suspend:

@@ -72,7 +72,7 @@ def record(case: Case, outcome: Outcome) -> Step:
     if verdict.reason is Reason.SCHEDULING_TIMED_OUT and case.reason is Reason.WAITING_FOR_EXECUTORS:
         verdict = replace(verdict, message=_with_cause(case, verdict.message))
     is_last_word = verdict.reason in _REFUSED and outcome.attempt == case.status.attempts == 1
-    return _failed(case, verdict, heeded=verdict.failure is Failure.USER, is_last_word=is_last_word)
+    return _failed(case, verdict, overrides_stop=verdict.failure is Failure.USER, is_last_word=is_last_word)
 
 
 def _with_cause(case: Case, message: str) -> str:
@@ -111,7 +111,7 @@ def bury(case: Case, driver: DriverState | None) -> Step:
             return recovered(case, found)
         case SearchAnswer.NEVER if not case.spec.cancel:
             return _final(case, Reason.DRIVER_LOST, f"{gone} {UNANSWERED}")
-    return _failed(case, verdict_of_death(driver), heeded=False)
+    return _failed(case, verdict_of_death(driver), overrides_stop=False)
 
 
 def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> Step:
@@ -228,12 +228,12 @@ def stop_of(case: Case) -> StopStatus | None:
     return case.status.driver.stopping if case.status.driver else None
 
 
-def _failed(case: Case, verdict: FailureVerdict, *, heeded: bool, is_last_word: bool = False) -> Step:
-    """Ends a failed attempt; a requested stop has precedence, unless the verdict is `heeded`."""
+def _failed(case: Case, verdict: FailureVerdict, *, overrides_stop: bool, is_last_word: bool = False) -> Step:
+    """Ends a failed attempt; a requested stop has precedence, unless `overrides_stop`."""
     stop = stop_of(case)
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
-    if heeded or stop is None:
+    if overrides_stop or stop is None:
         return fail(case, verdict, is_last_word=is_last_word)
     if stop.reason in _UNDECIDED:
         return _stopped(case, stop)

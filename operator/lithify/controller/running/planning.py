@@ -62,7 +62,7 @@ def plan(case: Case) -> Step:
 
 def _given_up(case: Case) -> Step | None:
     """The end of the attempt before there is a plan, None if it goes on."""
-    problem, anew = case.facts.problem, recreated(case)
+    problem, replaced = case.facts.problem, recreated(case)
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
     if case.is_out_of_time:
@@ -72,8 +72,8 @@ def _given_up(case: Case) -> Step | None:
         return case.answer(status, free_table(case))
     if case.spec.suspend:
         return case.answer(stand(case, Reason.SUSPENDED, SUSPENDED), free_table(case))
-    if anew:
-        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
+    if replaced:
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
     if problem is None:
         return None
     if not problem.may_pass:

@@ -28,7 +28,7 @@ _LOCKS = {
 
 def wait(case: Case) -> Step:
     """The next step of a run that has no driver."""
-    spec, status, anew = case.spec, case.status, recreated(case)
+    spec, status, replaced = case.spec, case.status, recreated(case)
     if spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
     if case.is_out_of_time:
@@ -40,8 +40,8 @@ def wait(case: Case) -> Step:
     following = _next_attempt(case)
     if following is not None:
         return case.answer(stand(case, Reason.BACKING_OFF, message_of(case)), free_table(case), [following])
-    if anew:
-        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
+    if replaced:
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
     if case.facts.problem is not None:
         return _pend(case, case.facts.problem)
     return begin(case) if is_plan_only(case.run) else _queue(case)

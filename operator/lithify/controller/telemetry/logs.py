@@ -139,7 +139,7 @@ def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
     except Exception as error:  # noqa: BLE001  # a mistake in a call must not cost the line
-        return f"{record.msg} ({type(error).__name__} while it was put together)"
+        return f"{record.msg} ({type(error).__name__} while formatting it)"
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:
