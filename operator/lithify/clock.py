@@ -1,4 +1,4 @@
-"""Time, injected: nothing below the edges asks the machine what time it is or waits by itself."""
+"""Injected time: only the edges read the machine's clock or sleep."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
-    """Tells the time and lets it pass."""
+    """Tells the time and sleeps."""
 
     def now(self) -> datetime:
-        """The current time, aware, in the time zone of the run."""
+        """Returns the current time, aware, in the time zone of the run."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -41,17 +41,17 @@ def find_zone(name: str | None) -> ZoneInfo:
     """The time zone of that name, UTC for None.
 
     Raises:
-        ValueError: nobody knows a zone of that name.
+        ValueError: the name is unknown.
     """
     try:
         return ZoneInfo("UTC" if name is None else name)
     except (LookupError, OSError, ValueError) as error:
-        # An OSError where it is a directory of zones, such as Europe.
+        # An OSError where it is a directory of zones, for example Europe.
         raise ValueError(f"'{name}' is not a time zone such as Europe/Berlin") from error
 
 
 def wall_millis(moment: datetime) -> int:
-    """What a clock on the wall shows at that moment, as milliseconds since 1970 without a zone.
+    """The local time of a moment in its zone, as milliseconds since 1970 without a zone.
 
     Paimon stores creation times of files this way.
     """
@@ -59,13 +59,13 @@ def wall_millis(moment: datetime) -> int:
 
 
 def epoch_millis(moment: datetime) -> int:
-    """A moment as whole milliseconds since the epoch; seconds as a float lose a millisecond now and then."""
+    """A moment as whole milliseconds since the epoch; seconds as a float would sometimes be off by one."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def epoch_of_wall(millis: int, zone: tzinfo | None) -> int:
-    """When a clock on the wall in that zone shows `millis` (see `wall_millis`), in milliseconds of the epoch.
+    """The moment (milliseconds since the epoch) of local time `millis` in that zone; see `wall_millis`.
 
-    Where clocks are set back it does so twice, and the first time counts.
+    Where clocks are set back there are two, and the first counts.
     """
     return epoch_millis((_EPOCH + timedelta(milliseconds=millis)).replace(tzinfo=zone))

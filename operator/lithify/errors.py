@@ -1,11 +1,11 @@
 """Every error Lithify raises on purpose, and what kind of failure each one is.
 
 LithifyError
-├── UserError                 the request or the table is not something we can serve
-│   ├── InvalidOption           an option or argument has a value that makes no sense
-│   │   └── InvalidResource       an object is not what the definition of its kind asks for
+├── UserError                 the request or the table cannot be served as it is
+│   ├── InvalidOption           an option or argument has an invalid value
+│   │   └── InvalidResource       an object does not match the definition of its kind
 │   ├── NotFound                a warehouse, table, partition, bucket or snapshot does not exist
-│   ├── NotAllowed              a catalog does not accept the credentials, or they may not do this
+│   ├── NotAllowed              a catalog refuses the credentials, or the request made with them
 │   ├── OutOfReach              the operator may not connect there, or not use its own rights there
 │   └── UnsupportedTable        an option, type or layout that this release refuses
 ├── CorruptTable              the table's own files contradict its metadata
@@ -15,25 +15,25 @@ LithifyError
 │   ├── CatalogUnavailable      a catalog's server or database did not answer, or failed
 │   │   └── CatalogSilent         several tables in a row got no answer from it, so it was not asked again
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
-├── CommitConflict            other writers took the inputs of every bucket of the run
-├── CommitOutrun              other commits were faster, try after try, until the deadline
+├── CommitConflict            other writers changed the inputs of every bucket of the run
+├── CommitOutrun              other commits were faster at every try until the deadline
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
-├── TaskFailed                a rewriting task failed in a way that none of the above names
-│   └── OutOfMemory             it needed more memory than its process may have
-├── TimedOut                  something took longer than it may, and was ended
-│   └── NoExecutors             no executor started, mostly for want of room in the cluster
-├── ProcessLost               a process of ours ended before it had done what it was for
-└── ClusterError              the API server did not do what was asked
+├── TaskFailed                a rewriting task failed for a reason not listed above
+│   └── OutOfMemory             it needed more memory than the limit of its process
+├── TimedOut                  an operation exceeded its timeout and was ended
+│   └── NoExecutors             no executor started, mostly for lack of resources in the cluster
+├── ProcessLost               a process of ours ended before it had finished its work
+└── ClusterError              the API server did not do what was requested
     ├── ClusterUnavailable      it did not answer, was overloaded, or failed
-    ├── ClusterConflict         the object was changed by others meanwhile
+    ├── ClusterConflict         another client changed the object concurrently
     ├── ClusterExists           an object of that name exists already
-    ├── NameTaken               an object of somebody else's has the name of ours
+    ├── NameTaken               another owner's object has the name of ours
     └── ClusterRefused          the request is invalid or not allowed
-        └── AccountMissing        the service account that a pod is to run as does not exist
+        └── AccountMissing        the service account of a pod does not exist
 
-Everybody raises these; only the edges (`cli`, later the controller) turn them into exit codes, conditions
-and back-off, by the class and its `failure`, never by the message. Messages say what was wrong, where, and
-what to do about it. Errors can be pickled: executors and worker processes send them home.
+Any module may raise these; only the edges (`cli`, `controller`) turn them into exit codes, conditions and
+back-off, by the class and its `failure`, never by the message. Messages say what was wrong, where, and what
+to do about it. Errors can be pickled: executors and worker processes return them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Said = str | Setting
 
 
 class Failure(StrEnum):
-    """Who can make a failure go away, and hence whether and how fast a retry makes sense."""
+    """Who can remove the cause of a failure, and hence whether and how fast to retry."""
 
     USER = "user"
     INFRASTRUCTURE = "infrastructure"
@@ -60,9 +60,10 @@ class Failure(StrEnum):
 
 
 class LithifyError(Exception):
-    """The root: `failure` is the retry class, `exit_code` what the command line ends with.
+    """The base class: `failure` is the retry class, `exit_code` the exit code of the command line.
 
-    Made from the parts of its message. Settings among them read as flags; `in_fields` makes fields of them.
+    Made from the parts of its message. `Setting`s among them are shown as flags; `in_fields` shows fields
+    instead.
     """
 
     failure: Failure = Failure.BUG
@@ -72,12 +73,12 @@ class LithifyError(Exception):
         return "".join(map(str, self.args))
 
     def __reduce__(self) -> tuple[Callable[..., LithifyError], tuple[Any, ...]]:
-        # Python would call the class with the message, which is not what most of them are made from.
+        # By default Python would call the class with the message; most classes take other arguments.
         return restored, (type(self), self.args, self.__dict__)
 
 
 class UserError(LithifyError):
-    """The request cannot be served as it stands; repeating it changes nothing."""
+    """The request cannot be served as it is; repeating it changes nothing."""
 
     failure = Failure.USER
     exit_code = 2
@@ -92,7 +93,7 @@ class InvalidOption(UserError):
 
 
 class InvalidResource(InvalidOption):
-    """An object is not what the definition of its kind asks for; `problems`: pairs of field and message."""
+    """An object does not match the definition of its kind; `problems`: pairs of field and message."""
 
     def __init__(self, kind: str, name: str, problems: tuple[tuple[str, str], ...]) -> None:
         said = "; ".join(f"{field}: {message}" if field else message for field, message in problems)
@@ -103,7 +104,7 @@ class InvalidResource(InvalidOption):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What is wrong with the object, by field, such as `spec.full.schedule`."""
+        """The invalid fields, for example `spec.full.schedule`."""
         return tuple(field for field, _ in self.problems)
 
 
@@ -117,10 +118,10 @@ class NotFound(UserError):
 
 
 class NotAllowed(UserError):
-    """A catalog does not accept the credentials, or they may not do what was asked for."""
+    """A catalog refuses the credentials, or the request made with them."""
 
     def __init__(self, catalog: str, problem: str) -> None:
-        super().__init__(f"{catalog}: {problem}; look at the credentials among ", CREDENTIALS)
+        super().__init__(f"{catalog}: {problem}; check the credentials among ", CREDENTIALS)
         self.catalog = catalog
         self.problem = problem
 
@@ -173,7 +174,7 @@ class StorageError(LithifyError):
 
 
 class StorageUnavailable(StorageError):
-    """An object store did not answer, or failed: whether what was asked took effect is unknown."""
+    """An object store did not answer, or failed: whether the request took effect is unknown."""
 
 
 class CatalogUnavailable(StorageError):
@@ -181,10 +182,10 @@ class CatalogUnavailable(StorageError):
 
 
 class CatalogSilent(CatalogUnavailable):
-    """The catalog gave no answer about several tables in a row, so this question was not asked.
+    """The catalog gave no answer about several tables in a row, so this question was not sent.
 
     Attributes:
-        again_seconds: after so many it may be asked again.
+        again_seconds: seconds until it may be asked again.
     """
 
     def __init__(self, path: str, problem: str, again_seconds: float = 0.0) -> None:
@@ -193,7 +194,7 @@ class CatalogSilent(CatalogUnavailable):
 
 
 class CommitUnknown(StorageError):
-    """Nobody can say whether a snapshot write took place, so nothing that it names may be deleted."""
+    """Whether a snapshot write took place is unknown, so nothing that it names may be deleted."""
 
 
 class CommitConflict(LithifyError):
@@ -214,7 +215,7 @@ class CommitConflict(LithifyError):
 
 
 class CommitOutrun(LithifyError):
-    """Other commits were faster than each of `tries` tries in `seconds`, although no input was lost."""
+    """Other commits were faster at each of `tries` tries in `seconds`, although no input was lost."""
 
     failure = Failure.CONFLICT
     exit_code = 3
@@ -230,7 +231,7 @@ class CommitOutrun(LithifyError):
 
 
 class AttemptFenced(LithifyError):
-    """The journal of this attempt is gone, condemned or too old, so its files may already be deleted."""
+    """The attempt's journal is gone, condemned or too old, so its files may already be deleted."""
 
     failure = Failure.INFRASTRUCTURE
 
@@ -252,7 +253,7 @@ _MORE_MEMORY: tuple[Said, ...] = (
 
 
 class OutOfMemory(TaskFailed):
-    """A rewriting task, or the driver, needed more memory than its process may have."""
+    """A rewriting task, or the driver, needed more memory than the limit of its process."""
 
     failure = Failure.OUT_OF_MEMORY
 
@@ -268,12 +269,12 @@ class OutOfMemory(TaskFailed):
 
 
 class TimedOut(LithifyError):
-    """Something took longer than it may and was ended; `what` did, after `seconds`."""
+    """An operation exceeded its timeout and was ended: `what` after `seconds`."""
 
     failure = Failure.INFRASTRUCTURE
 
     def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"{what} took longer than {seconds:g} s and was given up")
+        super().__init__(f"{what} took longer than {seconds:g} s and was ended")
         self.what = what
         self.seconds = seconds
 
@@ -284,11 +285,11 @@ class NoExecutors(TimedOut):
     failure = Failure.SCHEDULING
 
     def __init__(self, seconds: float) -> None:
-        super().__init__("waiting for a first executor, whose pod's events say what it lacks,", seconds)
+        super().__init__("waiting for a first executor (its pod's events say why it did not start)", seconds)
 
 
 class ProcessLost(LithifyError):
-    """A process of ours ended before it had done what it was for; `problem` says how, as far as is known."""
+    """A process of ours ended before it had finished its work; `problem` says how, as far as known."""
 
     failure = Failure.INFRASTRUCTURE
 
@@ -299,11 +300,11 @@ class ProcessLost(LithifyError):
 
 
 class ProcessLimit(ProcessLost):
-    """A process of ours ended because it needed more memory or processor time than it may have."""
+    """A process of ours ended because it exceeded its limit of memory or processor time."""
 
 
 class ClusterError(LithifyError):
-    """The API server did not do what was asked; `request` says what, `problem` what it answered."""
+    """The API server did not do what was requested; `request` names that, `problem` is its response."""
 
     failure = Failure.INFRASTRUCTURE
 
@@ -314,11 +315,11 @@ class ClusterError(LithifyError):
 
 
 class ClusterUnavailable(ClusterError):
-    """It did not answer, was overloaded, or failed: whether the request took effect is unknown."""
+    """The API server did not answer, was overloaded, or failed: it is unknown if the request took effect."""
 
 
 class ClusterConflict(ClusterError):
-    """The object was changed by somebody else since it was read."""
+    """Another client has changed the object since it was read."""
 
     failure = Failure.CONFLICT
 
@@ -330,20 +331,20 @@ class ClusterExists(ClusterError):
 
 
 class NameTaken(ClusterError):
-    """An object of somebody else's has the name that ours would have; it is left alone."""
+    """Another owner's object has the name that ours would have; it is left alone."""
 
     failure = Failure.SCHEDULING
 
 
 class ClusterRefused(ClusterError):
-    """The request is invalid, or this account may not make it."""
+    """The request is invalid, or this account is not allowed to make it."""
 
     failure = Failure.USER
     exit_code = 2
 
 
 class AccountMissing(ClusterRefused):
-    """The service account that a pod is to run as does not exist; the message says how to create it."""
+    """The service account of a pod does not exist; the message says how to create it."""
 
     def __init__(self, request: str, namespace: str, account: str) -> None:
         of = f"kubectl --namespace {namespace} create"
@@ -358,12 +359,12 @@ class AccountMissing(ClusterRefused):
 
 
 def with_message(error: Raised, message: str) -> Raised:
-    """The same error, its class and fields included, with a message that says more."""
+    """The same error, its class and fields included, with another message."""
     return cast("Raised", restored(type(error), (message,), error.__dict__))
 
 
 def in_fields(error: Raised) -> Raised:
-    """The same error in words for readers of objects: fields instead of flags."""
+    """The same error for readers of objects: its message names fields instead of flags."""
     message = "".join(part.field if isinstance(part, Setting) else str(part) for part in error.args)
     found = with_message(error, message)
     if isinstance(found, InvalidOption) and isinstance(error.args[0], Setting):
@@ -372,7 +373,7 @@ def in_fields(error: Raised) -> Raised:
 
 
 def restored(kind: type[LithifyError], args: tuple[Any, ...], fields: dict[str, Any]) -> LithifyError:
-    """An error as it was in another process, its message included."""
+    """Restores an error from another process, its message included."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(fields)
     return error

@@ -1,14 +1,14 @@
 """Named points at which tests kill a real process, hold it, or make it fail.
 
-Production code calls `reach` where a crash or another writer is most dangerous. It does nothing unless
-LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with these actions:
+Production code calls `reach` where a crash or a concurrent writer is most dangerous. The call does nothing
+unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with these actions:
 
     kill          SIGKILL to this process
     raise:ERRNO   an OSError with that number, in the first attempt of a task only
-    fill:MIB      take so much memory for a moment
+    fill:MIB      allocate that much memory for a moment
     hold:PATH     write to the named pipe PATH.reached if there is one, then wait until PATH.go is written to
 
-The points are in `POINTS`; an unknown one in the environment is an error, so that no test waits in vain.
+The points are in `POINTS`; an unknown one in the environment is an error, so that no test waits for it.
 """
 
 from __future__ import annotations
@@ -68,6 +68,6 @@ def _act(action: str, attempt: int) -> None:
 
 
 def _fill(size: int) -> None:
-    """Has the process own so many bytes, as only bytes do that are not zero."""
+    """Makes the process use that many bytes; they must not be zero to be resident."""
     taken = b"x" * size
     del taken

@@ -1,9 +1,9 @@
-"""Keeps credentials out of what is written: known ones by their value, others by the name beside them. Pure.
+"""Removes credentials from texts: known ones by their value, others by the name beside them. Pure.
 
 Used by the operator's logs and status, by observing workers, by drivers, and for refused options. Values
 belong to one catalog: a `Redactor` is made from the options of one, and applied to texts about that catalog
-only. A value is known in the forms in which it travels: as it is, line by line, escaped, percent-encoded, and
-in base64, also as a part of more.
+only. It finds a value in its usual forms: unchanged, line by line, escaped, percent-encoded, and in base64,
+also as a part of more.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from urllib.parse import quote
 
 REDACTED = "[redacted]"
 SHORTEST = 8
-"""Characters of the shortest value that is removed by its value. Shorter ones can be guessed, and are words
-by chance, too; they are removed beside a telling name only."""
+"""Characters of the shortest value that is removed by its value. Shorter ones can be guessed, and occur as
+words by chance, too; they are removed beside a telling name only."""
 _FEWEST_DIFFERENT = 5
 _LONG = 16
-"""From this length on, a value of letters alone or of digits alone counts as a secret."""
+"""From this length on, a value of only letters or only digits counts as a secret."""
 _CHUNK = 1024
-"""Longer values are known in pieces of so many characters, one after the other."""
+"""Longer values are searched for in pieces of this number of characters."""
 _MOST_LINES = 256
 _MOST_TEXT = 1 << 16
-"""Characters of a text that are looked at; whatever is shown is shorter."""
+"""Characters of a text that are redacted; shown texts are shorter."""
 _MOST_PASSES = 8
-"""What a gap uncovers is rarely more than a word beside it."""
+"""Maximum number of passes; a removed value rarely uncovers more than a word beside it."""
 
 _NAME = (
     r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|authorization|cookie|signature|\bsig\b|keytab"
     r"|(?:access|account|api|private|shared|encryption)[-_.]?key)"
 )
 _TELLING = re.compile(rf"{_NAME}|(?:^|\.)(?:ak|sk|sas)(?:$|\.)", re.IGNORECASE)
-"""Names of fields and options; in running text `ak`, `sk` and `sas` would be words."""
+"""Names of fields and options; `ak`, `sk` and `sas` are missing because in running text they would be
+words."""
 _NAMED = re.compile(
     rf"""({_NAME}[\w.\-]{{0,64}}["']?\s{{0,4}}[=:]\s{{0,4}}(?:(?:Bearer|Basic)\s+)?)"""
     rf"""(?:"[^"]*"|'[^']*'|(?:{re.escape(REDACTED)}|[^\s"',;&)}}\]])+)""",
@@ -80,7 +81,7 @@ Own = Callable[[], Collection[str]]
 
 
 def names_of(identifier: str) -> tuple[str, ...]:
-    """How `database.table` is named in texts: whole, and in paths, but never one of its parts alone.
+    """The forms of `database.table` in texts: whole, and in paths, but never one of its parts alone.
 
     A part alone may be a credential that a server quotes, and must then stay hidden.
     """
@@ -92,9 +93,9 @@ def names_of(identifier: str) -> tuple[str, ...]:
 def looks_like_a_secret(value: str, ordinary: Iterable[str] = ()) -> bool:
     """Whether a value is removed wherever it occurs.
 
-    Nobody should be able to try out guesses by what is redacted, nor to have common words redacted. So a
-    value counts only if it is long and varied enough, and is neither a word, two words, a number, a region,
-    an address without a password, nor part of the `ordinary` texts that everybody may read.
+    Redaction must not let anyone test guesses of a value, nor hide common words. So a value counts only if it
+    is long and varied enough, and is neither a word, two words, a number, a region, an address without a
+    password, nor part of the `ordinary` texts that every reader may see.
     """
     text = value.strip()
     if len(text) < SHORTEST or len(set(text)) < _FEWEST_DIFFERENT:
@@ -108,11 +109,11 @@ def looks_like_a_secret(value: str, ordinary: Iterable[str] = ()) -> bool:
 
 
 class Redactor:
-    """Takes the credentials of one catalog out of texts.
+    """Removes the credentials of one catalog from texts.
 
     Args:
-        values: what may be a credential; of these, what `looks_like_a_secret`.
-        ordinary: what everybody may read who reads the catalog's objects.
+        values: possible credentials; those count for which `looks_like_a_secret` holds.
+        ordinary: texts that every reader of the catalog's objects may see.
     """
 
     def __init__(self, values: Iterable[str] = (), ordinary: Collection[str] = ()) -> None:
@@ -122,22 +123,22 @@ class Redactor:
         self._reach = max(map(len, self._forms), default=0)
 
     def redact(self, text: str, own: Own = lambda: ()) -> str:
-        """The text without any value; what was there shows as `REDACTED`. Doing it again changes nothing.
+        """The text without any value; each is replaced by `REDACTED`. Idempotent.
 
-        Of a very long text only the beginning is left.
+        Of a very long text only the beginning is returned.
 
         Args:
             text: any text.
-            own: texts by whoever reads the result, such as the names in an object: they stay where they stand
-                whole, whether they hold a value or not, so that nobody learns from them what is a value. Only
-                asked for when a value was found.
+            own: texts that the reader has written, for example the names in an object: whole occurrences
+                stay, whether they hold a value or not, so that they reveal no value. Called only when a value
+                was found.
         """
         if len(text) <= _MOST_TEXT:
             return self._redact(text, 0, len(text), own)
         return self._redact(text[:_MOST_TEXT], 0, _MOST_TEXT - self._reach, own)
 
     def redact_end(self, text: str, most: int, own: Own = lambda: ()) -> str:
-        """The end of a long text, without half a value where it was cut; looks at no more than it must."""
+        """The end of a long text, without half a value at the cut; reads only that end."""
         start = min(self._reach, max(0, len(text) - most))
         end = text[-(most + start) :]
         shown = self._redact(end, start, len(end), own)
@@ -156,7 +157,7 @@ class Redactor:
             found = REDACTED
         if kept:
             return found
-        # What stands around a gap may be a value again, and so may the word that fills it.
+        # The text around a replacement may form a value again, and so may the replacement.
         return next(shown for shown in (found, REDACTED, "") if not self._holds(shown))
 
     def _patterns(self, text: str) -> str:
@@ -168,7 +169,7 @@ class Redactor:
         return any(form in text for form in self._forms)
 
     def _cover(self, text: str, start: int, stop: int, kept: Collection[str]) -> str:
-        """What is from `start` to `stop`, with all stretches filled that values cover."""
+        """The text from `start` to `stop`, with the values in it replaced."""
         parts: list[str] = []
         end = start
         for first, last in self._covered(text, kept):
@@ -182,7 +183,7 @@ class Redactor:
         return "".join([*parts, text[end:stop]])
 
     def _covered(self, text: str, kept: Collection[str]) -> list[tuple[int, int]]:
-        """The stretches that values cover, in their order, without those within a text that is kept."""
+        """The spans of values, in order, without those within a text that is kept."""
         stretches = sorted({span for form in self._forms for span in _places(form, text)})
         if not stretches or not kept:
             return stretches
@@ -195,7 +196,7 @@ class Redactor:
 
 
 NOTHING_KNOWN = Redactor()
-"""Knows no values: goes by telling names alone."""
+"""Knows no values: redacts by telling names alone."""
 
 
 def _places(word: str, text: str) -> Iterator[tuple[int, int]]:
@@ -213,12 +214,12 @@ def _is_number(text: str) -> bool:
 
 
 def _pieces(value: str) -> Iterator[str]:
-    """A value, or where it is too long for that, its parts one after the other."""
+    """Yields the value in pieces of at most `_CHUNK` characters."""
     yield from (value[at : at + _CHUNK] for at in range(0, len(value), _CHUNK))
 
 
 def _forms(value: str) -> Iterator[str]:
-    """How a value may be written."""
+    """Yields the forms in which a value may be written."""
     stripped = value.strip()
     yield from (stripped, value)
     lines = (line.strip() for line in stripped.splitlines()[:_MOST_LINES])
@@ -231,7 +232,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _encoded(data: bytes) -> Iterator[str]:
-    """What base64 makes of data wherever it stands in more: the characters that depend on nothing else."""
+    """Base64 of data at any offset in longer data: only the characters that depend on the data alone."""
     for before, first in ((0, 0), (1, 2), (2, 3)):
         whole = b64encode(bytes(before) + data).decode().rstrip("=")
         last = (before + len(data)) * 8 // 6

@@ -1,7 +1,7 @@
-"""What messages call a setting: a flag where a command is read, a field where the status of an object is.
+"""Names of settings in messages: flags for readers of a command's output, fields for those of an object.
 
-Errors carry the setting itself (`errors.LithifyError`), so that whoever shows the message chooses the words
-that its readers know: commands the flag, which is the default; operator and drivers the field (`in_fields`).
+Errors carry the setting itself (`errors.LithifyError`), so that the code that shows a message chooses the
+name: commands the flag, which is the default; operator and drivers the field (`in_fields`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Setting:
 
     Attributes:
         flag: on the command line.
-        field: in an object, with the object's kind where messages about others name it, too.
+        field: in an object; with the object's kind where messages about other objects name it, too.
     """
 
     flag: str
@@ -30,7 +30,7 @@ def _of_policy(flag: str, path: str) -> Setting:
 
 
 def _of_operator(flag: str, path: str) -> Setting:
-    """A flag of the operator, which readers of objects know by the chart that installs it, if at all."""
+    """A flag of the operator; readers of objects know it, if at all, from the values of the chart."""
     return Setting(flag, f"{path} in the values of the operator's chart")
 
 
@@ -58,14 +58,14 @@ MOST_TABLES = _of_operator("--max-discovered-tables", "operator.maxDiscoveredTab
 
 
 def catalog_option(name: str) -> Setting:
-    """One of a catalog's options."""
+    """Setting of a catalog option."""
     return _SPECIAL.get(name) or Setting(name, f'spec.options["{name}"] of the Catalog')
 
 
 def table_option(name: str) -> Setting:
-    """A table option that is given for runs."""
+    """Setting of a table option for runs."""
     return Setting(f"--option {name}", f'spec.tableOptions["{name}"] of the LakeTable')
 
 
 _SPECIAL = {"metastore": METASTORE, "uri": URI, "warehouse": Setting("warehouse", WAREHOUSE.field)}
-"""What is an option to Paimon and a field of its own to us."""
+"""Options of Paimon that are fields of their own in our objects."""

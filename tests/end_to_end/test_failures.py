@@ -138,7 +138,7 @@ class TestCatalogsThatDoNotAnswer:
             server.canned |= dict.fromkeys(("config", "t", "snapshot", "commit"), FAILURE)
             hold.release()
             stage.table_says(care, "Ready", "False", "CatalogUnreachable")
-            stage.story.until(COMPACTIONS, run, lambda found: "Looking in the table" in message(found))
+            stage.story.until(COMPACTIONS, run, lambda found: "Searching the table" in message(found))
         server.canned.clear()
 
         stage.ended(run)

@@ -24,9 +24,9 @@ def test_a_policy_lets_one_run_at_a_time(oracle: Oracle, plain: Table, stage: St
         hold.reached()
         two = stage.care_for(stage.copied(plain, "two"), "two", under=one.policy)
         held = stage.table_says(two, "CompactionNeeded", "True")
-        assert "all 1 runs" in message(held, "CompactionNeeded")
+        assert "limit of 1 active runs" in message(held, "CompactionNeeded")
         asked = stage.run(two)
-        stage.stands(asked, Reason.QUEUED, "all 1 runs")
+        stage.stands(asked, Reason.QUEUED, "limit of 1 active runs")
         hold.release()
 
     _, over = _times(status_of(stage.ended(first)))

@@ -279,7 +279,7 @@ CATALOGS = (
 ZONE = "a time zone is a name of the IANA database, such as Europe/Berlin or UTC"
 TABLE: Spec = {"catalogRef": {"name": "lake"}, "identifier": "sales.orders"}
 BRANCH: Spec = {**TABLE, "identifier": "sales.orders$branch_release-1.2"}
-ONE_TABLE = "a LakeTable stands for one table: create another one instead of changing it"
+ONE_TABLE = "a LakeTable is for one table: create another LakeTable instead of changing it"
 
 TABLES = (
     _named(LAKE_TABLE, 200, TABLE),
@@ -487,7 +487,7 @@ POLICIES = (
         POLICY,
         "spec.windows[]",
         "spec.windows[1]",
-        "start and end of a window differ; for a whole day leave windows away",
+        "start and end of a window differ; for the whole day, omit windows",
         {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:01"}]},
         {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:00"}]},
     ),
@@ -662,7 +662,7 @@ COMPACTIONS = (
         COMPACTION,
         "spec",
         "spec.cancel",
-        "a cancelled Compaction stays so; create another one",
+        "a cancellation cannot be taken back; create another Compaction",
         before=_with(RUN, cancel=True),
         good=_with(RUN, cancel=True, suspend=True),
         bad=_with(RUN, cancel=False),

@@ -51,7 +51,7 @@ class Format(StrEnum):
 
 
 class Metastore(StrEnum):
-    """Where a catalog keeps what it knows of its tables."""
+    """Where a catalog stores its metadata."""
 
     FILESYSTEM = "Filesystem"
     REST = "Rest"
@@ -60,7 +60,7 @@ class Metastore(StrEnum):
 
 @part()
 class SecretReference:
-    """Takes catalog options, such as credentials, from a Secret in the same namespace."""
+    """Takes catalog options, for example credentials, from a Secret in the same namespace."""
 
     name: str = matching(
         OBJECT_NAME, NAME_FORM, description="Name of the Secret.", min_length=1, max_length=NAME_LENGTH
@@ -75,7 +75,7 @@ class SecretReference:
 
 
 class Prune(StrEnum):
-    """What becomes of a LakeTable that discovery made, once discovery is not for its table any more."""
+    """What happens to a LakeTable that discovery made, once discovery no longer includes its table."""
 
     KEEP = "Keep"
     ORPHAN = "Orphan"
@@ -83,7 +83,7 @@ class Prune(StrEnum):
 
 
 class Recreate(StrEnum):
-    """Whether a table gets another LakeTable after somebody has deleted the one that it had."""
+    """Whether a table gets another LakeTable after a user has deleted its LakeTable."""
 
     ALWAYS = "Always"
     NEVER = "Never"
@@ -91,37 +91,37 @@ class Recreate(StrEnum):
 
 @part()
 class Discovery:
-    """Creates a LakeTable for each table of the catalog that is found; docs/discovery.md has the details."""
+    """Creates a LakeTable for each table found in the catalog; docs/discovery.md has the details."""
 
     include: tuple[TablePattern, ...] = Field(
         description="Which tables, as `database.table` with * and ?.", min_length=1, max_length=64
     )
     exclude: tuple[TablePattern, ...] = Field(
-        default=(), description="Which of them not; wins over `include`.", max_length=64
+        default=(), description="Tables to leave out; wins over `include`.", max_length=64
     )
     policy_ref: Reference = Field(
         default=Reference(name="default"), description="The CompactionPolicy of the new LakeTables."
     )
     interval_seconds: int = Field(
-        default=3600, description="How often to look for new tables.", ge=60, le=604800
+        default=3600, description="Seconds between two searches for new tables.", ge=60, le=604800
     )
     prune: Prune = Field(
         default=Prune.KEEP,
-        description="What becomes of LakeTables that discovery made and nobody has changed, once their table "
-        "is dropped or excluded. Keep: they stay, and the condition Pruned counts them. Orphan: they stay "
-        "without the marks of discovery. Delete: they are deleted; tables never are.",
+        description="What happens to unchanged LakeTables that discovery made, once their table is dropped "
+        "or excluded. Keep: they stay, and the condition Pruned counts them. Orphan: they stay without the "
+        "labels of discovery. Delete: they are deleted; tables never are.",
     )
     prune_limit_percent: int = Field(
         default=25,
-        description="Prunes nothing while more than this share of the LakeTables that discovery made, and "
-        "more than five, would go at once, or if no table is found at all. 100 lifts both bounds.",
+        description="Prunes nothing if more than this share of the LakeTables that discovery made, and more "
+        "than five, would go at once, or if no table is found at all. 100 disables both limits.",
         ge=1,
         le=100,
     )
     recreate: Recreate = Field(
         default=Recreate.ALWAYS,
-        description="Whether a table gets another LakeTable after its LakeTable was deleted. Never: it stays "
-        "away until somebody creates one.",
+        description="Whether a table gets another LakeTable after its LakeTable was deleted. Never: only a "
+        "user can create it.",
     )
 
 
@@ -170,9 +170,7 @@ class CatalogSpec:
     """How to reach the catalog."""
 
     format: Format = Field(default=Format.PAIMON, description="Format of its tables.")
-    metastore: Metastore = Field(
-        default=Metastore.FILESYSTEM, description="Where it keeps what it knows of its tables."
-    )
+    metastore: Metastore = Field(default=Metastore.FILESYSTEM, description="Where it stores its metadata.")
     warehouse: str = Field(
         description="Root directory of the warehouse; for a Rest catalog the name of the warehouse.",
         min_length=1,
@@ -193,29 +191,32 @@ class CatalogSpec:
     )
     timeout_seconds: int = Field(
         default=90,
-        description="How long one look at a table may take before it is given up. Below 90, a store that "
-        "does not answer may be told of only as a look that took too long. The operator may give less; "
-        "then Ready says so.",
+        description="Timeout of one observation of a table. Below 90, a store that does not answer may be "
+        "reported only as an observation that timed out. The operator may set a lower limit; then Ready "
+        "says so.",
         ge=1,
         le=600,
     )
-    discovery: Discovery | None = Field(default=None, description="Finds the tables by itself. Off if unset.")
+    discovery: Discovery | None = Field(
+        default=None, description="Finds the tables automatically. Off if unset."
+    )
 
 
 def is_credential(option: str) -> bool:
-    """Whether a catalog option holds a credential, so that only a Secret may."""
+    """Whether a catalog option holds a credential, which is allowed in a Secret only."""
     return re.search(_CREDENTIAL, option) is not None
 
 
 def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, str]:
-    """A catalog's options as pypaimon wants them, with those that are kept in a Secret."""
+    """A catalog's options in pypaimon's form, including those from a Secret."""
     metastore = {Metastore.FILESYSTEM: "filesystem", Metastore.REST: "rest", Metastore.JDBC: "jdbc"}
     uri = {} if spec.uri is None else {"uri": spec.uri}
     return {**spec.options, **secret, "metastore": metastore[spec.metastore], **uri}
 
 
 MOST_REMEMBERED = 16384
-"""Tables of one catalog that are remembered, so that a status stays far below what the API server stores."""
+"""Maximum number of remembered tables of a catalog, far below the size limit of the API server for a
+status."""
 DIGEST_LENGTH = 8
 DIGESTS_EACH = 64
 """Digests in one entry of the list: a text in a status has at most `MESSAGE_LENGTH` characters."""
@@ -231,10 +232,10 @@ Digests = Annotated[
 
 @part()
 class CatalogStatus:
-    """What the operator knows of the catalog."""
+    """The observed state of the catalog."""
 
     observed_generation: int = Field(
-        default=-1, description="The generation of the spec that was heeded.", ge=-1
+        default=-1, description="The last generation of the spec that was processed.", ge=-1
     )
     conditions: tuple[Condition, ...] = Field(
         default=(),
@@ -244,8 +245,10 @@ class CatalogStatus:
         max_length=8,
         json_schema_extra=CONDITIONS,
     )
-    tables: int | None = Field(default=None, description="LakeTables that use it.", ge=0)
-    discovered_tables: int | None = Field(default=None, description="Tables that discovery found.", ge=0)
+    tables: int | None = Field(default=None, description="Number of LakeTables that use it.", ge=0)
+    discovered_tables: int | None = Field(
+        default=None, description="Number of tables that discovery found.", ge=0
+    )
     remembered: tuple[Digests, ...] = Field(
         default=(),
         description="With recreate Never: digests of the tables that have or had a LakeTable, each of eight "

@@ -23,18 +23,18 @@ from lithify.resources.table import BucketBlock, SnapshotText
 MOST_NAME_LENGTH = 52
 """The longest name of a Compaction: the names of its pods, which are longer, have at most 63 characters."""
 SUCCEEDED = "Succeeded"
-"""The type of the condition that sums a Compaction up."""
+"""The type of the condition that summarizes a Compaction."""
 
 
 class RunStrategy(StrEnum):
-    """How much a run takes."""
+    """How much a run compacts."""
 
     MINOR = "Minor"
     FULL = "Full"
 
 
 class Reason(StrEnum):
-    """Where a run stands: the reason of its `Succeeded` condition, which `kubectl get` shows as STATUS."""
+    """Stage or result of a run: the reason of the condition `Succeeded`, shown by `kubectl get` as STATUS."""
 
     PENDING = "Pending"
     QUEUED = "Queued"
@@ -68,19 +68,19 @@ class Reason(StrEnum):
 
     @property
     def status(self) -> ConditionStatus:
-        """Whether a run that stands here has succeeded, has failed, or is not at its end."""
+        """Whether a run with this reason has succeeded, has failed, or is unfinished."""
         if self in _UNFINISHED:
             return ConditionStatus.UNKNOWN
         return ConditionStatus.TRUE if self in _SUCCESSES else ConditionStatus.FALSE
 
     @property
     def is_final(self) -> bool:
-        """Whether a run that stands here stays so for ever."""
+        """Whether a run with this reason is finished."""
         return self not in _UNFINISHED
 
     @property
     def has_driver(self) -> bool:
-        """Whether a run that stands here has, or may have, a driver."""
+        """Whether a run with this reason has, or may have, a driver."""
         return self in _DRIVEN
 
 
@@ -123,7 +123,11 @@ FIXED = Rule("self == oldSelf", _MESSAGE)
         _MESSAGE,
     ),
     Rule("self.approved || !oldSelf.approved", "an approval cannot be taken back; set cancel", ".approved"),
-    Rule("self.cancel || !oldSelf.cancel", "a cancelled Compaction stays so; create another one", ".cancel"),
+    Rule(
+        "self.cancel || !oldSelf.cancel",
+        "a cancellation cannot be taken back; create another Compaction",
+        ".cancel",
+    ),
     Rule(
         "!self.dryRun || self.approval == 'Automatic'",
         "a dry run changes nothing, so there is nothing to approve",
@@ -131,12 +135,12 @@ FIXED = Rule("self == oldSelf", _MESSAGE)
     ),
 )
 class CompactionSpec:
-    """What to compact. Like a Job's, most of it cannot be changed."""
+    """What to compact. Like a Job's, most of it is immutable."""
 
     table_ref: Reference = Field(description="The LakeTable.", json_schema_extra=rules(FIXED))
     strategy: RunStrategy = Field(
         default=RunStrategy.MINOR,
-        description="Minor: one pick a bucket by the table's triggers. Full: everything to the top level.",
+        description="Minor: files selected by a trigger in each bucket. Full: all files, to the top level.",
         json_schema_extra=rules(FIXED),
     )
     partitions: tuple[PartitionValues, ...] = Field(
@@ -152,34 +156,35 @@ class CompactionSpec:
         json_schema_extra=rules(FIXED),
     )
     dry_run: bool = Field(
-        default=False, description="Plans only; the plan stands in status.", json_schema_extra=rules(FIXED)
+        default=False, description="Plans only; status shows the plan.", json_schema_extra=rules(FIXED)
     )
     approval: Approval = Field(
         default=Approval.AUTOMATIC,
-        description="Manual: waits, planned, for `approved: true`.",
+        description="Manual: waits after planning for `approved: true`.",
         json_schema_extra=rules(FIXED),
     )
     approved: bool = Field(default=False, description="Lets a run with manual approval go on.")
     suspend: bool = Field(
-        default=False, description="Starts no driver. One that runs is stopped, and starts again later."
+        default=False,
+        description="Starts no driver. A running driver is stopped, and another one started later.",
     )
     cancel: bool = Field(default=False, description="Ends the run.")
     active_deadline_seconds: int | None = Field(
         default=None,
-        description="How long the run may take in all, waits included but for suspension and approval.",
+        description="Maximum seconds of the run, including waits, except for suspension and approval.",
         ge=10,
         le=2592000,
         json_schema_extra=rules(FIXED),
     )
     ttl_seconds_after_finished: int | None = Field(
         default=None,
-        description="Deletes the Compaction this long after its end. Default: the policy's.",
+        description="Deletes the Compaction this many seconds after its end. Default: the policy's.",
         ge=0,
         le=31536000,
     )
     cause: str | None = Field(
         default=None,
-        description="Why it was asked for; the operator says here what it saw.",
+        description="Why it was requested; the operator writes what it observed.",
         max_length=MESSAGE_LENGTH,
         json_schema_extra=rules(FIXED),
     )
@@ -189,16 +194,14 @@ class CompactionSpec:
 class StopStatus:
     """Why the driver was asked to end."""
 
-    reason: str = Field(
-        description="Why, as the reason that the run gets if nothing else comes out.", max_length=63
-    )
+    reason: str = Field(description="The run's reason if the driver reports no other outcome.", max_length=63)
     message: str = Field(default="", description="Why, for people.", max_length=MESSAGE_LENGTH)
-    time: datetime = Field(description="When it was asked.")
+    time: datetime = Field(description="When it was asked to end.")
 
 
 @part()
 class DriverStatus:
-    """The driver of the attempt that is under way."""
+    """The driver of the current attempt."""
 
     name: str = Field(description="Its pod, or its process.", max_length=NAME_LENGTH)
     uid: str | None = Field(
@@ -207,7 +210,7 @@ class DriverStatus:
     start_time: datetime | None = Field(default=None, description="When it began to run.")
     missing_since: datetime | None = Field(default=None, description="Since when it cannot be found.")
     gated: bool | None = Field(
-        default=None, description="It waits for a queue, such as one of Kueue's, to admit it."
+        default=None, description="It waits for a queue, for example one of Kueue's, to admit it."
     )
     stopping: StopStatus | None = Field(default=None, description="Set once it has been asked to end.")
 
@@ -237,9 +240,9 @@ class FailureCounts:
 
     user: int = Field(default=0, description="Only a person can help.", ge=0)
     infrastructure: int = Field(default=0, description="Drivers, nodes, storage.", ge=0)
-    scheduling: int = Field(default=0, description="No room, or no image.", ge=0)
+    scheduling: int = Field(default=0, description="No resources, or no image.", ge=0)
     conflict: int = Field(default=0, description="Other writers.", ge=0)
-    out_of_memory: int = Field(default=0, description="Memory.", ge=0)
+    out_of_memory: int = Field(default=0, description="Too little memory.", ge=0)
     bug: int = Field(default=0, description="Unexpected.", ge=0)
 
 
@@ -259,7 +262,7 @@ class ResultSummary:
     """What a run did."""
 
     input_files: int = Field(default=0, description="Files that were rewritten.", ge=0)
-    output_files: int = Field(default=0, description="Files that they became.", ge=0)
+    output_files: int = Field(default=0, description="Files that replaced them.", ge=0)
     input_bytes: int = Field(default=0, description="Bytes read.", ge=0)
     output_bytes: int = Field(default=0, description="Bytes written.", ge=0)
     input_rows: int = Field(default=0, description="Rows read.", ge=0)
@@ -268,12 +271,12 @@ class ResultSummary:
     buckets: int = Field(default=0, description="Buckets that were compacted.", ge=0)
     skipped_buckets: int = Field(
         default=0,
-        description="Buckets that were left out: others changed them meanwhile, or they are blocked.",
+        description="Buckets that were left out: others changed them during the run, or they are blocked.",
         ge=0,
     )
     blocked_buckets: int = Field(
         default=0,
-        description="Those of the skipped that cannot be compacted while their files stay as they are.",
+        description="Skipped buckets that cannot be compacted until their files change.",
         ge=0,
     )
     skipped_samples: tuple[Annotated[str, Field(max_length=512)], ...] = Field(
@@ -283,7 +286,7 @@ class ResultSummary:
     task_retries: int = Field(default=0, description="Tries of tasks beyond the first.", ge=0)
     core_seconds: int = Field(default=0, description="Processor time of the tasks.", ge=0)
     slot_seconds: int = Field(default=0, description="Time that task slots were busy, waits included.", ge=0)
-    peak_task_bytes: int = Field(default=0, description="Most memory of a process that ran a task.", ge=0)
+    peak_task_bytes: int = Field(default=0, description="Peak memory of a process that ran a task.", ge=0)
     orphans_deleted: int = Field(
         default=0, description="Files of earlier, dead attempts that were removed.", ge=0
     )
@@ -298,14 +301,14 @@ MOST_BLOCKED_OF_A_RUN = 16
 
 @part()
 class CompactionStatus:
-    """Where the run stands, and what it did."""
+    """Stage and result of the run."""
 
     observed_generation: int = Field(
-        default=-1, description="The generation of the spec that was heeded.", ge=-1
+        default=-1, description="The last generation of the spec that was processed.", ge=-1
     )
     conditions: tuple[Condition, ...] = Field(
         default=(),
-        description="Succeeded sums the run up; its reason is the STATUS.",
+        description="Succeeded summarizes the run; its reason is the STATUS.",
         max_length=8,
         json_schema_extra=CONDITIONS,
     )
@@ -314,11 +317,11 @@ class CompactionStatus:
     duration: str | None = Field(
         default=None, description="From the first attempt to the end.", max_length=16
     )
-    stage_time: datetime | None = Field(default=None, description="Since when it stands where it stands.")
+    stage_time: datetime | None = Field(default=None, description="When its current stage began.")
     waited_seconds: int = Field(
-        default=0, description="How long it was suspended or awaited approval so far.", ge=0
+        default=0, description="Seconds that it was suspended or awaited approval so far.", ge=0
     )
-    attempts: int = Field(default=0, description="Attempts begun.", ge=0)
+    attempts: int = Field(default=0, description="Number of attempts begun.", ge=0)
     failures: FailureCounts = Field(default=FailureCounts(), description="Failed attempts by kind.")
     attempt_history: tuple[AttemptSummary, ...] = Field(
         default=(), description="The last attempts that ended.", max_length=5
@@ -326,34 +329,34 @@ class CompactionStatus:
     next_attempt_time: datetime | None = Field(
         default=None, description="While BackingOff: when the next attempt begins."
     )
-    driver: DriverStatus | None = Field(default=None, description="The driver that is under way.")
+    driver: DriverStatus | None = Field(default=None, description="The current driver.")
     shared_run: SharedRun | None = Field(
         default=None, description="Set if the driver is, or was, shared with other Compactions."
     )
     search_time: datetime | None = Field(
         default=None,
-        description="Since when the table is searched for what a driver committed that left no result.",
+        description="Start of the search of the table for commits of a driver without a result.",
     )
     progress: str | None = Field(
         default=None,
         description="Tasks done of tasks planned, or executors started of those wanted.",
         max_length=32,
     )
-    plan: PlanSummary | None = Field(default=None, description="What it does.")
+    plan: PlanSummary | None = Field(default=None, description="What it compacts.")
     result: ResultSummary | None = Field(default=None, description="What it did.")
     blocked_buckets: tuple[BucketBlock, ...] = Field(
         default=(),
-        description="Buckets that it found it cannot compact while their files stay as they are.",
+        description="Buckets that it could not compact; left out until their files change.",
         max_length=MOST_BLOCKED_OF_A_RUN,
     )
     blocked_bucket_count: int = Field(
-        default=0, description="How many such buckets it knows of, also from earlier runs.", ge=0
+        default=0, description="Number of such buckets, including those of earlier runs.", ge=0
     )
     files: str | None = Field(
-        default=None, description="Files before and after, such as 412→9.", max_length=48
+        default=None, description="Files before and after, for example 412→9.", max_length=48
     )
     bytes: str | None = Field(
-        default=None, description="Bytes before and after, such as 6.1Gi→5.8Gi.", max_length=48
+        default=None, description="Bytes before and after, for example 6.1Gi→5.8Gi.", max_length=48
     )
     base_snapshot_id: SnapshotText | None = Field(
         default=None, description="The snapshot that it was planned on."
@@ -365,7 +368,7 @@ class CompactionStatus:
         default=None, description="The table, as its LakeTable names it.", max_length=512
     )
     table_uuid: str | None = Field(
-        default=None, description="The table that was meant when the run began.", max_length=128
+        default=None, description="The table's UUID when the run began.", max_length=128
     )
 
 
@@ -379,9 +382,9 @@ class Compaction:
 
     @property
     def reason(self) -> Reason:
-        """Where it stands; Pending before anybody has looked at it.
+        """Its stage or result; Pending before the operator has processed it.
 
-        A word of a newer release stands for the end that its status says, or for none.
+        An unknown reason, written by a newer release, is replaced by a general one of the same status.
         """
         condition = condition_of(self.status.conditions, SUCCEEDED)
         if condition is None:
@@ -390,7 +393,7 @@ class Compaction:
 
     @property
     def message(self) -> str:
-        """Why it stands there, for people."""
+        """The reason as a sentence, for people."""
         condition = condition_of(self.status.conditions, SUCCEEDED)
         return condition.message if condition else ""
 

@@ -1,7 +1,7 @@
 """Generates `crds/`: the CustomResourceDefinitions of the four kinds, from their models.
 
-`python -m lithify.resources.crd` writes them there and into the chart (`make crds`); a unit test compares
-what is written with what would be. `validating` checks objects against them where there is no API server.
+`python -m lithify.resources.crd` writes them there and into the chart (`make crds`); a unit test checks that
+they are current. `validating` checks objects against them where there is no API server.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from lithify.resources.table import LakeTable
 _ROOT = Path(__file__).resolve().parents[3]
 FOLDER = _ROOT / "crds"
 CHART_FOLDER = _ROOT / "charts" / "lithify" / "files" / "crds"
-"""The chart's copy: Helm reads no files from outside of a chart."""
+"""The chart's copy: Helm reads no files from outside a chart."""
 _LONGEST_FOLDED = 250
-"""Characters of a node that is written without line breaks of its own."""
+"""Maximum characters of a node that is written on one line."""
 HEADER = "# Generated from operator/lithify/resources by `make crds`; changes belong there.\n"
 
 
@@ -50,14 +50,14 @@ class PrinterColumn:
     wide: bool = False
 
     def as_plain(self) -> dict[str, Any]:
-        """The column as a CRD has it."""
+        """The column in a CRD's form."""
         priority = {"priority": 1} if self.wide else {}
         return {"name": self.name, "type": self.type, "jsonPath": self.path, **priority}
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a CRD says beyond the model of its kind."""
+    """Parts of a CRD that the model of its kind does not contain."""
 
     kind: ResourceKind
     model: type[Any]
@@ -172,11 +172,11 @@ def definition_of(kind: ResourceKind) -> Definition:
 
 
 def schema_of(model: type[Any]) -> dict[str, Any]:
-    """The structural schema of a kind; of metadata only rules speak, Kubernetes knows the rest."""
+    """The structural schema of a kind; of metadata it holds only rules, Kubernetes has the rest."""
     whole = json_schema(model)
     parts, fields = whole["$defs"], whole["properties"]
     spec = structural(fields["spec"], parts, defaults=True)
-    # What the operator has not said yet is left away, and read as the model's default.
+    # Fields that the operator has not set are omitted, and read as the model's defaults.
     status = structural(fields["status"], parts, defaults=False)
     status["default"] = {"observedGeneration": -1}
     return {
@@ -228,7 +228,7 @@ def manifest(definition: Definition) -> dict[str, Any]:
 
 
 def files() -> dict[str, str]:
-    """The content of each file of `crds/` by its name."""
+    """The content of each file of `crds/` by file name."""
     return {
         f"{definition.kind.plural}.yaml": HEADER
         + yaml.dump(manifest(definition), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
@@ -244,13 +244,13 @@ def write(folder: Path) -> None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Repeats what occurs twice, instead of referring to it; small nodes without words take one line."""
+    """Repeats equal values instead of writing anchors; small nodes without descriptions take one line."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the signature is PyYAML's
         return True
 
     def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
-        """Folds what says nothing to people: as a block, pod templates would mostly be indentation."""
+        """Writes nodes without descriptions on one line: pod templates would mostly be indentation."""
         is_folded = {"type", INT_OR_STRING} & mapping.keys() and _is_short(mapping)
         return super().represent_mapping(tag, mapping, flow_style or bool(is_folded))
 

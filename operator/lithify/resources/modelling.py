@@ -1,8 +1,9 @@
-"""How a custom resource is written down: one frozen dataclass a part, one `field` a property.
+"""How a custom resource is modelled: a frozen dataclass for each part, a `field` for each property.
 
-Used by the modules of this package only. The dataclasses are pydantic's, which reads objects from the API
-server into them, writes them back, and gives the JSON schema that `crd` turns into a structural one. What a
-schema cannot say stands beside a class as a `Rule`, in the Common Expression Language of Kubernetes.
+Used by the modules of this package only. The dataclasses are pydantic's, which parses objects of the API
+server into them, serializes them, and gives the JSON schema that `crd` turns into a structural one.
+Constraints that a schema cannot express are a `Rule` beside the class, in the Common Expression Language of
+Kubernetes.
 """
 
 from __future__ import annotations
@@ -20,30 +21,30 @@ Part = TypeVar("Part")
 
 RULES = "x-kubernetes-validations"
 NAME_LENGTH = 253
-"""The longest name of an object in Kubernetes."""
+"""Maximum length of an object's name in Kubernetes."""
 OWN_NAME_LENGTH = 200
-"""The longest name of our objects, so that there is room for the names of events about them."""
+"""Maximum length of our objects' names, which leaves room for the names of events about them."""
 MESSAGE_LENGTH = 1024
-"""The longest message in a condition that we write; the API conventions allow more, people read less."""
+"""Maximum length of a condition's message that we write; the API conventions allow more than people read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One validation rule: an expression that must hold, and what to tell people when it does not."""
+    """A validation rule: an expression that must hold, and the message for people if it does not."""
 
     expression: str
     message: str
     field_path: str | None = None
 
     def as_schema(self) -> dict[str, str]:
-        """The rule as it stands in a schema."""
+        """The rule in a schema's form."""
         path = {} if self.field_path is None else {"fieldPath": self.field_path}
         return {"rule": self.expression, "message": self.message, **path}
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
 def part(*rules: Rule) -> Callable[[type[Part]], type[Part]]:
-    """Makes a class a part of a resource: frozen, slotted, camelCase on the wire.
+    """Makes a class a part of a resource: frozen, slotted, camelCase when serialized.
 
     Unknown fields are dropped, as the API server drops them, so that an older operator reads newer objects.
     """
@@ -65,9 +66,10 @@ def rules(*found: Rule) -> dict[str, Any]:
 
 
 def matching(pattern: str, message: str, *others: Rule, **bounds: Any) -> Any:
-    """A field whose text has a form, with a sentence that tells people what to write instead.
+    """A field whose text must match a pattern, with a message that tells people what to write instead.
 
-    In a definition the pattern is a rule: of a pattern an API server only says that a text should match it.
+    In a CRD the pattern becomes a rule: for a plain pattern an API server only says that a text should match
+    it.
     """
     quoted = pattern.replace("\\", "\\\\").replace("'", "\\'")
     form = Rule(f"self.matches('{quoted}')", message)
@@ -75,7 +77,7 @@ def matching(pattern: str, message: str, *others: Rule, **bounds: Any) -> Any:
 
 
 def name_rule(kind: str, most: int) -> Rule:
-    """The rule of a kind that its objects' names leave room for what Lithify makes of them."""
+    """The rule that limits names of a kind, so that names derived from them stay valid."""
     return Rule(
         f"self.metadata.name.size() <= {most}",
         f"the name of a {kind} has at most {most} characters",
@@ -89,23 +91,23 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def read(kind: type[Part], value: object) -> Part:
-    """Reads a part from plain data.
+    """Parses a part from plain data.
 
     Raises:
-        pydantic.ValidationError: it does not fit; the API server would have refused it.
+        pydantic.ValidationError: it is invalid; the API server would have refused it.
     """
     found: Part = _adapter(cast("Hashable", kind)).validate_python(value)
     return found
 
 
 def read_text(kind: type[Part], text: str) -> Part:
-    """Reads a part from JSON that a stranger may have written.
+    """Parses a part from JSON of an untrusted source.
 
-    Nothing is converted: a number in quotes is no number. Deep nesting, NaN, infinities and lone surrogates
-    are no JSON. The caller bounds the length.
+    Nothing is converted: a number in quotes is not a number. Deep nesting, NaN, infinities and lone
+    surrogates are refused. The caller bounds the length.
 
     Raises:
-        pydantic.ValidationError: it does not fit.
+        pydantic.ValidationError: it is invalid.
     """
     found: Part = _adapter(cast("Hashable", kind)).validate_json(
         text.encode("utf-8", "surrogatepass"), strict=True
@@ -114,7 +116,7 @@ def read_text(kind: type[Part], text: str) -> Part:
 
 
 def plain(value: object) -> dict[str, Any]:
-    """A part as plain data for JSON: camelCase, nothing that is unset, times in RFC 3339."""
+    """A part as plain data for JSON: camelCase, without unset fields, times in RFC 3339."""
     adapter = _adapter(cast("Hashable", type(value)))
     found: dict[str, Any] = adapter.dump_python(value, mode="json", by_alias=True, exclude_none=True)
     return found

@@ -1,6 +1,6 @@
 """The names that Lithify's objects have in Kubernetes: group, kinds, labels, annotations.
 
-Used by everything that talks to an API server. A name in here is an interface: people select by it.
+Used by all modules that access an API server. These names are an interface: users select by them.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ LABEL_TABLE = f"{GROUP}/table"
 LABEL_COMPACTION = f"{GROUP}/compaction"
 """On a driver pod: the name of the Compaction."""
 LABEL_ATTEMPT = f"{GROUP}/attempt"
-"""On a driver pod: which attempt of the Compaction it is, from 1."""
+"""On a driver pod: the number of the Compaction's attempt, from 1."""
 LABEL_CATALOG = f"{GROUP}/catalog"
-"""On a LakeTable that discovery has created: the name of the Catalog."""
+"""On a LakeTable that discovery created: the name of the Catalog."""
 ANNOTATION_DISCOVERED = f"{GROUP}/discovered-with-policy"
-"""On a LakeTable that discovery has created: the policy that it gave. While the spec is as it made it, the
-LakeTable may be pruned."""
+"""On a LakeTable that discovery created: the policy that it set. While the spec is unchanged, the LakeTable
+may be pruned."""
 LABEL_LOCK = f"{GROUP}/table-lock"
-"""On the Lease that is a table's lock."""
+"""On the Lease that locks a table."""
 ANNOTATION_REQUESTED = f"{GROUP}/requested-at"
-"""On a LakeTable: any new value asks for a compaction now; status echoes it as `handledRequest`."""
+"""On a LakeTable: any new value requests a compaction now; status repeats it as `handledRequest`."""
 ANNOTATION_STRATEGY = f"{GROUP}/requested-strategy"
-"""On a LakeTable: Minor or Full, which compaction `requested-at` asks for; Minor without it."""
+"""On a LakeTable: Minor or Full, the compaction that `requested-at` requests; Minor without it."""
 ANNOTATION_PROGRESS = f"{GROUP}/progress"
-"""On a driver pod: how far it is, as JSON."""
+"""On a driver pod: its progress, as JSON."""
 ANNOTATION_SHARES = f"{GROUP}/shared-run-bytes"
 """On a Compaction that may share a driver with others: about how many bytes it reads."""
 LABEL_SHARED = f"{GROUP}/shared-run"
 """On a driver pod that several Compactions share: the name of the first of them."""
 ANNOTATION_MEMBERS = f"{GROUP}/shared-by"
-"""On the pod of a shared driver: names and uids of its Compactions, as JSON, in the order of their turns."""
+"""On the pod of a shared driver: names and uids of its Compactions, as JSON, in order of execution."""
 OUTCOME_PREFIX = f"{GROUP}/outcome-"
-"""Begins annotations of a shared driver's pod, one for each Compaction that has ended: its outcome."""
+"""Prefix of annotations of a shared driver's pod, one for each Compaction that has ended: its outcome."""
 STOP_PREFIX = f"{GROUP}/stop-"
-"""Begins annotations of a shared driver's pod, one for each Compaction that is to end early."""
+"""Prefix of annotations of a shared driver's pod, one for each Compaction that was asked to stop."""
 FINALIZER_DRIVER = f"{GROUP}/result-recorded"
-"""On a driver pod: it stays until its result stands in the Compaction's status."""
+"""On a driver pod: keeps it until its result is in the Compaction's status."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceKind:
-    """A kind of objects: its name, and how requests name its collection."""
+    """A kind of objects: its name, and the name of its collection in requests."""
 
     name: str
     plural: str
@@ -56,7 +56,7 @@ class ResourceKind:
 
     @property
     def api_version(self) -> str:
-        """As objects name it."""
+        """The `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
@@ -77,7 +77,7 @@ DEPLOYMENT = ResourceKind("Deployment", "deployments", group="apps", version="v1
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectKey:
-    """Which object of a kind."""
+    """Identifies an object of a kind."""
 
     namespace: str
     name: str

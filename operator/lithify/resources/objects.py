@@ -1,4 +1,4 @@
-"""What all resources have: metadata, references to others, conditions.
+"""Parts that all resources share: metadata, references, conditions.
 
 Used by the models of the four kinds and by the controller that writes their status.
 """
@@ -40,24 +40,26 @@ class ConditionStatus(StrEnum):
 class Condition:
     """One aspect of an object's state."""
 
-    type: str = Field(description="Which aspect.", min_length=1, max_length=63)
+    type: str = Field(description="Type of the condition.", min_length=1, max_length=63)
     status: ConditionStatus = Field(description="Whether it holds.")
     reason: str = matching(
         r"^[A-Z][A-Za-z0-9]*$",
         "a reason is one word of letters and digits that begins with a capital letter, such as NotReady",
-        description="Why, as one word from a closed list.",
+        description="Reason, a word from a closed list.",
         min_length=1,
         max_length=63,
     )
     message: str = Field(default="", description="Why, for people.", max_length=4096)
     last_transition_time: datetime = Field(description="When the status last changed.")
     observed_generation: int | None = Field(
-        default=None, description="The generation of the spec that this was said of.", ge=0
+        default=None, description="The generation of the spec that this refers to.", ge=0
     )
 
 
-ObservedGeneration = Annotated[int, Field(description="The generation of the spec that was heeded.", ge=-1)]
-"""-1 as long as the operator has not seen the object, which tells others that its status says nothing yet."""
+ObservedGeneration = Annotated[
+    int, Field(description="The last generation of the spec that was processed.", ge=-1)
+]
+"""-1 until the operator has seen the object, which marks its status as not yet valid."""
 CONDITIONS: dict[str, JsonValue] = {
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["type"],
@@ -86,7 +88,7 @@ class Owner:
 
 @part()
 class Metadata:
-    """The part of an object's metadata that the controller heeds."""
+    """The part of an object's metadata that the controller reads."""
 
     name: str
     namespace: str
@@ -101,12 +103,12 @@ class Metadata:
 
     @property
     def key(self) -> ObjectKey:
-        """Which object it is."""
+        """The object's key."""
         return ObjectKey(self.namespace, self.name)
 
 
 def shortened(text: str, length: int = MESSAGE_LENGTH) -> str:
-    """A text that fits where it is written."""
+    """A text cut to the length of its field."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -116,9 +118,9 @@ def condition_of(conditions: tuple[Condition, ...], kind: str) -> Condition | No
 
 
 def with_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
-    """The conditions with one of them set; the time only moves when its status does.
+    """The conditions with one of them set; the time changes only with its status.
 
-    The message is cut to what `MESSAGE_LENGTH` allows.
+    The message is cut to `MESSAGE_LENGTH`.
     """
     old = condition_of(conditions, new.type)
     since = old.last_transition_time if old and old.status == new.status else new.last_transition_time

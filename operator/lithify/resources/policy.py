@@ -1,4 +1,4 @@
-"""The CompactionPolicy resource: when tables are compacted, how, and how much at once."""
+"""The CompactionPolicy resource: when and how tables are compacted, and limits on resources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PartitionValues = Annotated[
         ),
     ),
 ]
-"""Values of partition columns; columns that are not named may have any."""
+"""Values of partition columns; columns that are not named may have any value."""
 
 
 class Day(StrEnum):
@@ -51,19 +51,19 @@ class Day(StrEnum):
 
 
 class Approval(StrEnum):
-    """Who lets a run go on after it has been planned."""
+    """Whether a run needs an approval after it has been planned."""
 
     AUTOMATIC = "Automatic"
     MANUAL = "Manual"
 
 
 CHECK_SECONDS = 60
-"""Between two looks at a table for which nobody says anything else."""
+"""Default seconds between two observations of a table."""
 
 
 @part()
 class PrimaryKeyTriggers:
-    """When a minor compaction of a primary-key table is due. What is unset, the table's own options say."""
+    """When a minor compaction of a primary-key table is due. Unset: as the table's own options say."""
 
     sorted_runs: int | None = Field(
         default=None,
@@ -73,14 +73,15 @@ class PrimaryKeyTriggers:
     )
     size_amplification_percent: int | None = Field(
         default=None,
-        description="How much newer data may weigh against the oldest run "
-        "(compaction.max-size-amplification-percent).",
+        description="Size of newer data, in per cent of the oldest run, beyond which a bucket is compacted "
+        "fully (compaction.max-size-amplification-percent).",
         ge=1,
         le=100000,
     )
     size_ratio_percent: int | None = Field(
         default=None,
-        description="By how much the next run may be larger and still be taken (compaction.size-ratio).",
+        description="Per cent by which the next run may be larger than those before it and still be "
+        "included (compaction.size-ratio).",
         ge=0,
         le=10000,
     )
@@ -128,10 +129,10 @@ class Triggers:
     ),
 )
 class FullCompactions:
-    """When tables are compacted fully, whatever their triggers say."""
+    """When tables are compacted fully, regardless of their triggers."""
 
     interval_seconds: int | None = Field(
-        default=None, description="At the latest this long after the last one.", ge=60, le=31536000
+        default=None, description="Maximum seconds between two full compactions.", ge=60, le=31536000
     )
     schedule: str | None = matching(
         r"^[0-9A-Za-z*/,\-?#LW ]+$",
@@ -143,13 +144,13 @@ class FullCompactions:
     )
     starting_deadline_seconds: int | None = Field(
         default=None,
-        description="A time that was missed by more than this is left out.",
+        description="A scheduled time that was missed by more seconds than this is skipped.",
         ge=60,
         le=604800,
     )
 
 
-@part(Rule("self.start != self.end", "start and end of a window differ; for a whole day leave windows away"))
+@part(Rule("self.start != self.end", "start and end of a window differ; for the whole day, omit windows"))
 class Window:
     """A part of the day in which compactions may start."""
 
@@ -165,20 +166,22 @@ class Window:
 
 @part(Rule("self.startHour != self.endHour", "startHour and endHour differ"))
 class OffPeakHours:
-    """Hours in which larger compactions are welcome."""
+    """Hours in which larger compactions are preferred."""
 
     start_hour: int = Field(description="From this hour on, in the table's time zone.", ge=0, le=23)
     end_hour: int = Field(description="Up to this hour, exclusively.", ge=0, le=23)
     size_ratio_percent: int = Field(
-        description="What is added to the size ratio (compaction.offpeak-ratio).", ge=1, le=10000
+        description="Per cent added to the size ratio (compaction.offpeak-ratio).", ge=1, le=10000
     )
 
 
 @part()
 class Limits:
-    """How much at once."""
+    """Limits on active runs and on what they read."""
 
-    active_runs: int = Field(default=4, description="Runs at a time under this policy.", ge=1, le=1000)
+    active_runs: int = Field(
+        default=4, description="Maximum number of active runs under this policy.", ge=1, le=1000
+    )
     bytes_per_hour: Quantity | None = Field(
         default=None, description="Bytes that runs started within one hour may read together."
     )
@@ -186,7 +189,7 @@ class Limits:
 
 @part(Rule("has(self.files) || has(self.bytes)", "minGain names files, bytes or both"))
 class MinGain:
-    """What a minor compaction has to be good for; one of several is enough."""
+    """Minimum benefit of a minor compaction; reaching one of several is enough."""
 
     files: int | None = Field(
         default=None, description="It can remove at least this number of files.", ge=1, le=1000000
@@ -196,31 +199,33 @@ class MinGain:
 
 @part()
 class SharedRuns:
-    """Small tables are compacted by one Spark application, a Compaction each, to save its start."""
+    """One Spark application compacts several small tables, each with a Compaction, to save starts."""
 
-    max_tables: int = Field(default=20, description="Tables of one application at most.", ge=2, le=50)
-    max_bytes: Quantity = Field(default="1Gi", description="What they read together at most.")
+    max_tables: int = Field(
+        default=20, description="Maximum number of tables of one application.", ge=2, le=50
+    )
+    max_bytes: Quantity = Field(default="1Gi", description="Maximum bytes that they read together.")
     max_table_bytes: Quantity = Field(
         default="64Mi", description="A run that reads more has an application of its own."
     )
     wait_seconds: int = Field(
-        default=30, description="How long a run waits for others to share with.", ge=0, le=3600
+        default=30, description="Seconds that a run waits for others to share with.", ge=0, le=3600
     )
 
 
 @part()
 class Retries:
-    """How often a run is tried again after a failure, by what kind of failure it was."""
+    """How often a run is retried after a failure, by kind of failure."""
 
     infrastructure: int = Field(
         default=3, description="Lost drivers and nodes, storage that does not answer.", ge=0, le=10
     )
-    scheduling: int = Field(default=2, description="No room in the cluster, or no image.", ge=0, le=10)
+    scheduling: int = Field(default=2, description="No resources in the cluster, or no image.", ge=0, le=10)
     conflict: int = Field(default=3, description="Other writers changed every bucket.", ge=0, le=10)
     out_of_memory: int = Field(
-        default=2, description="Each time with half as much memory again.", ge=0, le=10
+        default=2, description="Too little memory; each retry has 1.5 times as much.", ge=0, le=10
     )
-    bug: int = Field(default=1, description="Failures that nobody expected.", ge=0, le=10)
+    bug: int = Field(default=1, description="Unexpected failures.", ge=0, le=10)
     backoff_seconds: int = Field(
         default=10, description="The first wait; it doubles each time, with jitter.", ge=1, le=3600
     )
@@ -231,7 +236,9 @@ class Retries:
 class Deadlines:
     """How long a run may stay in a stage."""
 
-    queued_seconds: int = Field(default=86400, description="Waiting for its turn.", ge=60, le=604800)
+    queued_seconds: int = Field(
+        default=86400, description="Waiting for a slot and for the table's lock.", ge=60, le=604800
+    )
     scheduling_seconds: int = Field(
         default=600, description="From creating the driver to its start.", ge=10, le=86400
     )
@@ -240,7 +247,7 @@ class Deadlines:
     committing_seconds: int = Field(default=1800, description="Committing.", ge=10, le=86400)
     lost_seconds: int = Field(
         default=300,
-        description="How long a driver may be out of reach, or on a lost node, before it counts as lost.",
+        description="Seconds that a driver may be unreachable, or on a lost node, before it counts as lost.",
         ge=10,
         le=86400,
     )
@@ -248,10 +255,10 @@ class Deadlines:
 
 @part()
 class HistoryLimits:
-    """Which finished Compactions are kept. The last success always is."""
+    """Which finished Compactions are kept. The last success is always kept."""
 
-    successful_runs: int = Field(default=3, description="Successful ones a table.", ge=1, le=100)
-    failed_runs: int = Field(default=3, description="Failed ones a table.", ge=0, le=100)
+    successful_runs: int = Field(default=3, description="Successful ones of each table.", ge=1, le=100)
+    failed_runs: int = Field(default=3, description="Failed ones of each table.", ge=0, le=100)
 
 
 @part(
@@ -272,28 +279,28 @@ class HistoryLimits:
     ),
 )
 class CompactionPolicySpec:
-    """What to do for the tables that follow the policy."""
+    """Settings for the tables that follow the policy."""
 
     suspend: bool = Field(
         default=False,
-        description="The operator starts no compactions under this policy. Those that people create go on.",
+        description="The operator starts no compactions under this policy. Those that users create go on.",
     )
     check_interval_seconds: int | None = Field(
         default=None,
-        description="How often to look for new snapshots of a table. Default: what the table's own option "
-        f"continuous.discovery-interval says, else {CHECK_SECONDS}.",
+        description="Seconds between two checks for new snapshots of a table. Default: the table's "
+        f"option continuous.discovery-interval, else {CHECK_SECONDS}.",
         ge=1,
         le=86400,
     )
     full_check_interval_seconds: int = Field(
         default=3600,
-        description="How often to look at a table as if for the first time, which notices rollbacks.",
+        description="Seconds between two complete observations of a table, which also notice rollbacks.",
         ge=60,
         le=604800,
     )
     triggers: Triggers = Field(default=Triggers(), description="When minor compactions are due.")
     full: FullCompactions | None = Field(
-        default=None, description="When full compactions are due. Never by themselves if unset."
+        default=None, description="When full compactions are due. Unset: only on request."
     )
     time_zone: TimeZone | None = Field(
         default=None, description="Time zone of windows and schedule, for example Europe/Berlin."
@@ -302,40 +309,37 @@ class CompactionPolicySpec:
         default=(), description="When compactions may start. Empty: at any time.", max_length=16
     )
     off_peak: OffPeakHours | None = Field(
-        default=None, description="Hours in which larger compactions are welcome."
+        default=None, description="Hours in which larger compactions are preferred."
     )
     partitions: tuple[PartitionValues, ...] = Field(
         default=(), description="Only partitions with the values of one of these. Empty: all.", max_length=64
     )
     partition_idle_seconds: int | None = Field(
         default=None,
-        description="Full compactions take only partitions that nobody has written to for this long.",
+        description="Full compactions take only partitions without writes for this many seconds.",
         ge=60,
         le=31536000,
     )
     min_interval_seconds: int | None = Field(
         default=None,
-        description="A compaction that nobody asks for starts this long after the table's last one at the "
-        "earliest.",
+        description="Minimum seconds between the table's last compaction and the next automatic one.",
         ge=1,
         le=2592000,
     )
     min_gain: MinGain | None = Field(
         default=None,
-        description="Minor compactions that are good for less are held back. Unset: none is.",
+        description="Minor compactions with a smaller benefit are held back. Unset: none is.",
     )
     shared_runs: SharedRuns | None = Field(
         default=None,
         description="Small tables of one Catalog share Spark applications. Unset: each has its own.",
     )
-    limits: Limits = Field(default=Limits(), description="How much at once.")
-    priority: int = Field(
-        default=100, description="Who goes first when not all can. Higher goes first.", ge=0, le=1000
-    )
+    limits: Limits = Field(default=Limits(), description="Limits on active runs and on what they read.")
+    priority: int = Field(default=100, description="Order of waiting runs; higher goes first.", ge=0, le=1000)
     approval: Approval = Field(
         default=Approval.AUTOMATIC, description="Manual: each run waits, planned, for `approved: true`."
     )
-    retries: Retries = Field(default=Retries(), description="How often a failed run is tried again.")
+    retries: Retries = Field(default=Retries(), description="How often a failed run is retried.")
     deadlines: Deadlines = Field(default=Deadlines(), description="How long a run may stay in a stage.")
     spark: SparkTemplate = Field(default=SparkTemplate(), description="The Spark application.")
     history: HistoryLimits = Field(
@@ -343,7 +347,7 @@ class CompactionPolicySpec:
     )
     ttl_seconds_after_finished: int | None = Field(
         default=None,
-        description="Deletes finished Compactions after this long, but for the last success.",
+        description="Deletes finished Compactions after this many seconds, except the last success.",
         ge=0,
         le=31536000,
     )
@@ -351,10 +355,10 @@ class CompactionPolicySpec:
 
 @part()
 class CompactionPolicyStatus:
-    """What the operator makes of the policy."""
+    """The observed state of the policy."""
 
     observed_generation: int = Field(
-        default=-1, description="The generation of the spec that was heeded.", ge=-1
+        default=-1, description="The last generation of the spec that was processed.", ge=-1
     )
     conditions: tuple[Condition, ...] = Field(
         default=(),
@@ -362,12 +366,12 @@ class CompactionPolicyStatus:
         max_length=8,
         json_schema_extra=CONDITIONS,
     )
-    tables: int | None = Field(default=None, description="LakeTables that follow it.", ge=0)
+    tables: int | None = Field(default=None, description="Number of LakeTables that follow it.", ge=0)
 
 
 @part(name_rule("CompactionPolicy", OWN_NAME_LENGTH))
 class CompactionPolicy:
-    """When tables are compacted, how, and how much at once."""
+    """When and how tables are compacted, and limits on resources."""
 
     metadata: Metadata
     spec: CompactionPolicySpec

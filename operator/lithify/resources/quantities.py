@@ -1,7 +1,7 @@
 """Sizes as policies write them (`512Mi`, `1.5Gi`, `2G`, `1e9`), in bytes: Quantities of Kubernetes.
 
-`Quantity` is the type of the fields. It keeps what was written, so that messages show it as people know it.
-`size_text` writes sizes for the columns of `kubectl get`.
+`Quantity` is the type of the fields. It keeps the original text, so that messages show what the user wrote.
+`size_text` formats sizes for the columns of `kubectl get`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lithify.resources.modelling import Rule, rules
 from lithify.resources.structural import INT_OR_STRING
 
 LARGEST = 2**63 - 1
-"""Kubernetes stores no larger amount; what is above counts as this."""
+"""Kubernetes stores no larger amount; larger ones count as this."""
 
 _SUFFIXES = {
     "": Decimal(1),
@@ -37,7 +37,7 @@ _FORM = Rule(
 
 
 def _text(value: object) -> object:
-    """Numbers without quotes are integers to YAML."""
+    """YAML parses numbers without quotes as integers."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -54,14 +54,14 @@ Quantity = Annotated[
         }
     ),
 ]
-"""Bytes, as Kubernetes writes them."""
+"""Bytes, in Kubernetes' notation."""
 
 
 def quantity_bytes(text: str) -> int:
-    """The bytes of a `Quantity`; fractions of one count as a whole, as in Kubernetes.
+    """The bytes of a `Quantity`; fractions are rounded up, as in Kubernetes.
 
     Raises:
-        ValueError: it is something else; the API server would have refused it.
+        ValueError: the text is no quantity; the API server would have refused it.
     """
     if len(text) > _LENGTH or not re.fullmatch(_PATTERN, text):
         raise ValueError(f"'{text[:_LENGTH]}' is no quantity above 0")
@@ -74,10 +74,10 @@ def quantity_bytes(text: str) -> int:
 
 
 def size_text(size: int) -> str:
-    """Bytes in the largest binary unit of which there is one, with one decimal: `6.1Gi`; `512` below 1Ki."""
+    """Bytes in the largest binary unit that fits, with one decimal: `6.1Gi`; `512` below 1Ki."""
     if size < _STEP:
         return str(size)
-    # Whole numbers round a half up, and 1023.96 of a unit must become 1.0 of the next.
+    # Integer rounding, half up: 1023.96 of a unit must become 1.0 of the next.
     tenths, unit = (size * 10 + _STEP // 2) // _STEP, 0
     while tenths >= _STEP * 10 and unit + 1 < len(_BINARY):
         unit += 1

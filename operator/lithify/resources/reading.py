@@ -1,8 +1,8 @@
-"""Reads an object of one of our kinds, or says why it cannot be read.
+"""Parses an object of one of our kinds, or says why it cannot be read.
 
-Called by the controller for every object that it did not write just now. The API server has held objects
-against the definition of their kind, but perhaps an older or a newer one than this release has. So
-anything can be wrong with an object, and that must not harm others.
+Called by the controller for every object that it did not just write. The API server has validated objects,
+but possibly against an older or newer definition than this release's. So any part of an object can be wrong,
+which must not affect others.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _MOST_PROBLEMS = 5
 
 
 def read_object(kind: ResourceKind, body: Mapping[str, Any]) -> Any:
-    """The object as the model of its kind.
+    """Parses an object into the model of its kind.
 
     Raises:
-        InvalidResource: it cannot be read, for whatever reason. The message quotes no values.
+        InvalidResource: it cannot be read, for any reason. The message quotes no values.
     """
     try:
         return read(MODELS[kind.name], body)
     except ValidationError as error:
         raise InvalidResource(kind.name, _name(body), _problems(error)) from None
-    except Exception as error:  # whatever it is, it concerns one object
+    except Exception as error:  # any error concerns only this object
         raise InvalidResource(kind.name, _name(body), (("", type(error).__name__),)) from error
 
 

@@ -1,8 +1,8 @@
 """Evaluates the validation rules of a structural schema on an object.
 
-Called by `validating`, after the schema itself has been found to hold. A rule that speaks of `oldSelf` is
-about a change: it is asked only where there is an old value, and never of the items of a list, which nobody
-can tell which item they were.
+Called by `validating`, after the schema itself has been checked. A rule with `oldSelf` is about a change: it
+is evaluated only where there is an old value, and never on items of a list, which cannot be matched with old
+ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Problem = tuple[str, str]
 
 
 def broken(schema: Schema, value: Any, before: Any = None, path: str = "") -> Iterator[Problem]:
-    """The fields whose rules do not hold, with what the rules say then."""
+    """The fields whose rules do not hold, with the messages of these rules."""
     for rule in schema.get(RULES, ()):
         if ("oldSelf" not in rule["rule"] or before is not None) and not _holds(rule["rule"], value, before):
             yield f"{path}{rule.get('fieldPath', '')}".removeprefix("."), rule["message"]
@@ -45,7 +45,7 @@ def _holds(expression: str, value: Any, before: Any) -> bool:
     try:
         return _program(expression).execute({"self": value, "oldSelf": before}) is True
     except (RuntimeError, TypeError, ValueError):
-        return False  # as in Kubernetes: a rule that cannot be evaluated does not hold
+        return False  # as in Kubernetes: a rule whose evaluation fails does not hold
 
 
 @cache

@@ -1,9 +1,9 @@
-"""Turns a model's JSON schema into the structural schema that a CustomResourceDefinition wants.
+"""Turns a model's JSON schema into the structural schema that a CustomResourceDefinition requires.
 
-Used by `crd`. Kubernetes allows no references, no alternatives with null, no titles; it wants every type
-spelled out, and fills in defaults level by level, so that a part whose fields all have defaults defaults to
-an empty object. Empty lists and maps are no defaults here: they would stand in every object for nothing, so
-these fields are optional, and rules ask `has()` first.
+Used by `crd`. Kubernetes allows no references, no alternatives with null, no titles; it requires every type
+explicitly, and sets defaults level by level, so that a part whose fields all have defaults defaults to an
+empty object. Empty lists and maps are not defaults here: they would appear in every object without need, so
+these fields are optional, and rules test `has()` first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LARGEST_INT32 = 2**31 - 1
 def structural(node: Schema, parts: Mapping[str, Schema], *, defaults: bool) -> Schema:
     """The structural schema of a node of a JSON schema, whose references name `parts`.
 
-    `defaults` says whether the API server is to fill in defaults.
+    `defaults` says whether the API server sets defaults.
     """
     flat = _resolved(node, parts)
     made = {key: flat[key] for key in _KEPT if key in flat}  # patterns are among the rules, see `matching`
@@ -69,10 +69,9 @@ def structural(node: Schema, parts: Mapping[str, Schema], *, defaults: bool) -> 
 
 
 def _resolved(node: Schema, parts: Mapping[str, Schema]) -> Schema:
-    """The node with its reference, or the one alternative that is not null, in its place.
+    """The node with its reference, or its one alternative that is not null, resolved.
 
-    What stands beside a reference is about the field, and wins over what the part says of itself; rules of
-    both hold.
+    Keywords beside a reference describe the field, and override those of the part; rules of both apply.
     """
     if INT_OR_STRING in node:
         return node
@@ -89,7 +88,7 @@ def _resolved(node: Schema, parts: Mapping[str, Schema]) -> Schema:
 
 
 def _map_values(flat: Schema) -> Schema | None:
-    """What the values of a map are; patterns of its keys are left to rules."""
+    """The schema of a map's values; patterns of its keys are left to rules."""
     if "properties" in flat:
         return None
     if "patternProperties" in flat:
@@ -100,9 +99,9 @@ def _map_values(flat: Schema) -> Schema | None:
 
 
 def _without_nested(default: Any, schema: Schema) -> Any:
-    """A default without what the defaults of the schema's properties say already.
+    """A default without values that equal the defaults of the schema's properties.
 
-    Where the part has rules it stays whole: Kubernetes holds defaults against rules as they are written.
+    A part with rules keeps its whole default: Kubernetes evaluates rules on defaults as they are written.
     """
     if not isinstance(default, dict) or "properties" not in schema:
         return default
@@ -118,5 +117,5 @@ def _without_nested(default: Any, schema: Schema) -> Any:
 
 
 def _follows(value: Any, schema: Schema) -> bool:
-    """Whether the API server makes this value of the schema's own default."""
+    """Whether the API server derives this value from the schema's own default."""
     return "default" in schema and bool(_without_nested(value, schema) == schema["default"])

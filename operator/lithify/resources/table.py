@@ -1,4 +1,4 @@
-"""The LakeTable resource: one table under care."""
+"""The LakeTable resource: a table that Lithify compacts."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ TimeZone = Annotated[
 ]
 
 
-FIXED = Rule("self == oldSelf", "a LakeTable stands for one table: create another one instead of changing it")
+FIXED = Rule(
+    "self == oldSelf", "a LakeTable is for one table: create another LakeTable instead of changing it"
+)
 
 
 @part()
 class LakeTableSpec:
-    """Which table, and what to do about it."""
+    """Which table, and its settings."""
 
     catalog_ref: Reference = Field(description="The Catalog of the table.", json_schema_extra=rules(FIXED))
     identifier: str = matching(
@@ -63,13 +65,13 @@ class LakeTableSpec:
     )
     policy_ref: Reference = Field(
         default=Reference(name="default"),
-        description="The CompactionPolicy to follow. Where there is none of that name, the table is watched, "
-        "and the operator starts no compactions for it.",
+        description="The CompactionPolicy to follow. If it does not exist, the table is observed, and the "
+        "operator starts no compactions for it.",
     )
     suspend: bool = Field(
         default=False,
-        description="The operator starts no compactions for the table, and still watches it. Compactions "
-        "that people create go on.",
+        description="The operator starts no compactions for the table, and still observes it. Compactions "
+        "that users create go on.",
     )
     table_options: Mapping[OptionName, OptionValue] = Field(
         default_factory=dict,
@@ -80,46 +82,48 @@ class LakeTableSpec:
     )
     check_interval_seconds: int | None = Field(
         default=None,
-        description="How often to look for new snapshots. Default: the policy's.",
+        description="Seconds between two checks for new snapshots. Default: the policy's.",
         ge=1,
         le=86400,
     )
     priority: int | None = Field(
         default=None,
-        description="Who goes first when not all can. Higher goes first. Default: the policy's.",
+        description="Order of waiting runs; higher goes first. Default: the policy's.",
         ge=0,
         le=1000,
     )
     time_zone: TimeZone | None = Field(
         default=None,
-        description="Time zone of the table's writers, which Paimon stores creation times in. Default: UTC.",
+        description="Time zone of the table's writers, in which Paimon stores creation times. Default: UTC.",
     )
 
 
 @part()
 class SnapshotSummary:
-    """The snapshots that the table keeps."""
+    """The snapshots that the table retains."""
 
-    count: int = Field(description="How many there are.", ge=0)
+    count: int = Field(description="Number of snapshots.", ge=0)
     oldest_time: datetime | None = Field(default=None, description="When the oldest one was committed.")
     expired_bytes: int = Field(
         default=0,
-        description="Bytes of data files that only older snapshots than the newest still need, as far as "
-        "compactions were seen.",
+        description="Bytes of data files that only older snapshots than the newest need, as far as known "
+        "from observed compactions.",
         ge=0,
     )
 
 
 @part()
 class MergeTreeSummary:
-    """What only tables have whose files are arranged in levels."""
+    """Figures of tables whose files are arranged in levels."""
 
     buckets: int = Field(default=0, description="Buckets with files.", ge=0)
     due_buckets: int = Field(default=0, description="Buckets in which a trigger fired.", ge=0)
-    level0_files: int = Field(default=0, description="Files that no compaction has sorted in yet.", ge=0)
-    max_level0_files: int = Field(default=0, description="Most files of level 0 in a bucket.", ge=0)
+    level0_files: int = Field(
+        default=0, description="Files in level 0, which no compaction has merged yet.", ge=0
+    )
+    max_level0_files: int = Field(default=0, description="Most level-0 files in a bucket.", ge=0)
     max_level0_bucket: str | None = Field(
-        default=None, description="The bucket with most files of level 0.", max_length=BUCKET_LENGTH
+        default=None, description="The bucket with most level-0 files.", max_length=BUCKET_LENGTH
     )
     sorted_runs: int = Field(default=0, description="Most sorted runs in a bucket.", ge=0)
     sorted_runs_bucket: str | None = Field(
@@ -127,17 +131,17 @@ class MergeTreeSummary:
     )
     size_amplification_percent: int | None = Field(
         default=None,
-        description="Bytes below the top level by those in it, in per cent, of all buckets that have files "
-        "above level 0; unset where none has.",
+        description="Bytes below the top level in per cent of those in it, over all buckets that have files "
+        "above level 0; unset if none has.",
         ge=0,
     )
 
 
 @part()
 class ObservationSummary:
-    """What the table looks like, from its metadata alone. Every kind of table has these figures.
+    """Figures of the table, from its metadata alone. Every kind of table has these.
 
-    What only one kind has is a part of its own, which is unset for the others.
+    Figures of one kind are a part of their own, which is unset for the others.
     """
 
     snapshot_id: SnapshotText | None = Field(default=None, description="The newest snapshot.")
@@ -145,25 +149,27 @@ class ObservationSummary:
     partitions: int = Field(default=0, description="Partitions with files.", ge=0)
     files: int = Field(default=0, description="Data files.", ge=0)
     bytes: int = Field(default=0, description="Bytes of them.", ge=0)
-    small_files: int = Field(default=0, description="Files that are too small to be left alone.", ge=0)
+    small_files: int = Field(
+        default=0, description="Files below the size from which files are left alone.", ge=0
+    )
     delete_percent: int | None = Field(
         default=None,
-        description="Deleted rows in per cent of all, in a merge tree the rows that delete their key; unset "
-        "where writers did not count them.",
+        description="Deleted rows in per cent of all; in a merge tree, the rows that delete their key. Unset "
+        "if writers did not count them.",
         ge=0,
         le=100,
     )
     due_bytes: int = Field(
         default=0, description="Bytes that a compaction would read because a trigger fired.", ge=0
     )
-    snapshots: SnapshotSummary | None = Field(default=None, description="The snapshots that are kept.")
+    snapshots: SnapshotSummary | None = Field(default=None, description="The retained snapshots.")
     merge_tree: MergeTreeSummary | None = Field(
         default=None, description="Levels and sorted runs; unset for tables whose files have no levels."
     )
 
 
 class TableHealth(StrEnum):
-    """How a table is, in a word: what `kubectl get` shows as HEALTH."""
+    """The table's health in a word, which `kubectl get` shows as HEALTH."""
 
     HEALTHY = "Healthy"
     UNKNOWN = "Unknown"
@@ -180,7 +186,7 @@ class TableHealth(StrEnum):
 
     @property
     def is_well(self) -> bool:
-        """Whether nobody has to do anything about the table."""
+        """Whether the table needs no attention."""
         return self in {TableHealth.HEALTHY, TableHealth.UNKNOWN, TableHealth.SUSPENDED}
 
 
@@ -191,17 +197,18 @@ class RunSummary:
     name: str = Field(description="Its name.", max_length=NAME_LENGTH)
     strategy: str = Field(description="Its strategy.", max_length=16)
     reason: str = Field(description="How it ended.", max_length=63)
-    completion_time: datetime = Field(description="When.")
+    completion_time: datetime = Field(description="When it ended.")
     recorded_time: datetime | None = Field(
-        default=None, description="When the operator noticed: later, if it was not there when the run ended."
+        default=None,
+        description="When the operator recorded it: later if it was down when the run ended.",
     )
-    message: str = Field(default="", description="The same for people.", max_length=MESSAGE_LENGTH)
+    message: str = Field(default="", description="How it ended, for people.", max_length=MESSAGE_LENGTH)
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 
 
 @part()
 class CancelledRun:
-    """A Compaction that the operator had begun by itself and a person cancelled."""
+    """A Compaction that the operator began by itself and a user cancelled."""
 
     name: str = Field(description="Its name.", max_length=NAME_LENGTH)
     completion_time: datetime = Field(description="When it ended.")
@@ -210,7 +217,7 @@ class CancelledRun:
 
 
 MOST_BLOCKED = 64
-"""Number of blocked buckets that are remembered; others are tried again, after a back-off."""
+"""Number of blocked buckets that are remembered; others are retried, after a back-off."""
 
 
 class BlockReason(StrEnum):
@@ -228,16 +235,16 @@ class BucketBlock:
     reason: str = Field(description="CorruptFiles or UnsupportedFiles.", max_length=63)
     message: str = Field(
         default="",
-        description="The file or column in the way, and what is wrong with it.",
+        description="The file or column that prevents it, and what is wrong with it.",
         max_length=MESSAGE_LENGTH,
     )
     fingerprint: str = Field(
-        description="Identifies its files; once it has others, it is tried again.", max_length=64
+        description="Identifies its files; once they change, the bucket is tried again.", max_length=64
     )
 
     @classmethod
     def of(cls, bucket: BlockedBucket, length: int = MESSAGE_LENGTH) -> BucketBlock:
-        """A blocked bucket as status has it, with a bounded number of characters about its problem."""
+        """A blocked bucket in status, with a bounded description of its problem."""
         corrupt, unsupported = BlockReason.CORRUPT_FILES, BlockReason.UNSUPPORTED_FILES
         return cls(
             bucket=bucket.bucket,
@@ -249,28 +256,28 @@ class BucketBlock:
 
 @part()
 class LakeTableStatus:
-    """What the operator knows of the table."""
+    """The observed state of the table."""
 
     observed_generation: int = Field(
-        default=-1, description="The generation of the spec that was heeded.", ge=-1
+        default=-1, description="The last generation of the spec that was processed.", ge=-1
     )
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description="Ready: it can be loaded and compacted, and its last compaction did not fail. "
         "CompactionNeeded: a trigger fired. WriterCompacts: its writers compact, too. "
         "SnapshotsExpire: something expires its snapshots. BucketsBlocked: some buckets cannot be compacted. "
-        "Duplicate: an older LakeTable stands for the same table.",
+        "Duplicate: an older LakeTable is for the same table.",
         max_length=16,
         json_schema_extra=CONDITIONS,
     )
     health: TableHealth = Field(
         default=TableHealth.UNKNOWN,
-        description="How the table is, in a word. Failing: its last compaction failed.",
+        description="The table's health in a word. Failing: its last compaction failed.",
     )
     table_uuid: str | None = Field(
-        default=None, description="Tells a table from another one of the same name.", max_length=128
+        default=None, description="Distinguishes a table from another one of the same name.", max_length=128
     )
-    observation: ObservationSummary | None = Field(default=None, description="What it looks like.")
+    observation: ObservationSummary | None = Field(default=None, description="Figures of the table.")
     size: str | None = Field(
         default=None, description="Bytes of its files, for people, such as 6.1Gi.", max_length=16
     )
@@ -286,13 +293,13 @@ class LakeTableStatus:
         max_length=MOST_BLOCKED,
     )
     blocked_bucket_count: int = Field(
-        default=0, description="How many buckets cannot be compacted, as far as is known.", ge=0
+        default=0, description="Number of buckets known that cannot be compacted.", ge=0
     )
     due: str | None = Field(
         default=None, description="Why it is compacted next, or why it is not.", max_length=1024
     )
     active_compaction: str | None = Field(
-        default=None, description="The Compaction that is under way.", max_length=NAME_LENGTH
+        default=None, description="The active Compaction.", max_length=NAME_LENGTH
     )
     last_compaction: RunSummary | None = Field(default=None, description="The last one that ended.")
     last_failure: RunSummary | None = Field(
@@ -309,19 +316,21 @@ class LakeTableStatus:
         default=0, description="Compactions that failed since the last success.", ge=0
     )
     held_until: datetime | None = Field(
-        default=None, description="After a failure: when the next one may start by itself."
+        default=None, description="After a failure: when the next automatic one may start."
     )
     cancelled_run: CancelledRun | None = Field(
         default=None,
-        description="No compaction starts by itself after this one until the table, the LakeTable or its "
-        "policy changes, or retries.maxBackoffSeconds are over.",
+        description="No automatic compaction follows this one until the table, the LakeTable or its policy "
+        "changes, or retries.maxBackoffSeconds have passed.",
     )
     handled_request: str | None = Field(
         default=None,
-        description="The last value of the annotation lithify.dev/requested-at that was acted upon.",
+        description="The last value of the annotation lithify.dev/requested-at that was handled.",
         max_length=256,
     )
-    runs: int = Field(default=0, description="Compactions created for it so far; numbers their names.", ge=0)
+    runs: int = Field(
+        default=0, description="Number of Compactions created for it so far; part of their names.", ge=0
+    )
 
 
 @part(name_rule("LakeTable", OWN_NAME_LENGTH))

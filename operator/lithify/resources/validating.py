@@ -1,4 +1,4 @@
-"""Holds objects against our CustomResourceDefinitions, as an API server would, where there is none.
+"""Validates objects against our CustomResourceDefinitions where there is no API server to do it.
 
 Called for `lithify watch`, whose objects are files. In the order of the API server: unknown fields, defaults,
 the schema, and only then the rules, which may rely on the schema. Unknown fields are refused, because in a
@@ -26,7 +26,7 @@ _MOST_TEXT = 200
 
 
 def validated(kind: ResourceKind, body: Object, before: Object | None = None) -> dict[str, Any]:
-    """The object with defaults filled in and known status only; `before` is what it was, if it is a change.
+    """Returns the object with defaults and known status fields only; `before` is its old state, if any.
 
     Raises:
         InvalidResource: the API server would have refused it.
@@ -48,7 +48,7 @@ def validated(kind: ResourceKind, body: Object, before: Object | None = None) ->
 
 
 def fill_in(schema: Schema, value: Any) -> None:
-    """Writes defaults into a value, level by level; a null where there is a default counts as missing."""
+    """Sets the defaults in a value, level by level; a null where there is a default counts as missing."""
     if isinstance(value, dict):
         for name, child in schema.get("properties", {}).items():
             if value.get(name) is None and "default" in child:
@@ -64,7 +64,7 @@ def fill_in(schema: Schema, value: Any) -> None:
 
 
 def drop_unknown(schema: Schema, value: Any) -> None:
-    """Removes what a schema does not know from a value, level by level."""
+    """Removes fields that a schema does not define from a value, level by level."""
     if isinstance(value, dict) and "properties" in schema:
         for name in value.keys() - schema["properties"].keys():
             del value[name]
@@ -88,7 +88,7 @@ def _unknown(schema: Schema, value: Any, path: str) -> Iterator[Problem]:
         for name, entry in value.items():
             inner = f"{path}.{name}" if path else name
             if inner == "metadata":
-                continue  # Kubernetes knows more of it than we do
+                continue  # Kubernetes defines more of it
             if name in schema["properties"]:
                 yield from _unknown(schema["properties"][name], entry, inner)
             else:
@@ -117,7 +117,7 @@ def _validator(kind: ResourceKind) -> Any:
 
 
 def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[Exception]:
-    """As Go understands patterns: Python's $ also matches before a line break at the end."""
+    """A pattern in Go's meaning: Python's $ also matches before a line break at the end."""
     from jsonschema import ValidationError
 
     if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
@@ -125,7 +125,7 @@ def _pattern(_validator: object, pattern: str, value: object, _schema: object) -
 
 
 def _as_json_schema(node: Any) -> Any:
-    """The same without what Kubernetes means in its own way, or only Kubernetes understands."""
+    """The schema without keywords that Kubernetes interprets differently, or that only Kubernetes knows."""
     if isinstance(node, list):
         return [_as_json_schema(entry) for entry in node]
     if not isinstance(node, Mapping):

@@ -120,7 +120,7 @@ def test_a_silent_catalog_is_told_of_alike_whichever_table_it_was_asked_about(
 
 RUNS = {
     "queued": lambda: Way().ask(lock=Lock.OTHERS),
-    "held by a limit": lambda: Way().ask(admitted=False, hold="all 4 runs are active"),
+    "held by a limit": lambda: Way().ask(admitted=False, hold="the limit of 4 active runs is reached"),
     "suspended": lambda: Way(suspend=True).ask(),
     "starting": lambda: under_way().ask(driver=driver_of(DriverPhase.STARTING)),
     "no room": lambda: under_way().ask(

@@ -76,9 +76,9 @@ def test_every_field_is_described(definition: Definition) -> None:
 
 @each_kind
 def test_descriptions_are_of_the_field_not_of_its_type(definition: Definition) -> None:
-    heeded = "The generation of the spec that was heeded."
+    processed = "The last generation of the spec that was processed."
     status = schema_of(definition.model)["properties"]["status"]["properties"]
-    assert status["observedGeneration"]["description"] == heeded
+    assert status["observedGeneration"]["description"] == processed
 
 
 @each_kind

@@ -1,1 +1,1 @@
-"""The edges to Kubernetes: API requests, events, leases; and a folder that stands in for it."""
+"""Access to Kubernetes: API requests, events, leases; and a folder that replaces an API server."""

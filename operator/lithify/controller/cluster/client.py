@@ -1,7 +1,7 @@
 """Requests to a real API server, by the `kubernetes` package's asyncio client.
 
-Made by the operator's assembly and by tests; everything else sees the `Api` Protocol. Objects stay plain
-data: the typed models of the package cost memory and know nothing of our kinds.
+Made by the operator's assembly and by tests; all other code sees the `Api` Protocol. Objects stay plain data:
+the package's typed models cost memory and do not include our kinds.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ from lithify.resources.names import ObjectKey, ResourceKind
 _log = logging.getLogger(__name__)
 _PAGE = 500
 _EXCEEDED = "exceeded quota: "
-"""What the API server says of an object beyond a ResourceQuota; its status is the same as without rights."""
+"""Start of the API server's message when a ResourceQuota is exceeded; the HTTP status equals that of a
+missing permission."""
 _TIMEOUT = 30.0
-"""Seconds; longer than the API server takes to give up on etcd, shorter than a lease."""
+"""Request timeout in seconds; longer than the API server waits for etcd, shorter than a lease."""
 
 Observe = Callable[[str, ResourceKind, int, float], None]
-"""Is told of each request: verb, kind, HTTP status (0 for none), seconds."""
+"""Called for each request: verb, kind, HTTP status (0 for none), seconds."""
 
 
 async def load_configuration(kubeconfig: str | None, context: str | None) -> Configuration:
-    """How to reach the API server: by a kubeconfig file, or as a pod.
+    """Returns the connection settings: from a kubeconfig file, or those of a pod.
 
     Raises:
         InvalidOption: the file or its context cannot be used.
@@ -57,7 +58,7 @@ async def load_configuration(kubeconfig: str | None, context: str | None) -> Con
             await load_kube_config(kubeconfig, context, configuration, persist_config=False)
     except (ConfigException, OSError, ValueError, TypeError) as error:
         where = "--kubeconfig" if kubeconfig else "service account"
-        raise InvalidOption(where, f"{error}; outside of a pod give --kubeconfig") from error
+        raise InvalidOption(where, f"{error}; outside a pod, give --kubeconfig") from error
     return configuration
 
 
@@ -65,7 +66,7 @@ async def load_configuration(kubeconfig: str | None, context: str | None) -> Con
 async def connect(
     configuration: Configuration, observe: Observe | None = None, namespaces: Collection[str] = ()
 ) -> AsyncIterator[ClusterClient]:
-    """A client that is closed in the end; without namespaces it lists all of them."""
+    """Yields a client and closes it at the end; without namespaces it lists all of them."""
     async with ApiClient(configuration) as client:
         yield ClusterClient(client, observe, namespaces)
 
@@ -81,7 +82,7 @@ class ClusterClient:
         self._scopes: list[str | None] = [*sorted(namespaces)] or [None]
 
     async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
-        """An object, None if there is none."""
+        """Returns an object, None if it does not exist."""
         found: Object | None = await self._request("GET", kind, _path(kind, key.namespace, key.name))
         return found
 
@@ -99,10 +100,10 @@ class ClusterClient:
             query["continue"] = proceed
 
     async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
-        """All pages of a list; of all namespaces that are watched, if none is given.
+        """Returns all pages of a list; without a namespace, those of all watched namespaces.
 
-        One of these that refuses is left out: with a namespace that was deleted its roles are gone, and the
-        others must not suffer from that.
+        A watched namespace that refuses is left out: deleting a namespace deletes its roles, which must not
+        stop work in the others.
         """
         if namespace is not None:
             return await self._pages(kind, namespace, labels)
@@ -120,7 +121,7 @@ class ClusterClient:
         return found
 
     async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
-        """Creates an object; one that exists is a `ClusterExists`."""
+        """Creates an object; raises `ClusterExists` if there is one of that name."""
         created: Object | None = await self._request("POST", kind, _path(kind, namespace), body=body)
         if created is None:
             raise ClusterRefused(f"create {kind.name}", f"namespace {namespace} does not exist")
@@ -129,7 +130,7 @@ class ClusterClient:
     async def patch(
         self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
-        """Merges a patch into an object, None if there is none."""
+        """Merges a patch into an object; returns None if it does not exist."""
         path = _path(kind, key.namespace, key.name, subresource)
         patched: Object | None = await self._request("PATCH", kind, path, body=patch)
         return patched
@@ -143,7 +144,7 @@ class ClusterClient:
         version: str | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Deletes an object if it is there; one of another uid or resourceVersion is left alone."""
+        """Deletes an object if it exists; one of another uid or resourceVersion is left alone."""
         options: dict[str, Any] = {"propagationPolicy": "Background"}
         conditions = {"uid": uid, "resourceVersion": version}
         if any(conditions.values()):
@@ -188,12 +189,12 @@ class ClusterClient:
 
 
 def _answer(verb: str, what: str, status: int, text: bytes) -> Any:
-    """The body of a good response, None for a missing object, or the error that the status stands for."""
+    """Returns the body of a successful response, None for a missing object; raises for any other status."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         try:
             return decode(text)
         except ValueError as error:
-            raise ClusterUnavailable(what, f"the answer is no JSON ({error})") from error
+            raise ClusterUnavailable(what, f"the response is not JSON ({error})") from error
     problem = _problem(status, text)
     if status == HTTPStatus.NOT_FOUND:
         return None
@@ -204,15 +205,15 @@ def _answer(verb: str, what: str, status: int, text: bytes) -> Any:
     if status in {0, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.GONE}:
         raise ClusterUnavailable(what, problem[1])
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.UNAUTHORIZED:
-        # 401 is what an API server answers while a token is being renewed; it heals or stays visible.
+        # An API server answers 401 while a token is being renewed: retried, and visible if it persists.
         raise ClusterUnavailable(what, problem[1])
     if verb == "POST" and _EXCEEDED in problem[1]:
-        raise ClusterUnavailable(what, problem[1])  # there is room again when others have ended
+        raise ClusterUnavailable(what, problem[1])  # quota becomes free when other pods end
     raise ClusterRefused(what, problem[1])
 
 
 def _problem(status: int, text: bytes) -> tuple[str, str]:
-    """Reason and message of a Status object, as far as there is one."""
+    """Reason and message of a Status object; empty where they are missing."""
     try:
         answer = decode(text)
         return str(answer.get("reason", "")), str(answer.get("message", "")) or f"HTTP {status}"

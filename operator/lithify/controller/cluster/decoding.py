@@ -1,10 +1,9 @@
-"""Decodes what an API server says, however deep an object in it is nested.
+"""Decodes JSON of an API server, however deep an object in it is nested.
 
-Called by `client` and by the responses that kopf reads. Python's decoder gives up at about a thousand
-levels, and with it on the whole list that has one such object. An API server accepts ten thousand levels
-where a field is kept as it comes: in objects that were stored under an older definition of their kind,
-and in `managedFields` of any object. No field that Lithify reads is that deep, so what is deeper is cut
-off.
+Called by `client` and by the responses that kopf reads. Python's decoder fails at about a thousand levels,
+and one such object fails the whole list. An API server accepts ten thousand levels where a schema preserves
+unknown fields: in objects stored under an older definition of their kind, and in `managedFields` of any
+object. No field that Lithify reads is that deep, so deeper values are cut off.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ import re
 from typing import Any
 
 DEEPEST = 100
-"""Levels of an answer that are kept. Our own kinds have fewer than 30, and lists add three."""
+"""Levels of a response that are kept. Our own kinds have fewer than 30, and lists add three."""
 _MARKS = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 _OPENING = (b"[", b"{")
 _CLOSING = (b"]", b"}")
 
 
 def decode(text: bytes | str) -> Any:
-    """The value that a JSON text stands for; what is nested deeper than `DEEPEST` levels may be null.
+    """Decodes a JSON text; values nested deeper than `DEEPEST` levels may become null.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the text is not JSON.
     """
     try:
         return json.loads(text)
@@ -33,12 +32,12 @@ def decode(text: bytes | str) -> Any:
 
 
 def may_be_deep(text: bytes) -> bool:
-    """Whether a JSON text opens so many lists and maps that it could be too deep; cheap to tell."""
+    """Whether a JSON text opens enough lists and maps to be too deep; a cheap upper bound."""
     return text.count(b"[") + text.count(b"{") > DEEPEST
 
 
 def shallow(text: bytes) -> bytes:
-    """A JSON text with null for each value below `DEEPEST` levels; a text that is no JSON stays none."""
+    """Replaces each value of a JSON text below `DEEPEST` levels by null; invalid text stays invalid."""
     kept: list[bytes] = []
     depth = begin = since = 0
     for mark in _MARKS.finditer(text):

@@ -1,6 +1,6 @@
-"""What stands in a YAML file: its documents, read as `kubectl` reads them, and the mistakes in it.
+"""Reads a YAML file: its documents, as `kubectl` reads them, and the mistakes in it.
 
-Called by `sources`. Pure. Every document is read for itself, so that a mistake in one leaves the others.
+Called by `sources`. Pure. Each document is parsed separately, so a mistake in one does not affect the others.
 Values are plain JSON: times of day and dates stay text, as the API server sees them.
 """
 
@@ -21,14 +21,14 @@ _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MOST_VALUES = 100_000
 _MOST_LEVELS = 64
-"""Nothing that the schemas of our kinds know is half as deep."""
+"""Levels of a document; the schemas of our kinds need less than half as many."""
 _LARGEST = 2**63 - 1
 _LONGEST_NAME = 253
 DEFAULT_NAMESPACE = "default"
 KINDS: Mapping[tuple[str, str], ResourceKind] = {
     (kind.api_version, kind.name): kind for kind in (*OWN_KINDS, SECRET)
 }
-"""What people write into files."""
+"""Kinds that users write into files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class Document:
     body: Mapping[str, Any]
 
     def flaw(self, message: str) -> Flaw:
-        """Something that is wrong with it."""
+        """Returns a mistake in this document."""
         return Flaw(self.file, self.number, self.line, message)
 
 
 def read_documents(file: str, text: str) -> Iterator[Document | Flaw]:
-    """The objects of a file that concern Lithify, and what is wrong with the others of them."""
+    """Returns the objects of a file that concern Lithify, and the mistakes in its other documents."""
     starts = [0, *(match.end() for match in _SEPARATOR.finditer(text))]
     ends = [*(match.start() for match in _SEPARATOR.finditer(text)), len(text)]
     number = 0
@@ -93,7 +93,7 @@ def read_documents(file: str, text: str) -> Iterator[Document | Flaw]:
 
 
 def _items(found: object) -> list[object]:
-    """The objects of a document: itself, or those of a list as `kubectl get -o yaml` prints it."""
+    """The objects of a document: itself, or the items of a list as `kubectl get -o yaml` prints it."""
     if isinstance(found, dict) and (found.get("apiVersion"), found.get("kind")) == ("v1", "List"):
         items = found.get("items")
         return items if isinstance(items, list) else []
@@ -101,7 +101,7 @@ def _items(found: object) -> list[object]:
 
 
 def _document(file: str, number: int, line: int, body: object) -> Document | Flaw | None:
-    """An object, what is wrong with it, or None if it is none of ours."""
+    """Returns an object, the mistake in it, or None if it is not of our kinds."""
     try:
         kind = _kind(body)
         if kind is None or not isinstance(body, dict):
@@ -114,7 +114,7 @@ def _document(file: str, number: int, line: int, body: object) -> Document | Fla
 
 
 def _metadata(found: object) -> tuple[ObjectKey, dict[str, Any]]:
-    """Which object it is, and what people may set of its metadata."""
+    """The object's key, and the part of its metadata that users may set."""
     if not isinstance(found, dict):
         raise _Unfit("metadata: it must hold the name of the object")
     key = object_key(found.get("namespace", DEFAULT_NAMESPACE), found.get("name"))
@@ -127,7 +127,7 @@ def object_key(namespace: object, name: object) -> ObjectKey:
     """The key of an object.
 
     Raises:
-        ValueError: a name is missing or is none that Kubernetes accepts.
+        ValueError: a name is missing, or Kubernetes does not accept it.
     """
     if not isinstance(name, str) or len(name) > _LONGEST_NAME or not re.match(OBJECT_NAME + r"\Z", name):
         raise ValueError(
@@ -146,7 +146,7 @@ def _kind(body: object) -> ResourceKind | None:
         raise _Unfit("a document is an object with apiVersion, kind, metadata and spec")
     version, name = body.get("apiVersion"), body.get("kind")
     if not isinstance(version, str) or not isinstance(name, str):
-        raise _Unfit("apiVersion and kind must say what it is")
+        raise _Unfit("apiVersion and kind must be texts that name a kind")
     kind = KINDS.get((version, name))
     group = OWN_KINDS[0].group
     if kind is None and version.startswith(f"{group}/"):
@@ -174,10 +174,10 @@ class _Unfit(ValueError):
 
 
 def _plain(text: str) -> Any:
-    """A YAML document as JSON has it, with nothing shared.
+    """Returns a YAML document as JSON values, with nothing shared.
 
     Raises:
-        ValueError: it has values that an API server would not take, or is deeper or larger than any object.
+        ValueError: it has values that an API server would refuse, or is deeper or larger than any object.
         YAMLError: it is not YAML.
     """
     _check_size(text)
@@ -186,19 +186,19 @@ def _plain(text: str) -> Any:
         as_json = json.dumps(found, ensure_ascii=False, allow_nan=False)
         as_json.encode()
     except UnicodeEncodeError as error:
-        raise _Unfit("a text has half a character: a surrogate without the other one") from error
+        raise _Unfit("a text has a lone surrogate") from error
     except (TypeError, ValueError) as error:
-        raise _Unfit(f"a value has no place in an object ({error})") from error
+        raise _Unfit(f"a value has a type that objects cannot hold ({error})") from error
     return json.loads(as_json, parse_int=_whole_number)
 
 
 def _check_size(text: str) -> None:
-    """Refuses depth and aliases of aliases before they are built: the loader recurses in C.
+    """Refuses excessive depth and nested aliases before the document is built: the loader recurses in C.
 
     An alias counts as the values and levels beneath its anchor.
     """
     anchors: dict[str | None, tuple[int, int]] = {}
-    around: list[tuple[str | None, int, int]] = [(None, 0, 0)]  # what is open: anchor, values, levels
+    around: list[tuple[str | None, int, int]] = [(None, 0, 0)]  # open collections: anchor, values, levels
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             around.append((event.anchor, 1, 1))
@@ -217,7 +217,7 @@ def _check_size(text: str) -> None:
         if len(around) + around[-1][2] - 2 > _MOST_LEVELS:
             raise _Unfit(f"it is nested deeper than {_MOST_LEVELS} levels")
         if around[-1][1] > _MOST_VALUES:
-            raise _Unfit(f"it has more than {_MOST_VALUES} values, or an alias that names none")
+            raise _Unfit(f"it has more than {_MOST_VALUES} values, or an alias without an anchor")
 
 
 def _whole_number(text: str) -> int:
@@ -227,10 +227,10 @@ def _whole_number(text: str) -> int:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Takes for numbers what Kubernetes takes for them: `22:30` is a time of day, not 1350."""
+    """Parses as numbers only what Kubernetes does: `22:30` is a time of day, not 1350."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Names of fields are text; a mapping that names one twice is refused, as by `kubectl`."""
+        """Field names are text; a mapping with a duplicate field is refused, as by `kubectl`."""
         seen = set()
         for key, _value in node.value:
             if not isinstance(key, yaml.ScalarNode):

@@ -1,8 +1,8 @@
-"""Which of several operators works: the one that holds a Lease.
+"""Leader election: of several operators, the one that holds a Lease works.
 
-The holder renews it; who fails to do so stops writing well before others may take over. `Fenced` sees to
-that: it refuses every write once the time is up, whatever the rest of the process believes. The clock for it
-is this process's monotonic one, so a jump of the wall clock ends no reign early and lengthens none.
+The holder renews the Lease. If renewal fails, it stops writing well before others may take over: `Fenced`
+refuses every write once the time is up, whatever the rest of the process assumes. It measures with this
+process's monotonic clock, so jumps of the wall clock cannot change how long a lease lasts.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long a reign lasts, in seconds.
+    """Durations of leadership, in seconds.
 
     Attributes:
-        lease: others take over when the Lease was not renewed for so long.
-        renewal: the holder stops working when it could not renew for so long; less than `lease`.
+        lease: others take over this long after the last renewal of the Lease.
+        renewal: the holder stops working this long after its last renewal; less than `lease`.
         retry: between two tries.
     """
 
@@ -45,10 +45,10 @@ class Election:
     Args:
         api: the API server.
         key: the Lease.
-        identity: this candidate, unlike all others.
-        clock: for the times that stand in the Lease.
-        terms: how long a reign lasts.
-        ticks: seconds that only ever grow.
+        identity: this candidate, unique among all.
+        clock: for the times written to the Lease.
+        terms: the durations.
+        ticks: monotonic seconds.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class Election:
         _log.info("this operator leads now", extra={"lease": str(self._key)})
 
     async def keep(self) -> None:
-        """Renews the Lease for as long as that works; returns when the reign is over."""
+        """Renews the Lease for as long as that works; returns when the leadership is lost."""
         while self.holds:
             await asyncio.sleep(self._terms.retry)
             await self._try()
         _log.warning("the lease is lost; this operator stops", extra={"lease": str(self._key)})
 
     async def resign(self) -> None:
-        """Gives the Lease up, so that another candidate need not wait."""
+        """Releases the Lease, so that another candidate need not wait."""
         if not self.holds:
             return
         self._renewed = None
@@ -99,10 +99,10 @@ class Election:
                 patch = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": None}}
                 await self._api.patch(LEASE, self._key, patch)
         except ClusterError as error:
-            _log.warning("the lease could not be given up: %s", error)
+            _log.warning("the lease could not be released: %s", error)
 
     async def remove(self) -> None:
-        """Deletes the Lease if it is ours, since nobody will lead by it any more."""
+        """Deletes the Lease if it is ours, for when no operator will use it again."""
         if not self.holds:
             return
         lease = await self._api.get(LEASE, self._key)
@@ -111,7 +111,7 @@ class Election:
             await self._api.delete(LEASE, self._key, uid=lease["metadata"]["uid"])
 
     async def _try(self) -> bool:
-        """Takes or renews the Lease if it may; a reign counts from before the request was sent."""
+        """Takes or renews the Lease if possible; the duration counts from before the request was sent."""
         started = self._ticks()
         try:
             won = await self._take()
@@ -121,7 +121,7 @@ class Election:
         if won:
             self._renewed = started
         elif self._renewed is not None:
-            self._renewed = None  # somebody else has it, so our time is up at once
+            self._renewed = None  # another candidate holds it: stop at once
         return won
 
     async def _take(self) -> bool:
@@ -151,7 +151,7 @@ class Election:
             return False
 
     def _is_over(self, spec: Object) -> bool:
-        """Whether another's reign is over: its Lease stood still for its duration, by our own clock."""
+        """Whether another's lease has expired: it was not renewed for its duration, by our own clock."""
         mark = (spec.get("holderIdentity"), spec.get("renewTime"))
         if self._seen is None or self._seen[0] != mark:
             self._seen = (mark, self._ticks())

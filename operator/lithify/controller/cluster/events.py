@@ -1,6 +1,6 @@
 """Events from a real API server, by kopf.
 
-kopf lists and watches, reconnects, and delivers; what it delivers only ever says "look at this object". No
+kopf lists, watches, reconnects and delivers. An event only ever means "reconcile this object". There are no
 handlers with state, timers, daemons, indexes or finalizers: at 10,000 objects they cost writes and quadratic
 time.
 """
@@ -22,11 +22,11 @@ from lithify.controller.cluster.responses import Response
 from lithify.resources.names import LABEL_COMPACTION, OWN_KINDS, POD, ResourceKind
 
 _FINALIZER = "lithify.dev/unused"
-"""kopf wants a name; with event handlers alone it never sets it."""
+"""A name that kopf requires; with event handlers alone it never sets the finalizer."""
 
 
 def registry_of(tell: Tell, kinds: Collection[ResourceKind] = (*OWN_KINDS, POD)) -> kopf.OperatorRegistry:
-    """Event handlers for our kinds, and for the pods of drivers."""
+    """Returns event handlers for our kinds, and for the pods of drivers."""
     registry = kopf.OperatorRegistry()
     for kind in kinds:
         labels: Any = {LABEL_COMPACTION: kopf.PRESENT} if kind is POD else None
@@ -44,29 +44,29 @@ def _handler(kind: ResourceKind, tell: Tell) -> Any:
 
 
 class _NoMemory(kopf.DiffBaseStorage):
-    """What an object looked like before, which nobody asks: kopf would copy every object of every event."""
+    """Storage of objects' earlier states that stores nothing: kopf would copy every object of every event."""
 
     def build(self, **_: object) -> kopf.BodyEssence:
-        """Nothing of an object is compared."""
+        """Returns nothing to compare."""
         return kopf.BodyEssence({})
 
     def fetch(self, **_: object) -> kopf.BodyEssence | None:
-        """Nothing is remembered."""
+        """Returns nothing."""
         return None
 
     def store(self, **_: object) -> None:
-        """Nothing is written."""
+        """Does nothing."""
 
 
 def settings() -> kopf.OperatorSettings:
-    """Has kopf be as quiet and frugal as it can be."""
+    """Configures kopf to log, write and remember as little as possible."""
     found = kopf.OperatorSettings()
     found.posting.enabled = False
     found.scanning.disabled = True
     found.persistence.finalizer = _FINALIZER
     found.persistence.diffbase_storage = _NoMemory()
     found.watching.chunk_size = 500
-    found.watching.server_timeout = 300  # watches end by themselves now and then, which heals silent stalls
+    found.watching.server_timeout = 300  # watches end by themselves regularly, which heals silent stalls
     found.watching.client_timeout = 310
     found.watching.connect_timeout = 10
     found.networking.request_timeout = 60
@@ -78,14 +78,14 @@ def settings() -> kopf.OperatorSettings:
 async def watch(
     configuration: Configuration, namespaces: Collection[str], tell: Tell, stop: asyncio.Event
 ) -> None:
-    """Delivers events until told to stop; returns or raises when kopf gives up.
+    """Delivers events until `stop` is set; returns or raises when kopf gives up.
 
-    SIGTERM and SIGINT are taken for being told to, as kopf takes the handlers of both for itself.
+    SIGTERM and SIGINT count as `stop`, because kopf takes over the handlers of both.
 
     Args:
         configuration: how to reach the API server.
         namespaces: which namespaces; empty for all.
-        tell: is told of each object.
+        tell: called for each object.
         stop: ends it.
     """
     registry = registry_of(tell)
@@ -125,7 +125,8 @@ def _login(configuration: Configuration) -> Any:
             scheme=scheme or None,
             token=token or None,
         )
-        # kopf gives up on credentials that it gets again after they were refused, and tells by the session.
+        # kopf gives up if refused credentials come again, and compares them by session: a new one means new
+        # ones.
         if not (sessions and sessions[0][0] == info):
             sessions[:] = [(info, _session(info))]
         return sessions[0][1]
@@ -134,7 +135,7 @@ def _login(configuration: Configuration) -> Any:
 
 
 def _session(info: kopf.ConnectionInfo) -> kopf.AiohttpSession:
-    """A session like kopf's own, but for its responses; kopf closes it."""
+    """Returns a session like kopf's own, but for its responses; kopf closes it."""
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
         headers=info.as_http_headers(),

@@ -1,9 +1,9 @@
-"""A folder of YAML files that stands in for an API server: what `lithify watch` reconciles.
+"""A folder of YAML files that replaces an API server: what `lithify watch` reconciles.
 
-Made by the command line; everything else sees the `Api` Protocol. The user's files are only ever read; status
-and the objects that the operator makes are in the state file. Requests do what an API server does with them,
-as far as the operator relies on it: defaults and rules, versions, generations, status apart from the rest,
-and owners whose end is the end of what they own. Events are not kept: who posts them logs them as well.
+Made by the command line; all other code sees the `Api` Protocol. The user's files are only ever read; status
+and the objects that the operator makes are in the state file. Requests behave as in an API server, as far as
+the operator relies on it: defaults and validation, versions, generations, a status subresource, and deletion
+of owned objects. Events are not stored: their sender logs them as well.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ _log = logging.getLogger(__name__)
 _IDENTITY = ("uid", "creationTimestamp", "generation", "resourceVersion")
 _CHANGEABLE = ("labels", "annotations", "ownerReferences")
 Validate = Callable[[ResourceKind, Mapping[str, Any], Mapping[str, Any] | None], dict[str, Any]]
-"""An object with its defaults, as `resources.validating.validated`: the kind, the object, what it was before.
+"""Completes an object with defaults, as `resources.validating.validated`: kind, object, its previous state.
 
-Raises a `LithifyError` if the API server would refuse it.
-"""
+Raises a `LithifyError` if the API server would refuse it."""
 
 
 class FolderApi:
@@ -51,8 +50,8 @@ class FolderApi:
 
     Args:
         folder: where the YAML files are.
-        validate: gives an object of ours its defaults, or says what rule it breaks.
-        now: the time, for creation times.
+        validate: sets the defaults of an object of ours, or raises for the rule that it breaks.
+        now: the current time, for creation times.
         interval: seconds between two polls of the files. A change counts once two polls have found it.
 
     Raises:
@@ -84,18 +83,18 @@ class FolderApi:
             raise
 
     def close(self) -> None:
-        """Lets other processes have the folder."""
+        """Unlocks the folder for other processes."""
         self._file.close()
 
     def problems(self) -> list[Flaw]:
-        """Mistakes in the folder now, by file and document."""
+        """Current mistakes in the folder, by file and document."""
         return sorted(self._flaws, key=lambda flaw: (flaw.file, flaw.document))
 
     def look(self) -> None:
-        """Takes in what has changed in the user's files. What cannot be used leaves the last good version.
+        """Applies changes of the user's files. A document that cannot be used leaves the last good version.
 
         Raises:
-            ClusterUnavailable: the state file cannot be written now; the next look does the same again.
+            ClusterUnavailable: the state file cannot be written now; the next call tries again.
         """
         if not self._sources.poll() and not self._is_behind:
             return
@@ -107,7 +106,7 @@ class FolderApi:
             flaw = _repeated(document, first) if first is not document else self._apply(document, entries)
             flaws += [flaw] if flaw is not None else []
         if self._sources.is_settled:
-            unknown = {flaw.file for flaw in self._sources.flaws}  # nobody knows what else they hold
+            unknown = {flaw.file for flaw in self._sources.flaws}  # which other objects they hold is unknown
             for place, entry in self._entries.items():
                 if entry.origin and place not in documents and entry.origin.file not in unknown:
                     del entries[place]
@@ -115,7 +114,7 @@ class FolderApi:
         self._flaws, self._is_behind, self._is_first = flaws, False, False
 
     async def run(self, tell: Tell, stop: asyncio.Event) -> None:
-        """Tells of all objects of our kinds, then of each change, until told to stop."""
+        """Delivers all objects of our kinds, then each change, until `stop` is set."""
         self._tell = tell
         try:
             for entry in self._of(*OWN_KINDS):
@@ -133,15 +132,15 @@ class FolderApi:
         try:
             self.look()
         except ClusterError as error:
-            _log.warning("%s; it is tried again", error)
+            _log.warning("%s; it will be retried", error)
 
     async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
-        """An object, None if there is none."""
+        """Returns an object, None if it does not exist."""
         entry = self._entries.get((kind, key))
         return None if entry is None else deepcopy(dict(entry.body))
 
     async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
-        """The objects of a namespace, or all, with these labels (`a=b,c=d`); never Secrets."""
+        """Returns the objects of a namespace, or all, with these labels (`a=b,c=d`); never Secrets."""
         if kind is SECRET:
             raise ClusterRefused("list secrets", "Secrets can only be read one by one")
         wanted = {tuple(pair.split("=")) for pair in labels.split(",") if pair}
@@ -178,10 +177,10 @@ class FolderApi:
     async def patch(
         self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
-        """Merges a patch into an object, None if there is none.
+        """Merges a patch into an object; returns None if it does not exist.
 
         Raises:
-            ClusterConflict: the object is not the one, or not in the version, that the patch names.
+            ClusterConflict: the patch names another uid or resourceVersion.
         """
         request = f"patch {kind.name} {key}"
         _refuse_foreign(request, kind)
@@ -206,11 +205,11 @@ class FolderApi:
         version: str | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Deletes an object and what it owns, if it is there (and has that uid and that resourceVersion).
+        """Deletes an object and what it owns, if it exists (and has that uid and that resourceVersion).
 
-        What the user's files say is there as long as they say so.
+        Objects of the user's files exist as long as the files define them.
         """
-        del grace_seconds  # nothing here takes time to end
+        del grace_seconds  # no object here takes time to end
         _refuse_foreign(f"delete {kind.name} {key}", kind)
         entry = self._entries.get((kind, key))
         if entry is None or entry.origin is not None:
@@ -227,7 +226,7 @@ class FolderApi:
         return deepcopy(dict(entry.body))
 
     def _commit(self, entries: dict[Place, Entry]) -> None:
-        """Makes these the objects: on disk, then in memory, then for whoever listens."""
+        """Makes these the current objects: on disk, then in memory, then for the listener."""
         after = _without_orphans(entries)
         self._file.write(self._entries, after)
         before, self._entries = self._entries, after
@@ -249,7 +248,7 @@ class FolderApi:
             raise ClusterRefused(request, str(error)) from error
 
     def _apply(self, document: Document, entries: dict[Place, Entry]) -> Flaw | None:
-        """Makes the object what its document says; returns why that cannot be."""
+        """Makes the object equal its document; returns a flaw if that is impossible."""
         place = document.kind, document.key
         before = entries.get(place)
         digest = sha256(json.dumps(document.body, sort_keys=True).encode()).hexdigest()
@@ -259,7 +258,7 @@ class FolderApi:
         try:
             body = self._wanted(document, before, digest)
         except ImportError:
-            raise  # the installation lacks a library, which is no document's fault
+            raise  # the installation lacks a library, which is no mistake of the document
         except Exception as error:  # noqa: BLE001  # whatever it is, it concerns one document
             is_ours = isinstance(error, LithifyError)
             return document.flaw(str(error) if is_ours else f"it cannot be used ({error!r})")
@@ -267,7 +266,7 @@ class FolderApi:
         return None
 
     def _wanted(self, document: Document, before: Entry | None, digest: str) -> dict[str, Any]:
-        """The object that a document asks for. Until it changes, what was changed through the API stays."""
+        """The object that a document asks for; API changes are kept until the document changes."""
         if document.kind is SECRET:
             return _secret(document.body)
         body = document.body
@@ -279,7 +278,7 @@ class FolderApi:
     def _next(
         self, place: Place, body: Mapping[str, Any], before: Entry | None, origin: Origin | None
     ) -> Entry:
-        """An object with its identity; the same entry where nothing changes."""
+        """The object with its identity; the same entry if nothing changes."""
         kind, key = place
         known = self._identity(kind) if before is None else before.body["metadata"]
         identity = {name: known[name] for name in _IDENTITY if name in known}
@@ -302,23 +301,23 @@ class FolderApi:
 
 def _repeated(document: Document, first: Document) -> Flaw:
     where = f"{first.file} (document {first.number})"
-    return document.flaw(f"{document.kind.name} {document.key} is in {where} already; that one counts")
+    return document.flaw(f"{document.kind.name} {document.key} is in {where} already; this one is ignored")
 
 
 def _refuse_foreign(request: str, kind: ResourceKind) -> None:
     if kind not in (*OWN_KINDS, LEASE):
-        raise ClusterRefused(request, f"a folder keeps no {kind.plural} but those that you write")
+        raise ClusterRefused(request, f"a folder holds no {kind.plural} except those in its files")
 
 
 def _concerns(kind: ResourceKind, subresource: str, part: str) -> bool:
-    """Whether a part of an object can be changed by a request to the object or to its status."""
+    """Whether a request (to the object or to its status) may change this part of an object."""
     if kind not in OWN_KINDS:
         return not subresource
     return (part == "status") is (subresource == "status")
 
 
 def _without_orphans(entries: dict[Place, Entry]) -> dict[Place, Entry]:
-    """The objects without those of the operator's of which no owner is there any more."""
+    """The objects without the operator's own whose owners are all gone."""
     alive = {entry.body["metadata"]["uid"] for entry in entries.values()}
     kept = {place: entry for place, entry in entries.items() if entry.origin or _has_owner(entry, alive)}
     return kept if len(kept) == len(entries) else _without_orphans(kept)
@@ -330,7 +329,7 @@ def _has_owner(entry: Entry, alive: set[str]) -> bool:
 
 
 def _taken_over(wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What a document asks for, with status, owners and Lithify's own labels of the object as it was."""
+    """The document's object, with the previous object's status, owners and Lithify's own labels."""
     metadata, old = wanted["metadata"], before["metadata"]
     ours = {name: text for name, text in old.get("labels", {}).items() if name.startswith(f"{GROUP}/")}
     ties = {"labels": {**ours, **metadata.get("labels", {})}, "ownerReferences": old.get("ownerReferences")}
@@ -351,7 +350,7 @@ def _secret(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(request: str, body: Object) -> dict[str, Any]:
-    """A copy that is certainly JSON."""
+    """Returns a copy that consists of plain JSON values."""
     try:
         copied: dict[str, Any] = json.loads(json.dumps(body, allow_nan=False))
     except (RecursionError, TypeError, ValueError) as error:

@@ -25,7 +25,7 @@ def merge(target: object, patch: object) -> Any:
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The smallest patch that makes the new object of the old one; there are no nulls in the new one."""
+    """The smallest patch that turns the old object into the new one, which has no nulls."""
     patch: dict[str, Any] = {name: None for name in old if name not in new}
     for name, value in new.items():
         before = old.get(name, _ABSENT)

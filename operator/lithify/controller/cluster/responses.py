@@ -1,7 +1,7 @@
-"""HTTP responses as kopf reads them: lists, and lines of a watch, without what is nested too deep.
+"""HTTP responses as kopf reads them: lists, and lines of a watch, with too deep values cut off.
 
-Used by `events`. kopf decodes each list and each line of a watch with Python's decoder; an error in there
-would end the watch, and with it the process.
+Used by `events`. kopf decodes each list and each line of a watch with Python's decoder; an error there would
+end the watch, and with it the process.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lithify.controller.cluster.decoding import decode, may_be_deep, shallow
 
 
 class Lines:
-    """The content of a response, in whole lines; everything else is the content's own.
+    """The content of a response, split into whole lines; all else is delegated to the content.
 
     Args:
-        content: as it comes.
+        content: the response's content.
     """
 
     def __init__(self, content: aiohttp.StreamReader) -> None:
@@ -29,7 +29,7 @@ class Lines:
         return getattr(self._content, name)
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        """The lines, those first that came together."""
+        """Yields the lines, in order; those that arrived together come as one chunk."""
         rest = b""
         async for data in self._content.iter_chunked(size):
             end = data.rfind(b"\n") + 1
@@ -49,7 +49,7 @@ class Response(aiohttp.ClientResponse):
     """A response whose JSON is never too deep."""
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
-        """Begins with the headers; the content comes later."""
+        """Starts with the headers; the content comes later."""
         await super().start(connection)
         self.content = cast("aiohttp.StreamReader", Lines(self.content))
         return self
@@ -61,5 +61,5 @@ class Response(aiohttp.ClientResponse):
         loads: Callable[[str], Any] = decode,
         content_type: str | None = "application/json",
     ) -> Any:
-        """The whole content, decoded."""
+        """Returns the whole content, decoded."""
         return await super().json(encoding=encoding, loads=loads, content_type=content_type)

@@ -1,7 +1,7 @@
-"""The YAML files of a folder, polled again and again.
+"""The YAML files of a folder, polled.
 
-Called by `folder`. A change counts once two polls have found the folder the same: a save that is under way is
-waited for, and so are editors that remove a file and write another. Files are only ever read.
+Called by `folder`. A change counts once two polls have found the folder the same: so a partial save is never
+read, nor the moment in which an editor has removed a file to write another. Files are only ever read.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from lithify.controller.cluster.documents import Document, Flaw, read_documents
 
 _SUFFIXES = (".yaml", ".yml")
 _MOST_BYTES = 4 << 20
-"""Longer files are no manifests."""
+"""Longer files are not manifests."""
 _Signature = tuple[int, int, int, int]
 
 
 @dataclass(slots=True)
 class Sources:
-    """All YAML files below a folder but for hidden ones.
+    """All YAML files below a folder except hidden ones.
 
     Attributes:
         folder: where they are.
         documents: the objects in them, by file.
         flaws: mistakes in them, by file.
-        is_settled: they are as they were read, as far as two polls can tell.
+        is_settled: whether they are unchanged since they were read, as far as two polls can tell.
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Sources:
     _read: dict[str, _Signature] | None = None
 
     def poll(self) -> bool:
-        """Reads all files at the first poll, and once changes are saved; returns whether it did."""
+        """Reads all files at the first poll, and once changes are complete; returns whether it read them."""
         found, before = dict(self._walk()), self._seen
         self._seen = found
         self.is_settled = found == before
@@ -52,7 +52,7 @@ class Sources:
         return True
 
     def _walk(self) -> Iterator[tuple[str, _Signature]]:
-        """Files with what changes whenever they do; never a pipe, which might be read for ever."""
+        """Files with stat fields that change with every write; skips pipes, which can block a reader."""
         for folder, folders, files in os.walk(self.folder):
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in files:

@@ -1,8 +1,8 @@
-"""What `lithify watch` keeps of the objects of a folder: one YAML file, for one process at a time.
+"""The objects that `lithify watch` stores for a folder: one YAML file, for one process at a time.
 
 Called by `folder`. The file is a List as `kubectl get -o yaml` prints it, and is replaced as a whole: a
-process that is killed at any moment leaves the old one or the new one. Neither Secrets nor the Lease by which
-an operator leads are stored: whoever has the folder's lock leads.
+process killed at any moment leaves the old or the new one. Neither Secrets nor the operator's election Lease
+are stored: the holder of the folder's lock leads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lithify.resources.names import LABEL_LOCK, LEASE, OWN_KINDS, ObjectKey, Res
 Place = tuple[ResourceKind, ObjectKey]
 _KINDS = {(kind.api_version, kind.name): kind for kind in (*OWN_KINDS, LEASE)}
 _ORIGIN = "folder"
-"""The part of an item that is no part of the object."""
+"""Key of an item that is not part of the object."""
 _HEAD = """\
 # Status of the objects in this folder, and the objects that Lithify made. Lithify replaces this file: what is
 # changed in it while `lithify watch` runs is lost.
@@ -42,7 +42,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An object as it is now.
+    """The current state of an object.
 
     Attributes:
         kind: its kind.
@@ -61,12 +61,12 @@ class Entry:
 
     @property
     def key(self) -> ObjectKey:
-        """Which object of its kind it is."""
+        """The object's key, unique in its kind."""
         return ObjectKey(self.body["metadata"]["namespace"], self.body["metadata"]["name"])
 
     @property
     def version(self) -> int:
-        """Changes with every change."""
+        """The resourceVersion; changes with every change."""
         return int(self.body["metadata"]["resourceVersion"])
 
 
@@ -92,18 +92,18 @@ class StateFile:
             self._lock.seek(0)
             holder = self._lock.read(32).strip() or "unknown"
             self.close()
-            problem = f"process {holder} works on this folder already; end it first"
+            problem = f"process {holder} already uses this folder; end it first"
             raise ClusterRefused(f"lock {lock}", problem) from error
         self._lock.truncate(0)
         self._lock.write(f"{os.getpid()}\n")
         self._lock.flush()
 
     def close(self) -> None:
-        """Lets other processes have the folder, as does the end of this one."""
+        """Unlocks the folder for other processes, as the end of this process does."""
         self._lock.close()
 
     def read(self) -> dict[Place, Entry]:
-        """The stored objects; none if there is no file.
+        """Returns the stored objects; empty if there is no file.
 
         Raises:
             StorageError: the file cannot be read, or none can be made.
@@ -118,7 +118,7 @@ class StateFile:
         except OSError as error:
             raise StorageError(str(self._path), f"it cannot be read and replaced ({error})") from error
         except Exception as error:
-            problem = "mend it, or remove it: then the Compactions in your files run again"
+            problem = "repair it, or remove it: then the Compactions in your files run again"
             raise StorageError(str(self._path), f"it cannot be understood ({error!r}); {problem}") from error
 
     def write(self, before: Mapping[Place, Entry], after: Mapping[Place, Entry]) -> None:
@@ -152,7 +152,7 @@ def _item(entry: Entry) -> str:
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """Puts a text into a file, for readers and after a crash as a whole or not at all."""
+    """Replaces a file atomically, for readers and for crashes."""
     temporary = path.with_name(f"{path.name}.new")
     with temporary.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -162,9 +162,9 @@ def _replace_file(path: Path, text: str) -> None:
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes a value out each time that it occurs: anchors are hard to read."""
+    """Writes a value out at each occurrence: anchors are hard to read."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """All of them."""
+        """Ignores all of them."""
         del data
         return True

@@ -1,9 +1,9 @@
 """One lock for each table in a namespace: a Lease whose holder is the Compaction that has a driver.
 
-Used by `reconciling.locking`. It keeps runs of one table apart; that two writers cannot hurt each other
-is the commit's business. The Lease has no time: it is taken over only when its holder is seen to be over,
-which the caller finds out. The holder of a Lease never changes: whoever takes a lock over deletes the Lease
-and makes another one, so a delete that names the Lease's uid never takes a lock from anybody else.
+Used by `reconciling.locking`. The lock keeps runs of one table apart; the commit protocol ensures that two
+writers cannot damage the table. The Lease has no expiry: it is taken over only when the caller finds that its
+holder has ended. The holder of a Lease never changes: a takeover deletes the Lease and creates another one,
+so a delete that names the Lease's uid never removes another holder's lock.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ class Holder:
 
 
 def lock_name(namespace: str, catalog: CatalogSpec, identifier: str) -> str:
-    """The name of a table's lock: the same for all in a namespace that mean this table.
+    """The name of a table's lock: the same for all objects of a namespace that name this table.
 
-    The namespace is a part of it because a Catalog may name any address: nobody has to prove that a table
-    is theirs before they lock it, so nobody may lock one of another namespace. The reasons stand in
-    docs/design/0025-what-is-ours.md.
+    The namespace is a part of it because a Catalog may name any address: locking a table requires no proof of
+    ownership, so no tenant may lock tables of another namespace. docs/design/0025-what-is-ours.md has the
+    reasons.
     """
     text = "\n".join((namespace, *address(catalog), main_identifier(identifier)))
     return f"lithify-table-{sha256(text.encode()).hexdigest()[:24]}"
 
 
 def address(catalog: CatalogSpec) -> tuple[str, str]:
-    """The URI and the warehouse of a catalog, each in one of its spellings."""
+    """The URI and the warehouse of a catalog, each normalized."""
     return (catalog.uri or "").rstrip("/"), location(catalog.warehouse)
 
 
 def main_identifier(identifier: str) -> str:
-    """A table's identifier in one of its spellings: the main branch is the table itself."""
+    """A table's identifier, normalized: the main branch is the table itself."""
     return identifier.removesuffix(_MAIN_BRANCH)
 
 
 def location(warehouse: str) -> str:
-    """A warehouse's address in one of its spellings; `s3a://lake//x/` becomes `s3://lake/x`."""
+    """A warehouse's address, normalized; `s3a://lake//x/` becomes `s3://lake/x`."""
     match = _SCHEME.fullmatch(warehouse)
     scheme, path = (match[1].lower(), match[2]) if match else ("file", warehouse)
     normal = normpath(f"/{path.strip('/')}") if path.startswith("/") else path.rstrip("/")
@@ -73,19 +73,19 @@ class TableLocks:
         self._namespace = namespace
 
     async def holder(self, name: str) -> Holder | None:
-        """Who has a lock; None if nobody.
+        """Returns the holder of a lock; None if the lock is free.
 
         Raises:
-            ClusterRefused: a Lease that is no lock has its name.
+            ClusterRefused: a Lease of that name is not a lock.
         """
         lease = await self._lease(name)
         return None if lease is None else _holder(lease)
 
     async def take(self, name: str, mine: Holder, *, after: Holder | None) -> bool:
-        """Takes a lock that nobody has, or a holder that is over; False if that is not so any more.
+        """Takes a free lock, or that of a holder that has ended; False if the lock has changed since.
 
         Raises:
-            ClusterRefused: a Lease that is no lock has its name.
+            ClusterRefused: a Lease of that name is not a lock.
         """
         lease = await self._lease(name)
         if lease is not None:
@@ -104,13 +104,13 @@ class TableLocks:
         return True
 
     async def drop(self, name: str, mine: Holder) -> None:
-        """Gives a lock up if it is ours."""
+        """Releases a lock if it is ours."""
         lease = await self._api.get(LEASE, self._key(name))
         if lease is not None and _is_lock(lease) and _holder(lease) == mine:
             await self._api.delete(LEASE, self._key(name), uid=lease["metadata"]["uid"])
 
     async def all(self) -> list[tuple[str, Holder]]:
-        """All locks that somebody has."""
+        """Returns all locks that are held."""
         leases = await self._api.list(LEASE, self._namespace, f"{LABEL_LOCK}=true")
         found = [(lease["metadata"]["name"], _holder(lease)) for lease in leases if _is_lock(lease)]
         return [(name, holder) for name, holder in found if holder is not None]
@@ -118,7 +118,7 @@ class TableLocks:
     async def _lease(self, name: str) -> Object | None:
         lease = await self._api.get(LEASE, self._key(name))
         if lease is not None and not _is_lock(lease):
-            problem = f"it is no lock of a table, since it has no label {LABEL_LOCK}; delete it"
+            problem = f"it is not a table's lock, because it lacks the label {LABEL_LOCK}; delete it"
             raise ClusterRefused(f"lock by Lease {self._key(name)}", problem)
         return lease
 

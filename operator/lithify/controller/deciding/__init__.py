@@ -1,1 +1,1 @@
-"""Pure decisions about tables: whether a compaction is due, what holds it back, who goes first."""
+"""Pure decisions about tables: whether a compaction is due, what holds it back, which run starts first."""

@@ -1,13 +1,12 @@
-"""Who may start when not all can: slots in all, by namespace and by policy, and bytes per hour of a policy.
+"""Admits waiting runs to slots (in all, by namespace, by policy) and to a policy's bytes per hour.
 
-Used by `reconciling`, for everything that waits at once. Pure; sorts once and passes over the rest once.
+Used by `reconciling`, for all waiting runs at once. Pure; sorts once and passes over the rest once.
 
-Who has waited longer goes before who has a higher priority, at a rate of one point of priority for
-`SECONDS_A_POINT`. So with priorities between 0 and 1000 nobody is ever overtaken by what came more than
-30,000 seconds (8 h 20 min) later, and since every limit lets the first in line start as soon as enough of
-what runs has ended, everybody has a turn. That needs two more rules: what waits for bytes of a policy is not
-passed by smaller runs of that policy, and a run that is larger than its policy allows in an hour starts when
-nothing else has started within one.
+A longer wait outweighs a higher priority, at a rate of `SECONDS_A_POINT` for one point. So with priorities
+between 0 and 1000, no run that arrived more than 30,000 seconds (8 h 20 min) later overtakes. Every limit
+admits the first in line once enough active runs have ended, so no run starves. Two more rules ensure that:
+smaller runs do not pass one of the same policy that waits for bytes, and a run that is larger than its
+policy's hourly bytes starts when no other of the policy has started within the last hour.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ class Pool:
     """Runs that may share a driver, and then one slot.
 
     Attributes:
-        names: tell it from others.
-        tables: how many runs a driver takes at most.
-        bytes: what they read together at most.
+        names: identify the pool.
+        tables: maximum number of runs of a driver.
+        bytes: the most that they read together.
     """
 
     names: tuple[str, ...]
@@ -46,12 +45,12 @@ class Waiting:
     """A run that wants to start.
 
     Attributes:
-        key: what waits, each once.
+        key: the run; each waits once.
         priority: higher goes first.
-        since: since when it waits.
+        since: start of its wait.
         policy: the policy that it counts against, in the same namespace as the run.
         bytes: about how much it reads.
-        pool: with whom it may share a driver, None if with nobody.
+        pool: the runs that it may share a driver with, None if it has one of its own.
     """
 
     key: ObjectKey
@@ -70,8 +69,8 @@ class Active:
         key: the run.
         policy: the policy that it counts against.
         bytes: about how much it reads.
-        started: when; for an hour from then on its bytes count, also once it is over.
-        pool: with whom it is going to share a driver; None if it has one, or shares with nobody.
+        started: its start; its bytes count for an hour from then, also once it has ended.
+        pool: the runs that it is going to share a driver with; None if it has a driver, or shares none.
         driver: names the driver that it shares, empty if it does not.
     """
 
@@ -101,11 +100,11 @@ class PolicyLimits:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Who may start.
+    """Which runs may start.
 
     Attributes:
-        admitted: who may start now, in the order in which they go first.
-        held: for everybody else, which limit holds it, for people.
+        admitted: the runs that may start now, in order.
+        held: for each other run, the limit that holds it, for people.
         wake: when the answer may change if no run ends before; None for never.
     """
 
@@ -128,13 +127,12 @@ def admit(
     limits: Mapping[ObjectKey, PolicyLimits],
     now: datetime,
 ) -> Admission:
-    """Who of those that wait may start now.
+    """Returns the waiting runs that may start now.
 
     Args:
-        waiting: who wants to start.
-        active: what runs; all of it takes a slot.
-        started_recently: what has started within the last hour, whether it still runs or not; what stands in
-            `active`, too, counts once.
+        waiting: the runs that want to start.
+        active: the runs that have started; all of them count against the slots.
+        started_recently: runs started within the last hour, ended or not; those in `active`, too, count once.
         caps: the operator's limits.
         limits: those of policies; a policy that is missing here has none.
         now: the current time.
@@ -145,7 +143,7 @@ def admit(
     for run in running.values():
         room.take_slot(run)
     for run in recent.values():
-        # What seems to start later than now was started by a clock that was wrong.
+        # A start later than now was written by a clock that was wrong.
         if now - HOUR < run.started < now + HOUR:
             room.take_bytes(run.policy, run.bytes, run.started)
     admitted = []
@@ -162,13 +160,13 @@ def admit(
 
 
 def _rank(one: Waiting, now: datetime) -> tuple[datetime, datetime, ObjectKey]:
-    """Lower goes first: the time of arrival, moved back for each point of priority."""
+    """Sort key, lower goes first: the time of arrival, minus `SECONDS_A_POINT` for each point of priority."""
     since = min(one.since, now)
     return since - timedelta(seconds=one.priority * SECONDS_A_POINT), since, one.key
 
 
 class _Room:
-    """What limits leave free, while it is given away."""
+    """What the limits leave free while runs are admitted."""
 
     def __init__(self, caps: Caps, limits: Mapping[ObjectKey, PolicyLimits], now: datetime) -> None:
         self._caps = caps
@@ -182,10 +180,10 @@ class _Room:
         self._out_of_bytes: set[ObjectKey] = set()
         self._drivers: set[str] = set()
         self._open: dict[Pool, tuple[int, int]] = {}
-        """How many more runs, and bytes, the last driver takes that a pool has a slot for."""
+        """Number of runs, and bytes, that the newest driver of a pool can still take."""
 
     def take_slot(self, run: Waiting | Active) -> None:
-        """A run takes a slot of all three kinds, unless it shares that of others."""
+        """Counts a run against all three limits, unless it shares another's slot."""
         if self._joins(run):
             return
         policy = run.policy
@@ -194,7 +192,7 @@ class _Room:
         self._by_policy[policy] += 1
 
     def _joins(self, run: Waiting | Active) -> bool:
-        """Whether a run shares a slot that is taken already; if not, others may share its own."""
+        """Whether a run shares a slot that is taken already; if not, later runs may share its own."""
         driver = run.driver if isinstance(run, Active) else ""
         if driver:
             is_known = driver in self._drivers
@@ -208,12 +206,12 @@ class _Room:
         return fits
 
     def _fits(self, run: Waiting | Active) -> bool:
-        """Whether there is a driver to come that has room for a run."""
+        """Whether a driver that has not started has room for a run."""
         tables, size = self._open.get(run.pool, (0, 0)) if run.pool is not None else (0, 0)
         return tables > 0 and size >= run.bytes
 
     def take_bytes(self, policy: ObjectKey, size: int, started: datetime) -> None:
-        """A run has taken bytes that are given back an hour later."""
+        """Counts bytes, which are returned an hour after the start."""
         self._bytes[policy] += size
         over = started + HOUR
         self._first_over[policy] = min(over, self._first_over.get(policy, over))
@@ -226,18 +224,20 @@ class _Room:
             return held
         if limits.bytes_per_hour is not None and not self._has_bytes(one, limits.bytes_per_hour):
             size = bytes_text(limits.bytes_per_hour)
-            return f"runs of CompactionPolicy {one.policy.name} may read {size} an hour, and did"
+            return f"CompactionPolicy {one.policy.name} allows {size} an hour, which its runs have used"
         return None
 
     def _full(self, one: Waiting, limits: PolicyLimits) -> str | None:
-        """Which slots are all taken, None if there is one of each kind."""
+        """The limit whose slots are all taken, None if each has a free one."""
         total, per_namespace = self._caps.total, self._caps.per_namespace
         if total is not None and self._total >= total:
-            return f"all {total} runs that this operator may have are active"
+            return f"the operator's limit of {total} active runs is reached"
         if per_namespace is not None and self._by_namespace[one.policy.namespace] >= per_namespace:
-            return f"all {per_namespace} runs that a namespace may have are active"
+            return f"the limit of {per_namespace} active runs in a namespace is reached"
         if limits.active_runs is not None and self._by_policy[one.policy] >= limits.active_runs:
-            return f"all {limits.active_runs} runs of CompactionPolicy {one.policy.name} are active"
+            return (
+                f"CompactionPolicy {one.policy.name}'s limit of {limits.active_runs} active runs is reached"
+            )
         return None
 
     def _has_bytes(self, one: Waiting, most: int) -> bool:
@@ -249,7 +249,7 @@ class _Room:
 
     @property
     def wake(self) -> datetime | None:
-        """When the first bytes are given back that somebody waits for."""
+        """When the first bytes that a waiting run needs are returned."""
         return min((self._first_over[policy] for policy in self._out_of_bytes), default=None)
 
 

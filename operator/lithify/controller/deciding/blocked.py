@@ -1,9 +1,9 @@
-"""The buckets of a table that cannot be compacted: remembered, told, forgotten once their files change.
+"""The buckets of a table that cannot be compacted: remembered and reported until their files change.
 
-Pure. Called by `history` with what runs have found, by `conditions` with what a look has found, and by
-`reconciling`, which hands what is remembered to looks and to runs so that neither takes such a bucket for
-work. An entry is forgotten only by a look that was made in its knowledge and does not confirm it: one that
-began before knows nothing of it.
+Pure. Called by `history` with the findings of runs, by `conditions` with those of an observation, and by
+`reconciling`, which passes the blocked buckets to observations and runs so that neither takes them for work.
+An entry is removed only by an observation that received it and does not confirm it: one that began before
+knows nothing of it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _LONGEST = 200
 _NAMED = 3
 """Number of buckets that a message names; status lists the others."""
 _REMEDY = (
-    "They are left out until their files change; see status.blockedBuckets. After a file was restored, ask "
-    "for a compaction with the annotation lithify.dev/requested-at"
+    "They are left out until their files change; see status.blockedBuckets. After you restore a file, "
+    "request a compaction with the annotation lithify.dev/requested-at"
 )
 
 
 def held_by(status: LakeTableStatus) -> dict[str, str]:
-    """What neither looks nor runs are to take for work: fingerprints by bucket path."""
+    """Fingerprints by bucket path of the buckets that observations and runs must leave out."""
     return {block.bucket: block.fingerprint for block in status.blocked_buckets}
 
 
@@ -54,12 +54,12 @@ def after_run(status: LakeTableStatus, run: Compaction) -> LakeTableStatus:
 
 
 def after_look(status: LakeTableStatus, seen: Observation, held: Mapping[str, str]) -> LakeTableStatus:
-    """The status with the buckets that a look has found or confirmed, without those that it has not.
+    """The status with the buckets that an observation found or confirmed; removes those not confirmed.
 
     Args:
         status: of the table.
-        seen: what was seen.
-        held: what the look was told of; see `held_by`.
+        seen: the observation.
+        held: the fingerprints that it received; see `held_by`.
     """
     confirmed = {bucket.bucket: bucket.fingerprint for bucket in seen.blocked}
     kept = [
@@ -79,7 +79,7 @@ def say_blocked(conditions: ConditionSetter, status: LakeTableStatus) -> None:
     """Sets the condition that names the buckets, their files and columns."""
     blocks = status.blocked_buckets
     if not blocks:
-        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "no bucket is known that cannot be compacted")
+        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "all buckets can be compacted, as far as known")
         return
     reasons = {block.reason for block in blocks}
     corrupt = BlockReason.CORRUPT_FILES
@@ -90,12 +90,12 @@ def say_blocked(conditions: ConditionSetter, status: LakeTableStatus) -> None:
 
 
 def _merged(known: Iterable[BucketBlock], found: Iterable[BucketBlock]) -> tuple[BucketBlock, ...]:
-    """What is known, with what was found in its place or behind it."""
+    """The known entries, updated and extended by the found ones."""
     blocks = {block.bucket: block for block in known}
     blocks.update((block.bucket, block) for block in found)
     return tuple(blocks.values())
 
 
 def _is_new(bucket: BlockedBucket, known: Iterable[str]) -> bool:
-    """Whether status can remember it: under the very name by which a look will confirm it."""
+    """Whether status can store the name unchanged, so that observations can confirm the entry."""
     return bucket.bucket not in known and plain_line(bucket.bucket, BUCKET_LENGTH) == bucket.bucket

@@ -1,8 +1,8 @@
-"""The status of a LakeTable, from what is known of it and what was decided. Pure.
+"""Computes the status of a LakeTable from its situation and the decision. Pure.
 
-Called by `reconciling.tables`. The same situation gives the same status, to the letter, so that nothing is
-written when nothing has changed: messages name numbers and dates, never ages. After a restart of the operator
-there is no observation until the first look; until then status stays as it was.
+Called by `reconciling.tables`. The same situation gives exactly the same status, so that an unchanged one is
+not written again: messages name numbers and dates, never ages. After a restart of the operator there is no
+observation until the first one ends; until then status stays as it was.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ALL_PERCENT = 100
 
 
 def table_status(situation: Situation, decision: Decision, now: datetime) -> LakeTableStatus:
-    """The table's status as it should be at `now`; what runs have come to is taken over from the old one."""
+    """The table's status as it should be at `now`; the results of runs are taken over from the old one."""
     status = situation.table.status
     found = replace(
         status,
@@ -75,13 +75,13 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
 
 
 def _due(status: LakeTableStatus, decision: Decision) -> str:
-    """What is due and what holds it back, with the error of the last run if it failed."""
+    """The compaction that is due and its hold, with the error of the last run if it failed."""
     failed = failure_text(status)
     return shortened(f"{decision.message}; {failed}" if failed else decision.message)
 
 
 def summary_of(seen: Observation) -> ObservationSummary:
-    """A look at a table as it stands in status."""
+    """An observation as status shows it."""
     percent = seen.delete_percent
     return ObservationSummary(
         snapshot_id=seen.snapshot,
@@ -154,15 +154,15 @@ def _was_seen(status: LakeTableStatus) -> bool:
 def _await_look(
     conditions: ConditionSetter, status: LakeTableStatus, generation: int, trouble: TableProblem | None
 ) -> None:
-    """What an earlier operator said stays, unless it is known to be too good without a look.
+    """Keeps what an earlier operator said, unless it is known to be outdated without an observation.
 
-    If it was said of another spec, that is said, too.
+    If that concerns another generation of the spec, the message says so.
     """
     ready = condition_of(status.conditions, READY)
     if trouble is not None and ready is not None and ready.status is ConditionStatus.TRUE:
         conditions.not_ready(trouble)
     if status.observed_generation != generation:
-        conditions.true(RECONCILING, "Progressing", "the spec has changed and the table is looked at again")
+        conditions.true(RECONCILING, "Progressing", "the spec has changed; the table is observed again")
 
 
 def _say_ready(
@@ -171,14 +171,14 @@ def _say_ready(
     seen: Observation | None,
     trouble: TableProblem | None,
 ) -> None:
-    """Sets Ready; a look that cannot be made goes before what keeps compactions from succeeding."""
+    """Sets Ready; a failed observation has precedence over what keeps compactions from succeeding."""
     found = trouble if problem is None and seen is not None else problem
     if found is not None:
         conditions.not_ready(found)
         return
     conditions.false(STALLED, "NotStalled")
     if seen is None:
-        message = "the table has not been looked at yet"
+        message = "the table has not been observed yet"
         conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
         conditions.true(RECONCILING, "Progressing", message)
     else:
@@ -190,10 +190,10 @@ def _say_needed(
     conditions: ConditionSetter, problem: TableProblem | None, seen: Observation | None, decision: Decision
 ) -> None:
     if problem is not None:
-        message = f"nobody can tell while the table is not ready: {problem.message}"
+        message = f"unknown while the table is not ready: {problem.message}"
         conditions.unknown(COMPACTION_NEEDED, problem.reason, message)
     elif seen is None:
-        message = "the table has not been looked at yet"
+        message = "the table has not been observed yet"
         conditions.unknown(COMPACTION_NEEDED, TableReason.NEVER_OBSERVED, message)
     elif decision.due is not None:
         conditions.true(COMPACTION_NEEDED, decision.due.trigger, decision.message)
@@ -218,20 +218,20 @@ def _say_duplicate(conditions: ConditionSetter, situation: Situation) -> None:
     conditions.true(
         DUPLICATE,
         "OlderLakeTable",
-        f"LakeTable {older} is older and stands for the same table, so this one starts no runs by itself. "
+        f"LakeTable {older} is older and is for the same table, so this one starts no automatic runs. "
         "Delete one of the two",
     )
 
 
 def _say_writers(conditions: ConditionSetter, seen: Observation) -> None:
     if seen.write_only:
-        conditions.false(WRITER_COMPACTS, "WriteOnly", "the table's writers leave compaction to others")
+        conditions.false(WRITER_COMPACTS, "WriteOnly", "the table's writers do not compact it")
         return
     conditions.true(
         WRITER_COMPACTS,
         "NotWriteOnly",
-        "the table's writers compact, too: whoever commits second has worked in vain, and writers may fail "
-        "for it. Set write-only=true on the table",
+        "the table's writers compact, too: if both compact the same files, the second commit fails, "
+        "which may fail a writer. Set write-only=true on the table",
     )
 
 
@@ -245,5 +245,5 @@ def _say_snapshots(conditions: ConditionSetter, kept: KeptSnapshots) -> None:
         "NobodyExpires",
         f"writers of write-only tables expire no snapshots, so compaction only adds files: "
         f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
-        "that the newest does not need. Expire its snapshots from time to time",
+        "that the newest does not need. Expire its snapshots regularly",
     )

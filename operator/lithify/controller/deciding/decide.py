@@ -1,7 +1,7 @@
 """Decides whether a table is compacted now, and says why.
 
-Called by `reconciling.tables` whenever something around a table has changed, and when `Decision.wake` says
-so. Pure: the same situation at the same moment gives the same decision.
+Called by `reconciling.tables` whenever the table or its references have changed, and at `Decision.wake`.
+Pure: the same situation at the same moment gives the same decision.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from lithify.controller.deciding.situation import Decision, Hold, Situation
 
 
 def decide(situation: Situation, now: datetime) -> Decision:
-    """What is to be done about a table at `now` (aware).
+    """Decides about a table at `now` (aware).
 
-    Due is, in this order: what somebody asked for by annotation; a full compaction by the policy's interval
-    or schedule, if it would gain anything; a minor one if a trigger fired.
+    Due is, in this order: a compaction requested by annotation; a full compaction by the policy's interval or
+    schedule, if it would gain anything; a minor one if a trigger fired.
 
-    Somebody who asks for a compaction wants it now: a request needs no trigger, and waits neither for a
-    window nor for the end of a back-off. It does wait for everything that a person has set or must mend
-    (suspension, a table that cannot be read, a policy that is missing, invalid or suspended), for the run
-    that is active, which may have begun before the data that is meant, and for limits, which protect others.
-    It stays asked for until then.
+    A request means "now": it needs no trigger, and waits neither for a window nor for the end of a back-off.
+    It does wait for what only a person can change (suspension, a table that cannot be read, a policy that is
+    missing, invalid or suspended), for the active run, which may have begun before the data in question was
+    written, and for limits, which protect others. It stays pending until then.
 
-    Full compactions by schedule rely on `next_full` being written to status, see `schedule`. Nothing in the
-    answer changes before `wake` unless the situation does; at `wake` it may.
+    Full compactions by schedule rely on `next_full` being written to status, see `schedule`. If the situation
+    does not change, the decision stays the same until `wake`; at `wake` it may change.
     """
     dues = find_dues(situation, now)
     held = find_hold(situation, dues.due, now)

@@ -1,4 +1,4 @@
-"""Discovery: which LakeTables to create for the tables that a catalog was found to have.
+"""Discovery: which LakeTables to create for the tables that a catalog lists.
 
 Used by `reconciling` after it has listed a catalog's tables.
 """
@@ -22,9 +22,9 @@ class Found:
 
     Attributes:
         bodies: the LakeTables to create, as objects for the API server.
-        left_out: how many wanted tables get none, because the catalog has as many as it may have.
-        declined: tables that get none, because somebody has deleted the one that they had.
-        having: tables that have one, those of `bodies` not among them.
+        left_out: number of wanted tables that get none, because the catalog has reached its limit.
+        declined: tables that get none, because a user has deleted the one that they had.
+        having: tables that have one already, without those of `bodies`.
     """
 
     bodies: tuple[dict[str, Any], ...] = ()
@@ -36,16 +36,16 @@ class Found:
 def discover(
     names: Sequence[str], wanted: int, most: int, catalog: Catalog, existing: Iterable[LakeTable]
 ) -> Found:
-    """The LakeTables to create.
+    """Returns the LakeTables to create.
 
-    They have no owner: deleting or re-creating a Catalog must not take the history of its tables with it.
+    They have no owner: deleting or re-creating a Catalog must not delete the history of its tables.
 
     Args:
         names: wanted tables of the catalog, as `database.table`, each once.
-        wanted: how many there are; more than `names` if their list was cut.
-        most: how many LakeTables the catalog may have.
+        wanted: number of wanted tables; more than `names` if their list was cut.
+        most: the most LakeTables that the catalog may have.
         catalog: the Catalog.
-        existing: all LakeTables of its namespace, whoever has made them.
+        existing: all LakeTables of its namespace, whether discovery made them or not.
     """
     discovery = catalog.spec.discovery
     if discovery is None:

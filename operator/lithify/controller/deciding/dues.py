@@ -1,6 +1,6 @@
-"""What is due for a table: a compaction that somebody asked for, a full one by the clock, or a minor one.
+"""What is due for a table: a requested compaction, a full one by the clock, or a minor one.
 
-Used by `decide`. Says nothing of whether it may start now; that is for `holds`.
+Used by `decide`. `holds` decides whether it may start now.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lithify.resources.table import LakeTable
 from lithify.tables.observation import CommitCount, Observation
 
 MOST_PARTITIONS = 256
-"""So many partitions a Compaction may name; the others have their turn with the next one."""
+"""Number of partitions that a Compaction may name; the others follow with the next one."""
 
 _NO_TRIGGER = "no trigger fires"
 _HANDLED_LENGTH = 256
@@ -28,7 +28,7 @@ _SHOWN_LENGTH = 64
 
 
 class Occasion(StrEnum):
-    """Why a compaction is due whatever the triggers say."""
+    """Why a compaction is due regardless of triggers."""
 
     REQUESTED = "Requested"
     SCHEDULE = "Schedule"
@@ -42,8 +42,8 @@ class Dues:
 
     Attributes:
         due: the compaction that goes first, None if none is due.
-        reason: in words, why none is due; empty if one is.
-        next_full: when the next full one is due, in the past if it has been for a while.
+        reason: why none is due, for people; empty if one is.
+        next_full: when the next full one is due; in the past if it is overdue.
         changes: when this answer changes by itself, None for never.
     """
 
@@ -56,7 +56,7 @@ class Dues:
 def find_dues(situation: Situation, now: datetime) -> Dues:
     """What is due now: a request goes first, then a full compaction, then a minor one."""
     policy = situation.policy if situation.policy_problem is None else None
-    # What was seen before a table became unreachable does not count: after a restart nobody would know it.
+    # Observations from before a table became unreachable do not count: they are lost at a restart.
     seen = situation.observation if situation.problem is None else None
     clock = FullTime() if policy is None else full_time(situation.table, policy, now)
     gains = seen is None or policy is None or _full_gains(seen, policy)
@@ -73,14 +73,14 @@ def find_dues(situation: Situation, now: datetime) -> Dues:
 
 
 def handled_request(requested: str) -> str:
-    """The value of the annotation as status echoes it once it is acted upon."""
+    """The value of the annotation as status repeats it once the request is handled."""
     return plain_line(requested[:_HANDLED_LENGTH], _HANDLED_LENGTH)
 
 
 def _requested(
     situation: Situation, seen: Observation | None, policy: CompactionPolicySpec | None
 ) -> Due | None:
-    """What somebody asked for. A full one takes partitions that are not idle, too: it was meant now."""
+    """The requested compaction. A full one takes partitions that are not idle, too: it is wanted now."""
     value = situation.requested
     if not value or handled_request(value) == situation.table.status.handled_request:
         return None
@@ -89,7 +89,7 @@ def _requested(
     message = f"{Occasion.REQUESTED}: the annotation requested-at is {value[:_SHOWN_LENGTH]}"
     if asked != strategy:
         message += (
-            f", requested-strategy is neither {RunStrategy.MINOR} nor {RunStrategy.FULL}: {strategy} is taken"
+            f", requested-strategy is neither {RunStrategy.MINOR} nor {RunStrategy.FULL}: {strategy} is used"
         )
     partitions = () if policy is None else policy.partitions
     size = 0
@@ -146,7 +146,7 @@ def _minor(seen: Observation, policy: CompactionPolicySpec | None) -> Due:
 
 
 def _full_gains(seen: Observation, policy: CompactionPolicySpec) -> bool:
-    """Whether there is anything for a full compaction to do; no idle partition must not mean all of them."""
+    """Whether a full compaction has work to do; an empty list of idle partitions must not mean all."""
     return seen.full_bytes > 0 and (policy.partition_idle_seconds is None or bool(seen.full_partitions))
 
 
@@ -160,7 +160,7 @@ def _named(partitions: tuple[Mapping[str, str], ...]) -> tuple[Mapping[str, str]
 
 def _why_not(seen: Observation | None, next_full: datetime | None, *, gains: bool) -> str:
     if seen is None:
-        return "nothing is known to be due"
+        return "no compaction is known to be due"
     text = _no_trigger(seen)
     if seen.commits is not None:
         text += f"; {_commits_text(seen.commits)}"

@@ -1,4 +1,4 @@
-"""What a Catalog says about tables that are gone, and about those that are not supported. Pure.
+"""The Catalog's conditions about tables that are gone, and about those that are not supported. Pure.
 
 Called by `references` for the Catalog's status.
 """
@@ -18,7 +18,7 @@ ALL_SUPPORTED = "AllSupported"
 
 
 def say_pruned(conditions: ConditionSetter, catalog: Catalog, pruning: Pruning | None) -> None:
-    """Whether each LakeTable that discovery made has its table; what was said stays until that is known."""
+    """Whether each LakeTable that discovery made has its table; unchanged while that is unknown."""
     if catalog.spec.discovery is None:
         conditions.conditions = without_condition(conditions.conditions, PRUNED)
     elif pruning is not None:
@@ -27,7 +27,7 @@ def say_pruned(conditions: ConditionSetter, catalog: Catalog, pruning: Pruning |
 
 
 def say_supported(conditions: ConditionSetter, unsupported: Mapping[str, str]) -> None:
-    """One line for all tables that cannot be compacted; they need nobody's attention one by one."""
+    """Names all unsupported tables in one condition; they are no failure of the catalog."""
     if not unsupported:
         conditions.conditions = without_condition(conditions.conditions, ALL_SUPPORTED)
         return

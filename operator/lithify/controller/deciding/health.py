@@ -1,7 +1,7 @@
 """Whether a table is kept compacted, in a word and in a sentence, for `Ready` and HEALTH. Pure.
 
-Called by `conditions` while a status is made, and by the operator for its summary. A table whose catalog
-answers is not well yet: its policy must be there, and its last compaction must not have failed.
+Called by `conditions` while a status is made, and by the operator for its summary. An answering catalog is
+not enough: the table's policy must exist, and its last compaction must not have failed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, T
 
 POLICY_READY = "PolicyReady"
 STALLED_FAILURES = 3
-"""Failed compactions in a row from which trying again is unlikely to help."""
+"""Consecutive failed compactions after which another attempt is unlikely to help."""
 
 _ERROR_LENGTH = 400
 _FAILURES_FOR_PEOPLE = frozenset(
@@ -43,7 +43,7 @@ _HEALTH = {
 
 
 def trouble_of(situation: Situation) -> TableProblem | None:
-    """Why a table that can be looked at is not kept compacted; None if it is, or if somebody suspended it."""
+    """Why an observable table is not kept compacted; None if it is, or if it is suspended."""
     held = policy_hold(situation)
     reason = None if held.hold is None else _POLICY_REASONS.get(held.hold)
     if reason is not None:
@@ -68,7 +68,7 @@ def failure_text(status: LakeTableStatus) -> str:
 
 
 def health_of(spec: LakeTableSpec, conditions: tuple[Condition, ...]) -> TableHealth:
-    """The word for a table with these conditions: the worst that they say."""
+    """The health of a table with these conditions: the worst that they report."""
     ready = condition_of(conditions, READY)
     if ready is None or ready.reason not in _HEALTH:
         return TableHealth.UNKNOWN
@@ -81,7 +81,7 @@ def health_of(spec: LakeTableSpec, conditions: tuple[Condition, ...]) -> TableHe
 
 
 def problem_with(table: LakeTable) -> str | None:
-    """Why a table is not well, in one line; None if it is."""
+    """Why a table is not healthy, in one line; None if it is."""
     conditions = table.status.conditions
     health = health_of(table.spec, conditions)
     if health.is_well:

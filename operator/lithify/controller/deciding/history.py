@@ -1,7 +1,7 @@
-"""What a table's finished Compactions mean for its status: the last one, successes, failures in a row. Pure.
+"""Updates a table's status by its finished Compactions: last one, successes, failures in a row. Pure.
 
-Called by `reconciling.tables`. Compactions are deleted some day, so each is counted when it is first seen to
-be over, and `status.last_compaction` is the mark up to which that has been done.
+Called by `reconciling.tables`. Compactions are deleted eventually, so each is counted when it is first seen
+finished; `status.last_compaction` marks how far that has been done.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary
 
 _NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
-"""Ends that somebody wanted, or that looks at the table tell of: they hold nothing back."""
+"""Ends that a user wanted, or that an observation reports: they cause no back-off."""
 
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:
-    """The run that is under way: the oldest that is not over. A dry run is in nobody's way."""
+    """The active run: the oldest unfinished one. A dry run does not block others."""
     open_runs = [run for run in runs if not (run.is_over or run.spec.dry_run)]
     return min(open_runs, key=lambda run: (_created(run), run.metadata.name), default=None)
 
@@ -38,7 +38,7 @@ def after_runs(
     now: datetime,
     policy_generation: int = 0,
 ) -> LakeTableStatus:
-    """The table's status with everything counted in that has ended since it was last written."""
+    """The table's status with all runs counted that have ended since the last write."""
     status = table.status
     last = status.last_compaction
     mark = (last.recorded_time or last.completion_time, last.name) if last else None
@@ -94,9 +94,9 @@ def _counted(
 def _after_cancel(
     status: LakeTableStatus, run: Compaction, table: LakeTable, policy_generation: int
 ) -> LakeTableStatus:
-    """Remembers that a person cancelled what the operator began, until a run comes to another end.
+    """Remembers that a user cancelled a run of the operator, until a run ends otherwise.
 
-    A person's own run that is cancelled says nothing about the operator's, and a dry run changes nothing.
+    A user's own cancelled run says nothing about the operator's, and a dry run changes nothing.
     """
     if run.reason is Reason.PLANNED:
         return status
@@ -121,9 +121,10 @@ def _says_nothing(run: Compaction) -> bool:
 
 
 def _is_full(run: Compaction) -> bool:
-    """Whether a run took all that a full compaction is to take: partitions that the operator chose are all.
+    """Whether a run was a full compaction of the whole table, or of all partitions the operator chose.
 
-    The operator's choice follows the policy's filter and idle time; a person's is some part of the table.
+    The operator's choice follows the policy's filter and idle time; a user's choice is just some part of the
+    table.
     """
     chosen_by_operator = LABEL_TABLE in run.metadata.labels
     is_part = bool(run.spec.buckets) or (bool(run.spec.partitions) and not chosen_by_operator)
@@ -131,7 +132,7 @@ def _is_full(run: Compaction) -> bool:
 
 
 def _handled(table: LakeTable, runs: Sequence[Compaction]) -> str | None:
-    """The request that was acted upon last: a run that answers it says so."""
+    """The request that was handled last; a run that answers one names it."""
     requested = table.metadata.annotations.get(ANNOTATION_REQUESTED)
     answers = {run.metadata.annotations.get(ANNOTATION_REQUESTED) for run in runs}
     if requested and handled_request(requested) in answers:
@@ -144,7 +145,7 @@ def _mark(run: Compaction) -> tuple[datetime, str]:
 
 
 def _recorded(run: Compaction) -> datetime:
-    """When it was written down that a run is over: in this order runs are counted, whenever they ended."""
+    """When a run's end was written to status: runs are counted in this order, not by when they ended."""
     assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are asked
     succeeded = condition_of(run.status.conditions, SUCCEEDED)
     return run.status.completion_time if succeeded is None else succeeded.last_transition_time

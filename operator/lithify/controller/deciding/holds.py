@@ -30,7 +30,7 @@ class Held:
     """What holds a table back.
 
     Attributes:
-        hold: what, None if nothing does.
+        hold: the reason, None if nothing does.
         message: the same for people.
         changes: when this answer changes by itself, None for never.
     """
@@ -41,10 +41,10 @@ class Held:
 
 
 def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
-    """The first thing that holds the table back.
+    """The first reason that holds the table back.
 
-    What concerns the table whether or not it is due comes first and is found in any case; back-off, windows
-    and limits hold back only what is due.
+    Reasons that apply whether or not a compaction is due come first; back-off, windows and limits hold back
+    only what is due.
     """
     standing = _standing(situation)
     if standing.hold is None and situation.duplicate_of is not None:
@@ -55,7 +55,7 @@ def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
     if due.trigger != Occasion.REQUESTED:
         held = _by_the_clock(situation, situation.policy, due, now)
     if held.hold is None and not situation.admitted:
-        limit = situation.limit or "it waits for its turn"
+        limit = situation.limit or "it waits for a slot"
         return Held(Hold.CONCURRENCY_LIMIT, limit, held.changes)
     return held
 
@@ -63,10 +63,10 @@ def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
 def held_until(
     consecutive_failures: int, policy: CompactionPolicySpec, seed: str, now: datetime
 ) -> datetime | None:
-    """Until when a table is left alone after its last compaction failed; None if none has.
+    """End of the back-off after a failed compaction; None if the last one has not failed.
 
-    The wait doubles with each failure in a row up to the policy's longest. Of that, tables take between three
-    quarters and all, each its own share, so that what failed together is not tried again together.
+    The wait doubles with each failure in a row up to the policy's limit. A table waits between three quarters
+    of it and all, always the same share, so that tables that failed together are not retried together.
     """
     if consecutive_failures <= 0:
         return None
@@ -80,7 +80,7 @@ def held_until(
 
 
 def policy_hold(situation: Situation) -> Held:
-    """Why the table's policy cannot be followed, if so."""
+    """Why the table's policy cannot be followed, None if it can."""
     name, policy = situation.policy_name, situation.policy
     if policy is None:
         message = f"there is no CompactionPolicy {name}; create it or change policyRef"
@@ -101,35 +101,35 @@ def _standing(situation: Situation) -> Held:
         return Held(Hold.NOT_READY, unready)
     by_policy = policy_hold(situation)
     if by_policy.hold is None and situation.active is not None:
-        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is under way")
+        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is active")
     return by_policy
 
 
 def _duplicated(older: str, due: Due | None) -> Held:
-    """A duplicate starts nothing by itself, but what somebody asks it for."""
+    """A duplicate starts only what is requested for it."""
     if due is not None and due.trigger == Occasion.REQUESTED:
         return Held()
-    return Held(Hold.DUPLICATE, f"LakeTable {older} is older and stands for the same table")
+    return Held(Hold.DUPLICATE, f"LakeTable {older} is older and is for the same table")
 
 
 def _unready(situation: Situation) -> str | None:
     if situation.problem is not None:
         return situation.problem.message
     if situation.observation is None:
-        return "the table has not been looked at yet"
+        return "the table has not been observed yet"
     if situation.observation.refusals:
         return TableProblem.unsupported(situation.observation.refusals).message
     return None
 
 
 def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, now: datetime) -> Held:
-    """Back-off, intervals, gain and windows; requests do not come here."""
+    """Back-off, intervals, gain and windows; not applied to requests."""
     doubted = None
     backoff = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
     interval = timedelta(seconds=policy.min_interval_seconds or 0)
     for hold, until, message in _waits(situation, due, backoff):
         longest = interval + _SECOND if hold is Hold.MIN_INTERVAL else backoff
-        # A wait that is longer than any was set by a clock that was wrong, or under another policy.
+        # A longer wait was set by a clock that was wrong, or under another policy.
         if now < until <= now + longest:
             return Held(hold, message, until)
         if now < until:
@@ -157,7 +157,7 @@ def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple
         yield Hold.MIN_INTERVAL, *_min_interval(last, interval)
     if last is None or seen is None or last.reason != Reason.NOTHING_TO_DO:
         return
-    # Should an observation and a planner ever disagree, runs must not follow one another for ever.
+    # If an observation and a planner ever disagree, runs must not follow one another endlessly.
     is_unwritten = seen.snapshot_time is None or seen.snapshot_time <= last.completion_time
     if is_unwritten and last.strategy == due.strategy:
         text = f"Compaction {last.name} found nothing to do, and nothing has been written since"
@@ -169,15 +169,15 @@ def _min_interval(last: RunSummary, seconds: int) -> tuple[datetime, str]:
     until = last.completion_time + timedelta(seconds=seconds)
     text = (
         f"Compaction {last.name} ended at {moment_text(last.completion_time)} and minIntervalSeconds is "
-        f"{seconds}, so the next one starts at {moment_text(until)} at the earliest"
+        f"{seconds}, so the next one starts no earlier than {moment_text(until)}"
     )
     return until, text
 
 
 def _gain_text(policy: CompactionPolicySpec, due: Due) -> str:
-    """What a run would gain and what the policy asks for, empty if it gains enough.
+    """A run's gain and the policy's minimum as text, empty if the gain is enough.
 
-    Only runs by triggers are measured: a full one by interval or schedule is asked for by the clock.
+    Only runs by triggers are measured: the clock alone asks for a full one by interval or schedule.
     """
     least = policy.min_gain
     if least is None or due.surplus_files is None:
@@ -193,13 +193,13 @@ def _gain_text(policy: CompactionPolicySpec, due: Due) -> str:
             return ""
         wanted.append(bytes_text(int(size)))
     return (
-        f"it would read {bytes_text(due.bytes)} and remove {count_of(due.surplus_files, 'file')} at most, "
-        f"minGain asks for {' or '.join(wanted)}"
+        f"it would read {bytes_text(due.bytes)} and remove at most {count_of(due.surplus_files, 'file')}; "
+        f"minGain requires {' or '.join(wanted)}"
     )
 
 
 def _after_cancel(situation: Situation, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
-    """A person who cancels a run does not want the same one again at once."""
+    """Delay after a user cancelled a run: the same one must not start again at once."""
     cancelled, seen = situation.table.status.cancelled_run, situation.observation
     if cancelled is None:
         return
@@ -211,7 +211,7 @@ def _after_cancel(situation: Situation, longest: timedelta) -> Iterator[tuple[Ho
         return
     until = cancelled.completion_time + longest
     text = (
-        f"Compaction {cancelled.name} was cancelled; the next one starts once something is written, the "
+        f"Compaction {cancelled.name} was cancelled; the next one starts once the table, the "
         f"LakeTable or its policy changes, one is requested, or at {moment_text(until)}"
     )
     yield Hold.CANCELLED, until, text
@@ -224,4 +224,4 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
 def _back_off_text(situation: Situation, until: datetime) -> str:
     failures = max(1, situation.table.status.consecutive_failures)
     counted = count_of(failures, "compaction")
-    return f"{counted} failed in a row, the next one starts at {moment_text(until)} at the earliest"
+    return f"{counted} failed in a row; the next one starts no earlier than {moment_text(until)}"

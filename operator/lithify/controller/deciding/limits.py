@@ -1,6 +1,6 @@
-"""What tenants may ask for at most, as the operator's flags say. Pure.
+"""Upper limits on what tenants may ask for, set by the operator's flags. Pure.
 
-Used by `reconciling`. The definitions of the kinds allow more: what is right for one cluster is not for all.
+Used by `reconciling`. The CRDs allow more: clusters differ in what is right.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from lithify.resources.catalog import CatalogSpec
 
 @dataclass(frozen=True, slots=True)
 class OperatorLimits:
-    """Limits on the wishes of tenants.
+    """Limits on the settings of tenants.
 
     Attributes:
-        timeout_seconds: how long one look may take whatever its Catalog says: while it takes, a worker waits.
-        check_seconds: how often a table may be looked at, at most once in this time.
+        timeout_seconds: maximum duration of one observation, which occupies a worker, whatever its Catalog
+            says.
+        check_seconds: minimum time between two observations of a table.
         tables: LakeTables of one Catalog beyond which discovery makes none.
     """
 
@@ -25,9 +26,9 @@ class OperatorLimits:
     tables: int = 10_000
 
     def timeout_of(self, catalog: CatalogSpec) -> float:
-        """Seconds that one look at a catalog may take."""
+        """Timeout of one observation of the catalog's tables, in seconds."""
         return min(float(catalog.timeout_seconds), self.timeout_seconds)
 
     def cut_timeout(self, catalog: CatalogSpec) -> float | None:
-        """What a Catalog gets instead of its `timeoutSeconds`, None if it gets what it asks for."""
+        """The reduced value of a Catalog's `timeoutSeconds`, None if that is not reduced."""
         return self.timeout_seconds if catalog.timeout_seconds > self.timeout_seconds else None

@@ -1,7 +1,7 @@
-"""The names of what the operator creates: always valid, the same for the same thing, never for two things.
+"""The names of objects that the operator creates: valid, deterministic, and unique for each thing.
 
 Used by `discovery` and `reconciling`. Driver pods are named after Compactions and Spark's executors after
-these, which is why 52 characters is all that a name has.
+these, so a name is limited to 52 characters.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _PLAIN = re.compile(r"[a-z0-9]+\.[a-z0-9]+")
 def run_name(table_name: str, number: int, uid: str) -> str:
     """The name of a table's Compaction with that number, for example `orders-7-k2x9q`.
 
-    It follows from the LakeTable alone, so creating a run that has been created before is refused by the API
-    server. The uid tells it from a run of an earlier LakeTable of the same name.
+    It depends on the LakeTable alone, so the API server refuses to create the same run twice. The uid
+    distinguishes it from runs of an earlier LakeTable of the same name.
     """
     ending = f"-{number}-{_hash(f'{uid}/{number}', _HASH_LENGTH)}"
     return _cut(_FOREIGN.sub("-", table_name.lower()), ending)
@@ -34,8 +34,8 @@ def run_name(table_name: str, number: int, uid: str) -> str:
 def table_object_name(catalog: str, identifier: str, taken: Container[str] = ()) -> str:
     """The name of the LakeTable of `database.table` that discovery creates: `<database>-<table>`.
 
-    A hash follows where that would not tell tables apart: characters were replaced, it is too long, or an
-    object of that name is there already.
+    A hash follows where that is ambiguous: characters were replaced, it is too long, or an object of that
+    name exists already.
     """
     plain = identifier.replace(".", "-")
     if _PLAIN.fullmatch(identifier) and len(plain) <= MOST_LENGTH and plain not in taken:
@@ -45,7 +45,7 @@ def table_object_name(catalog: str, identifier: str, taken: Container[str] = ())
 
 
 def label_value(name: str) -> str:
-    """An object's name as the value of a label, which has less room: cut, and with a hash, if too long."""
+    """An object's name as a label value, whose limit is lower: cut, and with a hash, if too long."""
     if len(name) <= LABEL_LENGTH:
         return name
     return _cut(name, f"-{_hash(name, _LONG_HASH_LENGTH)}", LABEL_LENGTH)

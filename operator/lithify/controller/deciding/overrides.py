@@ -1,7 +1,7 @@
 """A policy's triggers as options of the table format.
 
-Used where triggers are judged (a look at a table) and where they are followed (a run). What nobody sets is
-left to the table's own options and, after these, to the format's defaults.
+Used where triggers are evaluated (observations) and where they are followed (runs). Options that no object
+sets are left to the table's own options and, after these, to the format's defaults.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LARGEST_SIZE = (1 << 63) - 1
 
 
 def table_overrides(policy: CompactionPolicySpec | None, table: LakeTable) -> Mapping[str, str]:
-    """The options that win over the table's own: the LakeTable's before the policy's, sorted by name."""
+    """The options that override the table's own: the LakeTable's before the policy's, sorted by name."""
     options: dict[str, str] = {}
     if policy is not None:
         options |= _triggers(policy.triggers.primary_key)
@@ -41,7 +41,7 @@ def _set_triggers(triggers: PrimaryKeyTriggers) -> Iterator[tuple[str, str]]:
         "compaction.incremental-size-threshold": triggers.incremental_size_above,
     }
     yield from ((name, str(number)) for name, number in numbers.items() if number is not None)
-    # Plain bytes: Paimon reads units of its own, and no more than fit into a long.
+    # Plain bytes: Paimon's units differ, and its sizes must fit into a long.
     given = {name: quantity_bytes(size) for name, size in sizes.items() if size is not None}
     yield from ((name, f"{min(size, LARGEST_SIZE)} b") for name, size in given.items())
     if triggers.optimization_interval_seconds is not None:

@@ -1,4 +1,4 @@
-"""Which tables the patterns of discovery are for. Pure.
+"""Matches tables with the patterns of discovery. Pure.
 
 Used by `observing.listing` for each name that a catalog lists, and by `pruning`.
 """
@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 
 def is_wanted(identifier: str, include: Iterable[str], exclude: Iterable[str]) -> bool:
-    """Whether patterns of `database.table` are for a table; `exclude` wins."""
+    """Whether patterns of `database.table` include a table; `exclude` wins."""
     if any(fnmatchcase(identifier, pattern) for pattern in exclude):
         return False
     return any(fnmatchcase(identifier, pattern) for pattern in include)

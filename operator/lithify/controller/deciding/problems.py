@@ -1,6 +1,6 @@
-"""Why a table cannot be looked at or compacted: the closed list of reasons, and which error means which.
+"""Why a table cannot be observed or compacted: the closed list of reasons, and the errors that map to them.
 
-Used by `reconciling`, which meets the errors, and by `conditions`, which puts the reasons into status.
+Used by `reconciling`, which catches the errors, and by `conditions`, which puts the reasons into status.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class TableReason(StrEnum):
 
     @property
     def needs_person(self) -> bool:
-        """Whether it stays so until somebody mends it; otherwise the next look may find it gone."""
+        """Whether it stays so until a person fixes it; otherwise the next observation may find it gone."""
         return self in _NEED_A_PERSON
 
     @property
     def blames_catalog(self) -> bool:
-        """Whether it says of the catalog that it cannot be reached; otherwise the catalog has answered."""
+        """Whether it means that the catalog cannot be reached; otherwise the catalog has answered."""
         return self in _BLAME_THE_CATALOG
 
 
@@ -152,8 +152,8 @@ REASONS: dict[type[LithifyError], TableReason] = {
     ClusterRefused: TableReason.SECRET_NOT_READABLE,
     AccountMissing: TableReason.CLUSTER_UNAVAILABLE,
 }
-"""What an error means that was met while a table was looked at. Secrets are all that is read from the API
-server for that, so a refusal of it concerns them."""
+"""The reason for each error of an observation. Secrets are all that is read from the API server for one, so
+its refusal concerns them."""
 
 _MISSING = {
     "Catalog": TableReason.CATALOG_NOT_FOUND,
@@ -166,12 +166,12 @@ _MISSING = {
 
 @dataclass(frozen=True, slots=True)
 class TableProblem:
-    """Why a table cannot be looked at or compacted.
+    """Why a table cannot be observed or compacted.
 
     Attributes:
         reason: one of the closed list.
         message: for people.
-        is_lasting: whether trying again is unlikely to help, although the reason may pass by itself.
+        is_lasting: whether a retry is unlikely to help, although the reason may pass by itself.
     """
 
     reason: TableReason
@@ -185,23 +185,23 @@ class TableProblem:
 
     @classmethod
     def catalog_missing(cls, table: LakeTable) -> TableProblem:
-        """The Catalog that the table names does not exist."""
+        """The problem that the table names a Catalog that does not exist."""
         name = table.spec.catalog_ref.name
         return cls(TableReason.CATALOG_NOT_FOUND, f"there is no Catalog {name} in {table.metadata.namespace}")
 
     @classmethod
     def unsupported(cls, refusals: tuple[str, ...]) -> TableProblem:
-        """This release refuses the table."""
+        """The problem that this release refuses the table."""
         return cls(TableReason.UNSUPPORTED_OPTION, "it cannot be compacted: " + "; ".join(refusals))
 
 
 def is_unsupported(reason: str) -> bool:
-    """Whether a reason of Ready says that this release refuses the table: no failure, nothing to retry."""
+    """Whether a reason of Ready means that this release refuses the table: no failure, nothing to retry."""
     return reason in {TableReason.UNSUPPORTED_OPTION, TableReason.UNSUPPORTED_TABLE}
 
 
 def problem_of(error: LithifyError) -> TableProblem:
-    """What an error means for the table that was looked at."""
+    """The problem that an error means for the table that was observed."""
     reason = next(REASONS[kind] for kind in type(error).__mro__ if kind in REASONS)
     if isinstance(error, NotFound):
         reason = _MISSING.get(error.what, reason)

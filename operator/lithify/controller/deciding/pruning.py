@@ -1,8 +1,9 @@
-"""Which LakeTables discovery takes back because it is not for their tables any more. Pure.
+"""Which LakeTables discovery removes because it no longer includes their tables. Pure.
 
-Used by `reconciling.catalogs` after each list of a catalog's tables. A LakeTable goes only if nobody has
-changed it, two complete lists in a row lack its table, and either the patterns exclude the table or a look at
-the table itself did not find it. docs/design/0035-discovery.md says why each of these is needed.
+Used by `reconciling.catalogs` after each list of a catalog's tables. A LakeTable is removed only if it is
+unchanged since discovery made it, two complete lists in a row lack its table, and either the patterns exclude
+the table or an observation of the table itself did not find it. docs/design/0035-discovery.md says why each
+of these is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from lithify.resources.table import LakeTable, LakeTableSpec
 from lithify.settings import MOST_TABLES
 
 ALWAYS_ALLOWED = 5
-"""LakeTables that may go at once whatever share of all they are."""
+"""Number of LakeTables that may be removed at once, whatever share of all they are."""
 _ALL_PERCENT = 100
 
 
@@ -47,11 +48,11 @@ class PruneReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedTables:
-    """One list of the tables that discovery is for.
+    """One list of the tables that discovery includes.
 
     Attributes:
         names: the tables, as `database.table`.
-        wanted: how many there are; more than `names` if the list was cut.
+        wanted: number of included tables; more than `names` if the list was cut.
     """
 
     names: frozenset[str]
@@ -59,20 +60,20 @@ class ListedTables:
 
     @property
     def is_complete(self) -> bool:
-        """Whether a table that is not in it is not there."""
+        """Whether a table that is missing in it does not exist."""
         return len(self.names) == self.wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """What is to be done about LakeTables without a table.
+    """The decision about LakeTables without a table.
 
     Attributes:
         reason: of the condition Pruned.
         message: of the same.
         going: the LakeTables to orphan or delete now.
-        doubtful: LakeTables whose table is not listed; a look would tell whether it is there.
-        needs_list: whether another list of the tables would confirm what this one says.
+        doubtful: LakeTables whose table is not listed; an observation would tell whether it exists.
+        needs_list: whether a second list of the tables is needed to confirm this one.
     """
 
     reason: PruneReason
@@ -83,16 +84,16 @@ class Pruning:
 
 
 def made_by_discovery(table: LakeTable, catalog: str) -> bool:
-    """Whether a LakeTable bears the marks of a Catalog's discovery."""
+    """Whether a LakeTable has the labels that discovery of a Catalog sets."""
     meta = table.metadata
     is_marked = meta.labels.get(LABEL_CATALOG) == label_value(catalog)
     return is_marked and ANNOTATION_DISCOVERED in meta.annotations and table.spec.catalog_ref.name == catalog
 
 
 def is_unchanged(table: LakeTable) -> bool:
-    """Whether a LakeTable with marks of discovery is as discovery made it.
+    """Whether a LakeTable with those labels is as discovery made it.
 
-    A label, an owner or an annotation of others counts as a change: somebody or something looks after it.
+    A label, an owner or an annotation of others counts as a change: a user manages the LakeTable.
     """
     meta, spec = table.metadata, table.spec
     as_made = LakeTableSpec(
@@ -110,11 +111,11 @@ def is_unchanged(table: LakeTable) -> bool:
 def prune(
     catalog: Catalog, existing: Iterable[LakeTable], latest: ListedTables, earlier: ListedTables | None
 ) -> Pruning:
-    """Which LakeTables go now, and what the Catalog says about those that do not.
+    """Decides which LakeTables go now, and what the Catalog reports about the others.
 
     Args:
         catalog: the Catalog.
-        existing: LakeTables of its namespace, whoever has made them.
+        existing: LakeTables of its namespace, whether discovery made them or not.
         latest: the newest list of its tables, by its present spec.
         earlier: the one before, None if that failed or was made by another spec.
     """
@@ -126,7 +127,7 @@ def prune(
         return Pruning(
             PruneReason.LIST_INCOMPLETE,
             f"{len(latest.names)} of {count_of(latest.wanted, 'table')} were listed "
-            f"({MOST_TABLES.field}), so which LakeTables have no table is not known",
+            f"({MOST_TABLES.field}), so it is unknown which LakeTables have no table",
         )
     gone = [table for table in made if table.spec.identifier not in latest.names]
     if not gone:
@@ -143,11 +144,11 @@ def prune(
 def _bounded(
     discovery: Discovery, made: int, ours: Sequence[LakeTable], latest: ListedTables
 ) -> Pruning | None:
-    """Why nothing is pruned though everything may be as it seems: too much would go at once."""
+    """Why nothing is pruned although all conditions are met: too many would go at once."""
     percent = discovery.prune_limit_percent
     if percent == _ALL_PERCENT:
         return None
-    way_out = "If that is meant, set spec.discovery.pruneLimitPercent to 100 for a while"
+    way_out = "If that is intended, set spec.discovery.pruneLimitPercent to 100 temporarily"
     if not latest.names:
         message = f"no table was found, so {count_of(len(ours), 'LakeTable')} that could go stay. {way_out}"
         return Pruning(PruneReason.NOTHING_LISTED, message)
@@ -163,7 +164,7 @@ def _bounded(
 def _confirmed(
     discovery: Discovery, ours: Sequence[LakeTable], earlier: ListedTables | None, text: str
 ) -> Pruning:
-    """Those that go because everything agrees that their table is dropped or excluded."""
+    """Those that go because all checks agree that their table is dropped or excluded."""
     was_absent = earlier is not None and earlier.is_complete
     absent = [
         table for table in ours if was_absent and earlier and table.spec.identifier not in earlier.names
@@ -176,14 +177,12 @@ def _confirmed(
         counted = f"{count_of(len(going), 'LakeTable')} of tables that are dropped or excluded"
         said = f"{counted} {verb}: {_names(going)}"
         return Pruning(PruneReason.PRUNED, said, going, doubtful, needs_list)
-    wait = (
-        "a second list of the tables" if needs_list else "a look that does not find the table, or a run's end"
-    )
+    wait = "a second list of the tables" if needs_list else "an observation without the table, or a run's end"
     return Pruning(PruneReason.UNCONFIRMED, f"{text}; waiting for {wait}", (), doubtful, needs_list)
 
 
 def _is_certain(table: LakeTable, discovery: Discovery) -> bool:
-    """Whether more than lists says so: a list may be short because of rights that were taken away."""
+    """Whether more than lists confirms it: a list may be short because permissions were revoked."""
     if not is_wanted(table.spec.identifier, discovery.include, discovery.exclude):
         return True
     ready = condition_of(table.status.conditions, READY)

@@ -24,8 +24,8 @@ ALL_DISCOVERED = "AllDiscovered"
 
 _ORDER = tuple(TableReason)
 _DRIVERS_ONLY = (
-    "(Kueue admits drivers only: executors count against no quota, so there may be more than it allows, "
-    "and admitted drivers may wait for room that never comes; with the admission Group all pods count)"
+    "(Kueue admits drivers only: executors do not count against a quota, so they may exceed it, and admitted "
+    "drivers may wait forever for resources; with the admission Group all pods count)"
 )
 
 
@@ -34,11 +34,11 @@ class Discovered:
     """What discovery has found.
 
     Attributes:
-        wanted: how many tables it is for.
-        left_out: how many of them get no LakeTable, because there are too many.
-        unusable: how many others have names that no LakeTable can have.
-        declined: those that get none because somebody has deleted theirs.
-        pruning: what is to be done about LakeTables without a table, None if that is not known.
+        wanted: number of tables that it includes.
+        left_out: number of them without a LakeTable, because the limit is reached.
+        unusable: number of others whose names no LakeTable can have.
+        declined: those without one because a user has deleted theirs.
+        pruning: the decision about LakeTables without a table, None if unknown.
         remembered: the digests to be kept in status.
     """
 
@@ -77,17 +77,17 @@ def policy_status(
 
 
 def _risks(policy: CompactionPolicy) -> list[str]:
-    """What somebody should know who is satisfied with a policy otherwise."""
+    """Warnings about a policy that is valid."""
     kueue = policy.spec.spark.kueue
     return [_DRIVERS_ONLY] if kueue is not None and kueue.admission is QueueAdmission.DRIVER else []
 
 
 def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None:
-    """Why a catalog cannot be reached, from the last looks at its tables and at its list of them.
+    """Why a catalog cannot be reached, by the last observations of its tables and its last list of tables.
 
-    A look that went well, or that failed for reasons of the table, shows that the catalog answers, unless it
-    is so silent that it is not even asked: then that look is an old one. If none does, the first problem in
-    the order of the closed list stands for all, so that the answer is stable.
+    An observation that succeeded, or failed for reasons of the table, shows that the catalog answers, unless
+    the catalog has been silent for so long that it is not asked: then that observation is outdated. If none
+    does, the first problem in the order of the closed list stands for all, so that the answer is stable.
     """
     blamed, answers = set(), False
     for problem in looks:
@@ -115,13 +115,13 @@ def catalog_status(
 
     Args:
         catalog: the catalog.
-        looks: for each look that has ended (a table's last, the last list of tables): None if it went well,
-            else why not.
-        tables: how many LakeTables use it.
+        looks: for each that has ended (a table's last observation, the last list of tables): None if it
+            succeeded, else why not.
+        tables: number of LakeTables that use it.
         now: the current time.
         discovered: what discovery has found, None if it is off or has not ended yet.
-        unsupported: the tables that this release refuses, with what is said of each.
-        cut_timeout: seconds that a look may take instead of what the catalog asks for, None if it gets that.
+        unsupported: the tables that this release refuses, with the message for each.
+        cut_timeout: the operator's limit in seconds if the catalog asks for a longer timeout, None otherwise.
     """
     conditions = ConditionSetter(catalog.status.conditions, catalog.metadata.generation, now)
     ended = list(looks)
@@ -148,24 +148,24 @@ def catalog_status(
 
 
 def _say_unasked(conditions: ConditionSetter) -> None:
-    """Nobody has asked it anything yet; what an earlier operator said stays until somebody has."""
-    message = "the catalog has not been asked yet"
+    """Before the catalog's first request: what an earlier operator said stays until then."""
+    message = "no request was sent to the catalog yet"
     if condition_of(conditions.conditions, READY) is None:
         conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
         conditions.true(RECONCILING, "Progressing", message)
 
 
 def _cut(catalog: Catalog, seconds: float | None) -> str:
-    """What somebody should know who has asked for a longer time than the operator gives."""
+    """A warning that the operator's limit reduces the catalog's timeout."""
     if seconds is None:
         return ""
     asked = catalog.spec.timeout_seconds
-    given = f"the operator gives a look {seconds:g} s ({LONGEST_LOOK.field})"
+    given = f"the operator limits it to {seconds:g} s ({LONGEST_LOOK.field})"
     return f"; spec.timeoutSeconds is {asked}, but {given}"
 
 
 def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: Discovered | None) -> None:
-    """Whether each table that discovery is for has its LakeTable; what was said stays until it is known."""
+    """Whether each table that discovery includes has its LakeTable; unchanged while that is unknown."""
     if catalog.spec.discovery is None:
         conditions.conditions = without_condition(conditions.conditions, ALL_DISCOVERED)
     elif discovered is None:
@@ -175,9 +175,8 @@ def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: D
             ALL_DISCOVERED,
             "LimitReached",
             f"{count_of(discovered.wanted, 'table')} found, {discovered.left_out} of them get no LakeTable: "
-            f"the catalog has as many as it may have ({MOST_TABLES.field}). Narrow "
-            "spec.discovery.include, or "
-            f"delete LakeTables that nobody needs{_excepted(discovered)}",
+            f"the catalog has reached its limit ({MOST_TABLES.field}). Narrow spec.discovery.include, or "
+            f"delete LakeTables that you do not need{_excepted(discovered)}",
         )
     else:
         having = count_of(discovered.wanted - len(discovered.declined), "table")
@@ -190,7 +189,7 @@ def _excepted(discovered: Discovered) -> str:
     text = ""
     if discovered.declined:
         deleted = count_of(len(discovered.declined), "table")
-        text += f"; {deleted} without, because it was deleted (spec.discovery.recreate is Never): "
+        text += f"; {deleted} without one, because it was deleted (spec.discovery.recreate is Never): "
         text += names_text(discovered.declined)
     if discovered.unusable:
         unusable = count_of(discovered.unusable, "table")

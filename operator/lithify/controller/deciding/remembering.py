@@ -1,8 +1,8 @@
-"""Which tables of a catalog have or had a LakeTable, so that one that somebody deleted stays away. Pure.
+"""Which tables of a catalog have or had a LakeTable, so that a deleted one is not re-created. Pure.
 
-Used by `reconciling.catalogs` where a Catalog's discovery says `recreate: Never`. The memory stands in the
-Catalog's status. It holds digests of names instead of names: it has to know all tables that were ever given a
-LakeTable, since one may be deleted while no operator runs.
+Used by `reconciling.catalogs` where a Catalog's discovery says `recreate: Never`. The Catalog's status stores
+digests of all tables that ever got a LakeTable, since one may be deleted while no operator runs. Digests take
+less space than names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BYTES = DIGEST_LENGTH * 3 // 4
 
 
 def digest_of(catalog: Catalog, identifier: str) -> str:
-    """What is remembered of a table; the Catalog's uid keeps others from choosing names that collide."""
+    """The digest of a table's name; the Catalog's uid keeps others from choosing names that collide."""
     text = f"{catalog.metadata.uid}/{identifier}"
     return urlsafe_b64encode(sha256(text.encode()).digest()[:_BYTES]).decode()
 
@@ -32,12 +32,12 @@ def remembered(catalog: Catalog) -> frozenset[str]:
 
 
 def remember(catalog: Catalog, having: Iterable[str], listed: Iterable[str] | None = None) -> tuple[str, ...]:
-    """The memory as it is written to status.
+    """Returns the digests to be written to status.
 
     Args:
-        catalog: the Catalog, with what it remembers already.
+        catalog: the Catalog, with the digests of its present status.
         having: tables that have a LakeTable now.
-        listed: all tables that are there; the others are forgotten. None if that is not certain.
+        listed: all tables that exist; the others are dropped. None if that is not certain.
     """
     found = remembered(catalog) | {digest_of(catalog, identifier) for identifier in having}
     if listed is not None:

@@ -1,8 +1,8 @@
-"""When a table is compacted fully whatever its triggers say: some time after the last one, or as in cron.
+"""When a table is compacted fully regardless of its triggers: by interval, or by a cron schedule.
 
-Used by `dues`. A time of a schedule counts only once it stands in the table's status as `nextFullTime`: that
-is a promise, kept late if it has to be and then once however many times were missed. So neither a new
-LakeTable nor a new schedule has all tables compacted at once for times before anybody had asked.
+Used by `dues`. A time of a schedule counts only once it is in the table's status as `nextFullTime`: from then
+on that compaction is owed, late if necessary, and once however many times were missed. So neither a new
+LakeTable nor a new schedule makes all tables due at once for times in the past.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lithify.resources.policy import CompactionPolicySpec, FullCompactions
 from lithify.resources.table import LakeTable
 
 MOST_AHEAD = timedelta(days=1)
-"""A time of the past that lies further ahead than this was written by a clock that was wrong."""
+"""The longest plausible wait: a past time further ahead than this was written by a clock that was wrong."""
 
 _SECOND = timedelta(seconds=1)
 _FIELDS = 5
@@ -29,11 +29,11 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FullTime:
-    """What the clock says about full compactions of a table.
+    """What interval or schedule say about full compactions of a table.
 
     Attributes:
         due: since when one is due; None if none is.
-        next: when the next one is due, other than that; None for never or when nobody can tell yet.
+        next: when the next one after that is due; None for never or not known yet.
         changes: when this answer changes by itself, None for never.
     """
 
@@ -64,8 +64,8 @@ def full_time(table: LakeTable, policy: CompactionPolicySpec, now: datetime) -> 
 def next_time(schedule: str, time_zone: str | None, after: datetime) -> datetime:
     """The first time of a schedule after a moment, in UTC.
 
-    As in Debian's cron: where clocks jump ahead, a time that is left out comes at the end of the gap; where
-    they are put back, a time of the repeated hour comes once, unless minute or hour begin with `*`.
+    As in Debian's cron: where clocks jump ahead, a skipped time comes at the end of the gap; where they are
+    put back, a time of the repeated hour comes once, unless minute or hour begin with `*`.
 
     Raises:
         ValueError: the schedule or the zone cannot be understood, or no such time ever comes.
@@ -73,11 +73,11 @@ def next_time(schedule: str, time_zone: str | None, after: datetime) -> datetime
     for moment in _times(schedule, time_zone, after):
         if moment > after:
             return moment
-    raise ValueError(f"the schedule {schedule} never comes about")
+    raise ValueError(f"the schedule {schedule} has no time that ever occurs")
 
 
 def policy_problem(policy: CompactionPolicySpec) -> str | None:
-    """Why nobody can follow the policy, None if it can be followed."""
+    """Why the policy cannot be followed, None if it can."""
     try:
         find_zone(policy.time_zone)
         if policy.full is not None and policy.full.schedule is not None:
@@ -88,7 +88,7 @@ def policy_problem(policy: CompactionPolicySpec) -> str | None:
 
 
 def _last_full(table: LakeTable, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """When the table was last compacted fully; and if that is not to be believed, until when it is not."""
+    """When the table was last compacted fully; and, if that time is implausible, until when it is."""
     last = table.status.last_full_time
     if last is not None and last - MOST_AHEAD > now:
         return None, last - MOST_AHEAD
@@ -114,7 +114,7 @@ def _by_schedule(
         return none_due
     first = promised - _SECOND
     if next_time(schedule, time_zone, first) != promised:
-        return none_due  # another schedule's promise
+        return none_due  # written for another schedule
     deadline = full.starting_deadline_seconds
     grace = None if deadline is None else timedelta(seconds=deadline)
     after = max(first, last or first, first if grace is None else now - grace)
@@ -128,7 +128,7 @@ def _by_schedule(
 def _times(schedule: str, time_zone: str | None, after: datetime) -> Iterator[datetime]:
     start = after.astimezone(find_zone(time_zone))
     if len(schedule.split()) != _FIELDS:
-        raise ValueError(f"the schedule {schedule} has not got five fields")
+        raise ValueError(f"the schedule {schedule} does not have five fields")
     try:
         for moment in CronSim(schedule, start):
             yield moment.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Sets one condition of an object after the other; used by everything that makes a status."""
+"""Sets the conditions of an object one by one; used by all modules that make a status."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from lithify.resources.objects import (
 
 
 class ConditionSetter:
-    """Conditions on their way from the old status to the new one.
+    """Collects conditions for a new status.
 
     Args:
         conditions: the old ones; those that are not set stay.
-        generation: the generation of the spec that the new ones are said of.
-        now: when; times are kept to the second, as Kubernetes does.
+        generation: the generation of the spec that the new ones refer to.
+        now: the current time; stored to the second, as Kubernetes does.
     """
 
     def __init__(self, conditions: tuple[Condition, ...], generation: int, now: datetime) -> None:
@@ -32,19 +32,19 @@ class ConditionSetter:
         self._now = now.replace(microsecond=0)
 
     def true(self, kind: str, reason: str, message: str = "") -> None:
-        """The condition holds."""
+        """Sets a condition to True."""
         self._set(kind, ConditionStatus.TRUE, reason, message)
 
     def false(self, kind: str, reason: str, message: str = "") -> None:
-        """It does not."""
+        """Sets a condition to False."""
         self._set(kind, ConditionStatus.FALSE, reason, message)
 
     def unknown(self, kind: str, reason: str, message: str = "") -> None:
-        """Nobody can tell."""
+        """Sets a condition to Unknown."""
         self._set(kind, ConditionStatus.UNKNOWN, reason, message)
 
     def not_ready(self, problem: TableProblem) -> None:
-        """It is not ready, and stalled if only a person can help."""
+        """Sets Ready to False, and Stalled to whether only a person can help."""
         self.false(READY, problem.reason, problem.message)
         self.false(RECONCILING, problem.reason)
         if problem.is_stalled:

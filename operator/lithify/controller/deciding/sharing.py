@@ -1,7 +1,7 @@
-"""Which runs share a driver, and with whom: small, automatic ones of one namespace, catalog and policy.
+"""Groups runs that share a driver: small, automatic ones of one namespace, catalog and policy.
 
-Used by `reconciling`. Pure. Only first attempts share: what failed is tried alone. So are tables with a run
-that failed as those do that may end a driver, so that one table cannot take others down again and again.
+Used by `reconciling`. Pure. Only first attempts share; a retry runs alone. So do tables whose last failure
+may have ended a driver, so that one table cannot fail others repeatedly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lithify.resources.quantities import quantity_bytes
 from lithify.resources.table import LakeTable
 
 _MOST_PARTITIONS = 16
-"""A driver's order has room for so many of each of its runs."""
+"""Partitions of each run that fit into a driver's order."""
 _WAITING = frozenset({Reason.PENDING, Reason.QUEUED})
 _DIGITS = 18
 
@@ -31,7 +31,7 @@ class Candidate:
 
     Attributes:
         key: the run.
-        since: since when it could.
+        since: when it became ready to start.
         bytes: about how much it reads.
     """
 
@@ -42,11 +42,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Who starts together.
+    """Runs that start together.
 
     Attributes:
-        groups: these, now; one alone is no group of anybody.
-        until: when the others go, if nobody else comes; None if there are none.
+        groups: those that start now; a run that shares with no other is a group of one.
+        until: when the others start, if no more join; None if there are none.
     """
 
     groups: tuple[tuple[Candidate, ...], ...] = ()
@@ -54,10 +54,10 @@ class Grouping:
 
 
 def group(candidates: Iterable[Candidate], rules: SharedRuns, now: datetime) -> Grouping:
-    """Who starts together of those that could start.
+    """Groups the runs that could start.
 
-    Those that have waited longest go first. A group that is full goes at once, the last one when its first
-    run has waited long enough.
+    Those that have waited longest go first. A full group starts at once, the last one when its first run has
+    waited long enough.
     """
     most_bytes = quantity_bytes(rules.max_bytes)
     groups: list[list[Candidate]] = []
@@ -71,7 +71,7 @@ def group(candidates: Iterable[Candidate], rules: SharedRuns, now: datetime) -> 
     if not groups:
         return Grouping()
     last = groups[-1]
-    # A time that seems to lie ahead was taken from a clock that was wrong.
+    # A time in the future was written by a clock that was wrong.
     until = min(last[0].since, now) + timedelta(seconds=rules.wait_seconds)
     is_ready = len(last) >= rules.max_tables or size >= most_bytes or until <= now
     ready = groups if is_ready else groups[:-1]
@@ -88,7 +88,7 @@ def shared_bytes(
 
     Args:
         table: the LakeTable.
-        policy: what it follows.
+        policy: its policy.
         runs: its earlier Compactions.
         due: what the run is for.
     """
@@ -102,9 +102,9 @@ def shared_bytes(
 
 
 def bytes_of_sharing(run: Compaction) -> int | None:
-    """What a Compaction says it reads that may share a driver; None if it may not, or not any more.
+    """Bytes that a Compaction that may share a driver says it reads; None if it may not.
 
-    Only the first attempt does: what failed with others is tried alone.
+    Only the first attempt may: a retry runs alone.
     """
     said = run.metadata.annotations.get(ANNOTATION_SHARES, "")
     is_number = said.isascii() and said.isdigit() and len(said) <= _DIGITS
@@ -113,7 +113,7 @@ def bytes_of_sharing(run: Compaction) -> int | None:
 
 
 def pool_of(table: LakeTable, policy: CompactionPolicySpec | None, size: int | None) -> Pool | None:
-    """The pool from which a run of a table takes those it shares a driver with; None if it shares none."""
+    """The pool of runs that a run of a table may share a driver with; None if it shares none."""
     if size is None or policy is None or policy.shared_runs is None:
         return None
     spec, rules = table.spec, policy.shared_runs
@@ -133,6 +133,6 @@ def _has_wishes(spec: CompactionSpec) -> bool:
 
 
 def _ended_a_driver(run: Compaction) -> bool:
-    """Whether an attempt of a run ended as those do that may take a driver with them."""
+    """Whether an attempt of a run failed in a way that may end a shared driver."""
     failures = run.status.failures
     return bool(failures.out_of_memory or failures.bug or failures.infrastructure)

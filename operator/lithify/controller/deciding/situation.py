@@ -1,4 +1,4 @@
-"""What a decision about a table is made from, and what it says.
+"""The input and the output of a decision about a table.
 
 Gathered by `reconciling.tables`; decided by `decide`.
 """
@@ -18,7 +18,7 @@ from lithify.tables.observation import Observation
 
 
 class Hold(StrEnum):
-    """What holds a compaction back that is due."""
+    """Reason that holds back a due compaction."""
 
     SUSPENDED = "Suspended"
     POLICY_MISSING = "PolicyMissing"
@@ -37,17 +37,17 @@ class Hold(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A table and what surrounds it.
+    """A table and the objects that it depends on.
 
     Attributes:
         table: the LakeTable.
         policy: its policy's spec, None if there is none of that name.
         policy_name: the name that the table gives.
         policy_generation: of the policy's spec, 0 if there is none.
-        policy_problem: why the policy cannot be followed (a schedule that nobody understands).
-        observation: the last look at the table, None before the first.
-        held: the blocked buckets that the look was told of, by path with their fingerprint.
-        problem: why the table cannot be looked at now.
+        policy_problem: why the policy cannot be followed (an invalid schedule).
+        observation: the last observation, None before the first.
+        held: the blocked buckets that the observation received, by path with their fingerprint.
+        problem: why the table cannot be observed now.
         active: the unfinished Compaction of the table.
         admitted: whether limits and priorities let one more start now.
         limit: if not, which limit; for people.
@@ -77,12 +77,12 @@ class Due:
     """A compaction that should run.
 
     Attributes:
-        strategy: how much it takes.
-        trigger: why: a trigger of `planning.triggers`, `Schedule`, `Interval` or `Requested`.
+        strategy: its strategy.
+        trigger: its cause: a trigger of `planning.triggers`, `Schedule`, `Interval` or `Requested`.
         message: the same for people.
         partitions: which partitions; empty for all.
         bytes: about how much it reads.
-        surplus_files: how many files it can remove at most, None if nobody can tell.
+        surplus_files: the most files that it can remove, None if unknown.
     """
 
     strategy: RunStrategy
@@ -95,13 +95,13 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to be done about a table now.
+    """The decision about a table.
 
     Attributes:
         due: the compaction that should run, None if none is due.
         hold: what holds it back; None with `due` set means: start it.
-        message: why it is compacted, or why not; stands in status.
-        waits_for_slot: only a limit holds it back, so it queues for a slot.
+        message: why it is compacted, or why not; shown in status.
+        waits_for_slot: whether only a limit holds it back, so it queues for a slot.
         next_full: when the next full compaction is due.
         wake: when to decide again if nothing changes before; None for never.
     """
@@ -115,5 +115,5 @@ class Decision:
 
     @property
     def start(self) -> Due | None:
-        """The compaction to start now."""
+        """The compaction to start now, None if there is none."""
         return self.due if self.hold is None else None

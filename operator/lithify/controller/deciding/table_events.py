@@ -1,8 +1,8 @@
-"""The Events that tell what becomes of a LakeTable: due, started, ended. Pure.
+"""The Events of a LakeTable: due, started, ended. Pure.
 
-Called by `reconciling.tables` with the status before and after a write, so that each is told once, whatever
-the number of looks and of operators. What concerns a whole catalog is told by conditions only: thousands of
-tables may share one.
+Called by `reconciling.tables` with the status before and after a write, so that each is sent once, whatever
+the number of observations and of operators. Problems of a whole catalog are reported by conditions only:
+thousands of tables may share one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Told = tuple[Literal["Normal", "Warning"], str, str]
 
 
 def table_events(old: LakeTableStatus, new: LakeTableStatus) -> list[Told]:
-    """What has happened between two statuses, in the order in which it did."""
+    """The Events between two statuses, in order."""
     found: list[Told] = []
     last = new.last_compaction
     if last is not None and (old.last_compaction is None or old.last_compaction.name != last.name):

@@ -1,7 +1,7 @@
 """Windows: the parts of the day in which compactions may start.
 
 Used by `holds`. A window belongs to the day on which it starts, also when it ends on the next one; clock
-changes make it longer or shorter, or leave it out where clocks jump over the whole of it.
+changes make it longer or shorter, or skip it where clocks jump over all of it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from lithify.resources.policy import Day, Window
 
 _DAY = timedelta(days=1)
 _WEEK = 7
-# A window may be left out because of a clock change, and then opens a week later.
+# A clock change may skip a window, which then opens a week later.
 _DAYS_AHEAD = 2 * _WEEK + 2
 _DAYS = tuple(Day)
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Whether windows are open, and until when that stays so.
+    """Whether windows are open, and how long that lasts.
 
     Attributes:
         is_open: whether one of them is open.
@@ -51,7 +51,7 @@ def opening(windows: Sequence[Window], zone: ZoneInfo, now: datetime) -> Opening
 
 
 def describe_window(window: Window, time_zone: str | None) -> str:
-    """A window in words that do not change as time goes by, for example `22:00 to 06:00 Europe/Berlin`."""
+    """A window as text independent of the current time, for example `22:00 to 06:00 Europe/Berlin`."""
     days = f" on {', '.join(window.days)}" if window.days else ""
     return f"{window.start} to {window.end} {time_zone or 'UTC'}{days}"
 
@@ -59,7 +59,7 @@ def describe_window(window: Window, time_zone: str | None) -> str:
 def _spans(
     windows: Sequence[Window], zone: ZoneInfo, now: datetime
 ) -> Iterator[tuple[datetime, datetime, Window]]:
-    """The spans that end after `now`, by their start: of yesterday, today, and two weeks ahead."""
+    """The periods that end after `now`, by their start: of yesterday, today, and two weeks ahead."""
     today = now.astimezone(zone).date()
     for offset in range(-1, _DAYS_AHEAD):
         day = today + offset * _DAY

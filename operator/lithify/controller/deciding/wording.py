@@ -1,6 +1,6 @@
-"""How times, durations, sizes and findings are put in messages, so that all of status speaks alike.
+"""Formats times, durations, sizes and findings for messages, the same in all of status.
 
-Nothing in here depends on the current time: a message about an unchanged thing never changes.
+Nothing here depends on the current time: a message about an unchanged thing never changes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def count_of(number: int, noun: str) -> str:
 
 
 def names_text(names: Iterable[str], most: int = 3) -> str:
-    """The first names in alphabetical order, and how many more there are."""
+    """The first names in alphabetical order, and the number of the others."""
     found = sorted(names)
     more = f" and {len(found) - most} more" if len(found) > most else ""
     return f"{', '.join(found[:most])}{more}"
 
 
 def moment_text(moment: datetime) -> str:
-    """A moment to the second, in UTC."""
+    """A time to the second, in UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -51,7 +51,7 @@ def bytes_text(size: int) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    """A finding as a sentence, and how many more buckets it is true of."""
+    """A finding as a sentence, with the number of other buckets that it applies to."""
     others = finding.buckets - 1
     more = f" (and {count_of(others, 'more bucket')})" if others > 0 else ""
     return f"{finding.trigger}: {finding.detail}{more}"

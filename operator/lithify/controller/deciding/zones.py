@@ -1,6 +1,6 @@
-"""Time zones: turning what a clock on the wall shows into moments.
+"""Time zones: converts local times into UTC.
 
-Used by windows and schedules. A wall time that exists twice (clocks go back) means its first moment; one that
+Used by windows and schedules. A local time that exists twice (clocks go back) means the first one; one that
 does not exist (clocks go forward) means the moment at which clocks jump over it.
 """
 

@@ -1,8 +1,8 @@
 """The processes of this machine that belong to one driver: itself, Spark's JVM, and Python workers.
 
 Used by `process`. Spark puts its Python workers into a process group of their own, and a JVM outlives a
-driver that was killed, so neither a group nor a parent tells whose a process is. All inherit the environment,
-in which a driver has a mark of its own; a process id that was given to somebody else has not.
+killed driver, so neither group nor parent identify a driver's processes. All inherit its environment, which
+holds a mark that is unique to the driver; a process that got a reused process id lacks that mark.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _PROC = Path("/proc")
 
 
 def descendants(uid: str) -> list[int]:
-    """Process ids of a driver's processes that have not ended; a zombie has."""
+    """Returns the ids of a driver's processes that have not ended (zombies have)."""
     pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
     return [pid for pid in pids if _is_marked(pid, uid)]
 
 
 def send_to_descendants(uid: str, number: signal.Signals) -> None:
-    """Sends a signal to all processes of a driver, also to those that they start meanwhile."""
+    """Sends a signal to all processes of a driver, also to those that they start concurrently."""
     reached: set[int] = set()
     while found := set(descendants(uid)) - reached:
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 process = os.pidfd_open(pid)
                 try:
-                    # The id was still its own when its environment was read after it was opened.
+                    # Opened first: the environment is then that of the process that gets the signal.
                     if _is_marked(pid, uid):
                         signal.pidfd_send_signal(process, number)
                 finally:

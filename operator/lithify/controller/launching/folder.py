@@ -1,7 +1,6 @@
 """The folder of a driver process: lock, record, progress, outcome, log.
 
-Used by `process` only. Nothing in it is secret; it is readable by its owner alone all the same, because of
-the log.
+Used by `process` only. It contains no secrets; because of the log it is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ class MemberRecord:
 
 @part()
 class Record:
-    """What is known of a driver process; one with `members` is shared by them.
+    """The recorded state of a driver process; one with `members` is shared by them.
 
-    `memory_kills` counts the processes that the kernel had killed for want of memory before it was started.
-    `swept` says that it is dead and nothing is left of what it had started.
+    `memory_kills` is the number of processes that the kernel had killed for lack of memory before it started.
+    `swept` means that it is dead and none of its descendants is left.
     """
 
     uid: str
@@ -73,7 +72,7 @@ class DriverFolder:
 
     @classmethod
     def all(cls, state: Path) -> list[DriverFolder]:
-        """All that there are."""
+        """Returns all folders."""
         records = sorted(state.glob("*/*/driver.json"))
         return [cls(state, ObjectKey(path.parts[-3], path.parts[-2])) for path in records]
 
@@ -84,22 +83,22 @@ class DriverFolder:
 
     @property
     def outcome_file(self) -> Path:
-        """Written by the driver in the end."""
+        """The outcome, written by the driver at its end."""
         return self.path / "outcome.json"
 
     @property
     def progress_file(self) -> Path:
-        """Written by the driver now and then."""
+        """The progress, written by the driver regularly."""
         return self.path / "progress.json"
 
     @property
     def members_folder(self) -> Path:
-        """What a shared driver says of single runs, and is told about them."""
+        """Outcomes of a shared driver's runs, and requests to stop them."""
         return self.path / "members"
 
     @property
     def log_file(self) -> Path:
-        """What the driver prints."""
+        """The driver's output."""
         return self.path / "log"
 
     @property
@@ -111,27 +110,27 @@ class DriverFolder:
         return self.path / "lock"
 
     def record(self) -> Record | None:
-        """What is known of the driver, None if there is none."""
+        """Returns the driver's record, None if there is none."""
         try:
             return read(Record, json.loads(self._record_file.read_text(encoding="utf-8")))
         except (OSError, ValueError, ValidationError, RecursionError):
             return None
 
     def write(self, record: Record) -> None:
-        """Records in one go what is known of the driver."""
+        """Writes the driver's record atomically."""
         temporary = self._record_file.with_name(f".driver.json.{os.getpid()}")
         temporary.write_text(json.dumps(plain(record)), encoding="utf-8")
         temporary.replace(self._record_file)
 
     def clear(self) -> None:
-        """Forgets the driver that was here, or could not be started; the log stays."""
+        """Deletes the record and files of an earlier driver, or of a failed start; the log stays."""
         for file in (self._record_file, self.outcome_file, self.progress_file):
             file.unlink(missing_ok=True)
         shutil.rmtree(self.members_folder, ignore_errors=True)
 
     @contextmanager
     def locked(self) -> Iterator[int | None]:
-        """Holds the lock, whose descriptor a child may inherit; None if somebody else holds it."""
+        """Takes the lock, whose descriptor a child may inherit; None if another process holds it."""
         self.path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -140,7 +139,7 @@ class DriverFolder:
             os.close(descriptor)  # not unlocked: a child that has inherited it goes on holding it
 
     def is_alive(self) -> bool:
-        """Whether somebody holds the lock: the driver, or for a moment an operator that starts it."""
+        """Whether the lock is held: by the driver, or for a moment by an operator that starts it."""
         try:
             descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -156,7 +155,7 @@ class DriverFolder:
     def _take(self, descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Somebody may have removed the folder since the file was opened; then it locks nothing.
+            # If the folder was removed since the file was opened, the file locks nothing.
             return os.path.samestat(os.fstat(descriptor), self._lock_file.stat())
         except (BlockingIOError, FileNotFoundError):
             return False
@@ -168,7 +167,7 @@ class DriverFolder:
         with suppress(ProcessLookupError):
             process = os.pidfd_open(record.pid)
             try:
-                # The id was its own when the lock was held after the process was opened.
+                # The lock was held after the process was opened, so the id was the driver's.
                 if self.is_alive():
                     if number == signal.SIGKILL:
                         os.killpg(record.pid, number)
@@ -187,40 +186,40 @@ class DriverFolder:
                 shutil.rmtree(self.path, ignore_errors=True)
 
     def outcome(self) -> Outcome | None:
-        """How the driver ended, None if it has not said."""
+        """The driver's outcome, None before it is written."""
         text = _text(self.outcome_file)
         return None if text is None else read_outcome(text)
 
     def outcome_time(self) -> datetime | None:
-        """When the driver has said that, which is the last that it does; None if it has not."""
+        """When the outcome was written, the driver's last action; None before."""
         try:
             return datetime.fromtimestamp(self.outcome_file.stat().st_mtime, UTC)
         except OSError:
             return None
 
     def shared_outcomes(self) -> Mapping[str, Outcome]:
-        """How runs of a shared driver have ended, by the ids of those that have."""
+        """Outcomes of a shared driver's runs, by run id."""
         last = read_shared_outcome(_text(self.outcome_file) or "")
         files = sorted(self.members_folder.glob("*.json"))
         told = [outcome for file in files if (outcome := read_outcome(_text(file) or "")) is not None]
         return {outcome.run: outcome for outcome in (*last, *told)}
 
     def stopped(self) -> frozenset[str]:
-        """The runs of a shared driver that are to end early."""
+        """The runs of a shared driver that were asked to stop."""
         return frozenset(path.stem for path in self.members_folder.glob("*.stop"))
 
     def stop_member(self, run: str) -> None:
-        """Leaves a mark that a run of a shared driver is to end early."""
+        """Asks a shared driver to stop a run, by a marker file."""
         self.members_folder.mkdir(mode=_PRIVATE, exist_ok=True)
         (self.members_folder / f"{run}.stop").touch()
 
     def progress(self) -> Progress | None:
-        """How far the driver is, None if it has not said."""
+        """The driver's progress, None before it is written."""
         text = _text(self.progress_file)
         return None if text is None else read_progress(text)
 
     def progress_time(self) -> tuple[int, ...]:
-        """When that was written, also of single runs, to see whether it has changed."""
+        """When progress was written, also that of single runs, to detect changes."""
         found = []
         for path in (self.progress_file, self.members_folder):
             with suppress(OSError):
@@ -233,7 +232,7 @@ class DriverFolder:
         return os.fdopen(descriptor, "ab")
 
     def shorten_log(self, largest: int) -> None:
-        """Drops the older half of a log that has become too large; lines of that moment may be lost."""
+        """Drops the older half of a log that is too large; lines written at that moment may be lost."""
         with suppress(OSError):
             if self.log_file.stat().st_size <= largest:
                 return
@@ -246,7 +245,7 @@ class DriverFolder:
 
 
 def _text(path: Path) -> str | None:
-    """The text of a driver's file, cut where it is longer than any that a driver writes."""
+    """The text of a driver's file, cut to the longest that a driver writes."""
     try:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1).decode()

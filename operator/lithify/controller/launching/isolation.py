@@ -1,7 +1,8 @@
-"""What a policy's pod template must not hold: what leaves the pod, and what Lithify sets itself.
+"""Fields that a policy's pod template must not hold: those that reach out of the pod, and those Lithify sets.
 
-Pure; used by `template`. A field that would be replaced in silence is refused as well, by name. What else a
-template says, the API server and the cluster's admission judge. `pod_security` has what reaches out of a pod.
+Pure; used by `template`. A field that Lithify would replace is refused by name rather than ignored. The API
+server and the cluster's admission check the rest of a template. `pod_security` lists what reaches out of a
+pod.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _OWN_METADATA = {
     "generateName": "pods are named after their Compaction",
     "namespace": "pods are in the namespace of their Compaction",
     "ownerReferences": "pods belong to their Compaction",
-    "finalizers": "pods have to be free to go",
+    "finalizers": "a finalizer would keep ended pods",
 }
 _OWN_SPEC = {
-    "nodeName": "it goes past the scheduler; use nodeSelector or affinity",
-    "ephemeralContainers": "Kubernetes lets no pod begin with them",
+    "nodeName": "it bypasses the scheduler; use nodeSelector or affinity",
+    "ephemeralContainers": "Kubernetes refuses new pods with them",
     "hostname": "Spark names the host",
     "hostnameOverride": "Spark names the host",
     "priority": "Kubernetes takes it from priorityClassName; set that instead",
@@ -30,13 +31,13 @@ _OWN_SPEC = {
 }
 _OWN_CONTAINER = {
     "image": "set spec.spark.image of the policy instead",
-    "command": "it is what Lithify runs",
-    "args": "it is what Lithify runs",
-    "terminationMessagePath": "results are read from the usual place",
-    "terminationMessagePolicy": "results are read from the usual place",
-    "lifecycle": "Spark sets what happens at the end of a pod",
-    "restartPolicy": "Lithify starts pods anew itself",
-    "restartPolicyRules": "Lithify starts pods anew itself",
+    "command": "Lithify sets it",
+    "args": "Lithify sets it",
+    "terminationMessagePath": "Lithify reads results from the default path",
+    "terminationMessagePolicy": "Lithify reads results from the default path",
+    "lifecycle": "Spark sets the hooks of a pod",
+    "restartPolicy": "Lithify itself starts a new pod for each attempt",
+    "restartPolicyRules": "Lithify itself starts a new pod for each attempt",
 }
 _AMOUNTS = ("cpu", "memory")
 
@@ -55,11 +56,11 @@ class Bounds:
 
 
 def refusals(template: Plain, container: Plain, bounds: Bounds) -> Iterator[Refusal]:
-    """Everything in a template that must not be there.
+    """Returns all forbidden fields of a template.
 
     Args:
         template: of the shape that its schema gives it.
-        container: which of its containers becomes ours; empty if there is none.
+        container: name of its container that becomes ours; empty if there is none.
         bounds: what is allowed.
     """
     metadata, spec = template.get("metadata", {}), template.get("spec", {})
@@ -90,9 +91,9 @@ def _own_values(metadata: Plain, spec: Plain, bounds: Bounds) -> Iterator[Refusa
     for kind in ("labels", "annotations"):
         for name in metadata.get(kind, {}):
             if name.startswith(f"{GROUP}/"):
-                yield f"metadata.{kind}[{name}]", "the operator knows its pods by names that begin so"
+                yield f"metadata.{kind}[{name}]", "the operator identifies its pods by names with this prefix"
     if spec.get("restartPolicy", "Never") != "Never":
-        yield "spec.restartPolicy", "a pod is one attempt, so it is Never"
+        yield "spec.restartPolicy", "it must be Never, because a pod is one attempt"
     for name in ("serviceAccountName", "serviceAccount"):
         if spec.get(name, bounds.service_account) != bounds.service_account:
             yield f"spec.{name}", "set spec.spark.serviceAccountName of the policy instead"

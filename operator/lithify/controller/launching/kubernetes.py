@@ -1,8 +1,8 @@
 """Drivers as pods.
 
 The pod keeps the driver's result until it is released: a finalizer holds it, even while it is deleted. Every
-look is a request of its own, because what events say of a pod may be old. Only pods that `ownership` knows to
-be a Compaction's driver are looked at, changed or deleted, whatever their names.
+look is a request of its own, because a pod in an event may be outdated. Only pods that `ownership` identifies
+as a Compaction's driver are read, changed or deleted, whatever their names.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from lithify.resources.names import FINALIZER_DRIVER, NETWORK_POLICY, POD, Objec
 _log = logging.getLogger(__name__)
 _TRIES = 5
 _ACCOUNT_MISSING = "error looking up service account"
-"""How the API server's admission of pods begins to say that their service account is missing."""
+"""Start of the API server's message for a pod whose service account is missing."""
 
 
 class KubernetesLauncher:
@@ -60,15 +60,15 @@ class KubernetesLauncher:
         self._settings = settings
         self._clock = clock
         self._elsewhere: dict[ObjectKey, ObjectKey] = {}
-        """The pods of drivers that have another name than `pod_key` says: an older release started them."""
+        """Drivers' pods with another name than `pod_key` gives: an older release started them."""
 
     async def start(self, order: DriverOrder) -> DriverState:
-        """Creates the pod, or returns the driver in the one that there is.
+        """Creates the pod, or returns the driver in an existing one.
 
         Raises:
             AccountMissing: the driver's service account does not exist.
             ClusterRefused: the policy's Spark template, or the API server, does not allow it.
-            NameTaken: a pod of somebody else's has the name.
+            NameTaken: another owner's pod has the name.
         """
         try:
             pod = driver_pod(order, self._settings)
@@ -86,10 +86,10 @@ class KubernetesLauncher:
                     return found
             except ClusterRefused as error:
                 raise self.account_missing(error, order) or error from error
-        raise ClusterUnavailable(f"start of {order.key}", "its pod comes and goes")
+        raise ClusterUnavailable(f"start of {order.key}", "its pod is repeatedly created and deleted")
 
     def account_missing(self, error: ClusterRefused, order: DriverOrder) -> AccountMissing | None:
-        """What a refusal means if the API server lacks the service account of a pod."""
+        """The error for a refused pod whose service account does not exist; None for other refusals."""
         if _ACCOUNT_MISSING not in error.problem:
             return None
         return AccountMissing(error.request, order.key.namespace, order.spark.service_account_name)
@@ -100,13 +100,13 @@ class KubernetesLauncher:
         return None if pod is None else await self.with_executors(pod, self.state(pod))
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
-        """Deletes the pod, which has its kubelet end the driver; the finalizer keeps the rest."""
+        """Deletes the pod, so that the kubelet ends the driver; the finalizer keeps the object."""
         await self._api.delete(POD, self._name(key), uid=driver_uid)
 
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
-        """Takes the finalizer away; deletes the pod before that if it is to be removed.
+        """Removes the finalizer; deletes the pod before that if it is to be removed.
 
-        Executors are deleted in any case: those of a driver that was killed outlive it, and its pod may stay.
+        Executors are deleted in any case: those of a killed driver outlive it, and its pod may stay.
         """
         if remove:
             await self._api.delete(POD, self._name(key), uid=driver_uid)
@@ -119,10 +119,10 @@ class KubernetesLauncher:
             except ClusterConflict:
                 continue
             return
-        raise ClusterUnavailable(f"release of {key}", "others keep changing its pod")
+        raise ClusterUnavailable(f"release of {key}", "other clients keep changing its pod")
 
     async def let_go(self, pod: Object) -> None:
-        """Deletes executors and what protected the run, and takes the finalizer away.
+        """Deletes executors and the NetworkPolicy of the run, and removes the finalizer.
 
         Raises:
             ClusterConflict: the pod has changed since it was read.
@@ -137,9 +137,9 @@ class KubernetesLauncher:
         return SharedPods(self._api, self._settings, self)
 
     async def all(self) -> list[tuple[ObjectKey, str]]:
-        """The drivers whose pods have our finalizer, but for shared ones.
+        """Returns the drivers whose pods have our finalizer, except shared ones.
 
-        It also learns the names of pods that an older release started, so it is to be called first.
+        It also records the names of pods that an older release started, so it must be called first.
         """
         pods = await self._api.list(POD, labels=DRIVER_LABELS)
         pods = [pod for pod in pods if not members_of(pod)]
@@ -150,20 +150,20 @@ class KubernetesLauncher:
         return [(key, pod["metadata"]["uid"]) for key, pod in owned if _is_held(pod)]
 
     async def watch(self) -> None:
-        """Waits: the operator is told of pods by their events."""
+        """Waits for ever: the operator receives changes of pods as events."""
         await asyncio.Event().wait()
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
-        """Tells nothing: pods have events, which the operator hears like those of its own objects."""
+        """Does nothing: the operator receives changes of pods as events."""
 
     async def isolate(self, pod: Object) -> None:
-        """Makes the run's NetworkPolicy, before there is a pod that it has to protect."""
+        """Creates the run's NetworkPolicy, before the pod that it protects."""
         policy = network_policy(pod, self._settings.egress)
         with suppress(ClusterExists):
             await self._api.create(NETWORK_POLICY, pod["metadata"]["namespace"], policy)
 
     async def _open(self, pod: Object) -> None:
-        """Deletes the run's NetworkPolicy; an operator that makes none may have no right to ask for one."""
+        """Deletes the run's NetworkPolicy; an operator that makes none may lack the permission."""
         name = policy_name(pod)
         if not self._settings.isolated or not name:
             return
@@ -173,7 +173,7 @@ class KubernetesLauncher:
             await self._api.delete(NETWORK_POLICY, key, uid=policy["metadata"]["uid"])
 
     async def _in_place(self, key: ObjectKey) -> DriverState | None:
-        """The driver in the pod of a Compaction's name, None if there is no pod any more."""
+        """The driver in the pod of a Compaction's name, None if the pod is gone."""
         pod = await self._api.get(POD, pod_key(key))
         if pod is None:
             return None
@@ -189,7 +189,7 @@ class KubernetesLauncher:
         return self._elsewhere.get(key) or pod_key(key)
 
     async def _pod(self, key: ObjectKey) -> Object | None:
-        """The pod of a Compaction's driver; None if there is none, whoever else has a pod of that name."""
+        """The pod of a Compaction's driver; None if there is none or another owner's pod has its name."""
         pod = await self._api.get(POD, self._name(key))
         if pod is not None and compaction_of(pod) == key:
             return pod
@@ -198,14 +198,14 @@ class KubernetesLauncher:
         return await self._pod(key)
 
     async def with_executors(self, pod: Object, state: DriverState) -> DriverState:
-        """The state with why there is no executor, if the driver waits for one."""
+        """Adds why no executor has started, if the driver waits for one."""
         lacks = state.progress is not None and state.progress.lacks_executors
         if state.phase is not DriverPhase.RUNNING or not lacks:
             return state
         try:
             return replace(state, executors=executors_text(await self._executors(pod)))
         except ClusterError:
-            return state  # the driver is known all the same
+            return state  # the state of the driver is still known
 
     async def _executors(self, driver: Object) -> list[Object]:
         """The pods of a driver's executors."""
@@ -214,7 +214,7 @@ class KubernetesLauncher:
         return [pod for pod in pods if is_owned_by(pod, metadata["uid"])]
 
     async def _delete_executors(self, driver: Object) -> None:
-        """Deletes all executors that can be deleted, then raises what the last of the others came to."""
+        """Deletes all executors that can be deleted, then raises the error of a remaining one."""
         problem: ClusterError | None = None
         for pod in await self._executors(driver):
             try:
@@ -244,10 +244,12 @@ class KubernetesLauncher:
 
 
 def _compaction_of(pod: Object) -> ObjectKey | None:
-    """The Compaction of a pod that says it is a driver; one that is not is told of if it waits for us."""
+    """The Compaction whose driver a pod is; logs a pod that has our finalizer without being a driver."""
     key = compaction_of(pod)
     if key is None and _is_held(pod):
-        _log.warning("a pod with our finalizer is no Compaction's driver: left alone", extra=_fields(pod))
+        _log.warning(
+            "a pod with our finalizer is not the driver of a Compaction: left alone", extra=_fields(pod)
+        )
     return key
 
 

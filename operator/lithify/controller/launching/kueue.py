@@ -1,8 +1,8 @@
-"""What Kueue has to find on the pods of a run: labels and annotations. Pure; used by `pod`.
+"""Labels and annotations that Kueue needs on the pods of a run. Pure; used by `pod`.
 
-Kueue's plain-pod integration holds a pod back until it is admitted. A group is admitted when its first pod is
-there, and each of its pods counts like that one, so the driver asks for as much as the largest of them. Kueue
-lets executors pass whose driver it has admitted; those of a group say that they are to be counted.
+Kueue's plain-pod integration holds a pod back until it is admitted. A group is admitted when its first pod
+exists, and each of its pods counts like that one, so the driver requests as much as the largest of them.
+Kueue lets the executors of an admitted driver pass; those of a group carry a mark that they are counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RETRIABLE = "kueue.x-k8s.io/retriable-in-group"
 PARENT = "kueue.x-k8s.io/pod-suspending-parent"
 
 _ROLE = "lithify"
-"""All pods of a group are of one role: Kueue knows them by the first."""
+"""All pods of a group have one role: Kueue recognizes them by the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def is_group(kueue: KueueTemplate | None) -> bool:
 
 
 def driver_marks(kueue: KueueTemplate | None, group: str, executors: int) -> Marks:
-    """What the driver bears; a group ends with it, whatever became of executors."""
+    """Marks of the driver; a group ends with the driver, whatever happened to executors."""
     if kueue is None:
         return Marks()
     if not is_group(kueue):
@@ -48,7 +48,7 @@ def driver_marks(kueue: KueueTemplate | None, group: str, executors: int) -> Mar
 
 
 def executor_marks(kueue: KueueTemplate | None, group: str, executors: int) -> Marks:
-    """What executors bear."""
+    """Marks of executors."""
     if kueue is None or not is_group(kueue):
         return Marks()
     marks = _member(kueue, group, executors)

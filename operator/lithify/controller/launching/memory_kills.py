@@ -1,8 +1,8 @@
-"""How often the kernel has killed for want of memory where a driver process runs.
+"""Number of processes that the kernel has killed for lack of memory where a driver process runs.
 
-Called by `process`, before a driver starts and after it was killed: a higher count says why. A driver is in
-the control group of the operator that started it, whose count says nothing of the machine's other tenants.
-Where groups do not tell, the count is that of the machine.
+Called by `process`, before a driver starts and after it was killed: a higher count is the cause. A driver is
+in the control group of the operator that started it, whose count excludes other users of the machine. Without
+control groups the count is the machine's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def memory_kills(proc: Path = _PROC, groups: Path = _GROUPS) -> int:
-    """How many processes of this control group were killed so, or else how many of this machine."""
+    """Number of killed processes of this control group, or else of this machine."""
     for path in (*_counters(proc, groups), proc / "vmstat"):
         count = _count(path)
         if count is not None:
@@ -23,7 +23,7 @@ def memory_kills(proc: Path = _PROC, groups: Path = _GROUPS) -> int:
 
 
 def _counters(proc: Path, groups: Path) -> Iterator[Path]:
-    """Where the group's count may be: in its own folder, or in the only one that a container sees."""
+    """Possible files of the group's count: in its own folder, or in the only one that a container sees."""
     for line in _lines(proc / "self" / "cgroup"):
         _, controllers, group = line.split(":", 2)
         folders = (group.lstrip("/"), "")

@@ -1,8 +1,8 @@
 """The NetworkPolicy of a run: only its own pods reach Spark's ports in each other.
 
-Pure; used by `kubernetes`, which makes one before the driver's pod and deletes it after that. Spark lets in
-whoever knows the secret of the run, and hands them tasks with the credentials of the table's storage. One
-policy a run keeps runs of a namespace apart, too, and needs nobody to know the namespaces beforehand.
+Pure; used by `kubernetes`, which creates one before the driver's pod and deletes it afterwards. Spark admits
+any client that knows the run's secret, and gives it tasks with the credentials of the table's storage. One
+policy per run also separates the runs of a namespace, and works without a list of namespaces.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT
 from lithify.resources.names import GROUP, NETWORK_POLICY
 
 _LABELS = (LABEL_MANAGER, APP_LABEL)
-"""Labels of a driver's pod that its executors have, too; the second one differs from attempt to attempt."""
+"""Labels of a driver's pod that its executors have, too; the second one is unique to each attempt."""
 
 Plain = dict[str, Any]
 
 
 def network_policy(pod: Mapping[str, Any], egress: Sequence[Mapping[str, Any]] | None) -> Plain:
-    """The policy of the run of a driver's pod; it belongs to whom the pod belongs to.
+    """The policy of the run of a driver's pod; it has the pod's owners.
 
     Args:
         pod: the manifest of the driver's pod.
-        egress: what the pods of the run may reach beside each other, as rules of a NetworkPolicy; None if
+        egress: what the pods of the run may reach besides each other, as rules of a NetworkPolicy; None if
             that is not limited.
     """
     metadata = pod["metadata"]
@@ -60,7 +60,7 @@ def network_policy(pod: Mapping[str, Any], egress: Sequence[Mapping[str, Any]] |
 
 
 def policy_name(pod: Mapping[str, Any]) -> str:
-    """What the policy of a driver's pod is called: after the attempt; empty if the pod does not tell."""
+    """The name of the policy of a driver's pod, by attempt; empty if the pod lacks the labels."""
     return text_in(mapping_in(metadata_of(pod), "labels"), APP_LABEL)
 
 
@@ -71,7 +71,7 @@ def belongs_together(policy: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
 
 
 def _own_labels(pod: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of a pod that say which run it is of; a template may have added any others."""
+    """The labels of a pod that identify its run; a template may have added any others."""
     labels = pod["metadata"]["labels"]
     return {name: value for name, value in labels.items() if name in _LABELS or name.startswith(f"{GROUP}/")}
 

@@ -1,4 +1,4 @@
-"""Makes instructions for drivers out of orders. Pure; called by the launchers."""
+"""Makes instructions for drivers from orders. Pure; called by the launchers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _member_of(order: DriverOrder, reach: Reach) -> MemberInstructions:
 
 
 def task_memory(order: DriverOrder) -> int:
-    """Bytes that one task's merge may take: more, after an attempt that ran out of memory."""
+    """Bytes that one task's merge may use: raised after an attempt that ran out of memory."""
     return int(quantity_bytes(order.spark.task_memory) * order.memory_factor)
 
 

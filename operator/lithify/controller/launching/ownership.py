@@ -1,8 +1,8 @@
-"""Which pods are the operator's own, and reading fields of pods that others may have written.
+"""Identifies the operator's own pods, and reads fields of pods that others may have written.
 
-Pure; used by `kubernetes` and `pod_state`. A name proves nothing, since anybody may have taken it: a driver's
-pod is one whose label and whose owner reference name the Compaction. Whatever else is found under a driver's
-name is somebody else's, and is neither deleted nor taken for a driver.
+Pure; used by `kubernetes` and `pod_state`. A name proves nothing, since any user may have created a pod of
+that name: a driver's pod is one whose label and owner reference name the Compaction. Any other pod under a
+driver's name is never deleted or taken for a driver.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Fields = Mapping[str, Any]
 
 
 def compaction_of(pod: Fields) -> ObjectKey | None:
-    """The Compaction that a pod is the driver of; None if it is nobody's driver."""
+    """The Compaction that a pod is the driver of; None if it is no driver."""
     owner, metadata = owner_of(pod), metadata_of(pod)
     if owner is None or not text_in(metadata, "uid"):
         return None

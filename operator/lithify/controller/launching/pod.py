@@ -1,7 +1,7 @@
-"""The driver's pod: an order as a manifest, and the template that Spark makes executors from.
+"""The driver's pod: its manifest, made from an order, and the template that Spark makes executors from.
 
 Pure; called by `kubernetes`. The pod's name follows from the Compaction's, so the API server itself refuses a
-second driver. Credentials are mounted from their Secret by the kubelet and appear nowhere in the manifest.
+second driver. The kubelet mounts credentials from their Secret; the manifest contains none.
 """
 
 from __future__ import annotations
@@ -58,35 +58,37 @@ DRIVER_LABELS = f"{LABEL_MANAGER}={MANAGER},{LABEL_ROLE}={DRIVER_ROLE}"
 """Selects the pods of all drivers."""
 
 _SUFFIX = "-lithify"
-"""Names that others do not give; Spark's own drivers end with `-driver`. Host names have 63 characters."""
+"""A suffix that other tools do not use; Spark's own drivers end with `-driver`. Host names have 63
+characters."""
 _SHARED_SUFFIX = "-shared-lithify"
 _HOST_LENGTH = 63
 _NAME_LENGTH = 253
 _HASH_LENGTH = 8
 _LARGEST_ORDER = 120_000
-"""Bytes; Linux passes no longer single variable to a process than 128 KiB."""
+"""Bytes; Linux limits a single environment variable of a process to 128 KiB."""
 _SECRETS_FOLDER = "/var/run/lithify/secrets"
 _SECRETS_VOLUME = "lithify-secrets"
 _SPARK_CONTAINER = "spark-kubernetes-executor"
 _SCRATCH_VOLUME = "spark-local-dir-1"
-"""So called, Spark takes it for its own temporary files, too; a template's volume of the name replaces it."""
+"""With this name, Spark uses it for its own temporary files, too; a template's volume of the name replaces
+it."""
 _SCRATCH_FOLDER = "/tmp"  # noqa: S108  # a volume of the pod's own
 _USER = 185
-"""The user of our images. A template may name another one, as OpenShift wants it."""
+"""The user of our images. A template may name another one, as OpenShift requires."""
 APP_LABEL = "spark-app-selector"
 _ROLE_LABEL = "spark-role"
-"""Spark's own labels: whoever knows them, such as YuniKorn, sees driver and executors as one application."""
+"""Spark's own labels: tools that know them, for example YuniKorn, group driver and executors by them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
-    """What the operator was started with.
+    """The operator's settings for pods.
 
     Attributes:
-        image: of drivers and executors, where a policy names none; None if it has to.
+        image: of drivers and executors, where a policy names none; None if each policy must.
         command: what the driver's container runs.
-        master: how drivers reach the API server, as Spark wants it.
-        grace_seconds: how long a driver that was asked to end may take.
+        master: URL of the API server for drivers, in Spark's form.
+        grace_seconds: time between the request to end a driver and its kill.
         host_access: whether pod templates may reach out of their pods.
         isolated: whether each run gets a NetworkPolicy.
         egress: what pods of a run may reach, as rules of that policy; None if it is not limited.
@@ -107,7 +109,7 @@ def pod_key(compaction: ObjectKey) -> ObjectKey:
 
 
 def shared_pod_key(lead: ObjectKey) -> ObjectKey:
-    """The pod of the driver that several Compactions share and that is named after one of them."""
+    """The pod of the driver that several Compactions share; named after one of them."""
     name = _shortened(lead.name, _HOST_LENGTH - len(_SHARED_SUFFIX))
     return ObjectKey(lead.namespace, name + _SHARED_SUFFIX)
 
@@ -123,7 +125,7 @@ def driver_pod(order: DriverOrder, settings: PodSettings, members: Sequence[Driv
     """The manifest of the driver's pod.
 
     Args:
-        order: what it is for.
+        order: what the driver runs.
         settings: the operator's.
         members: the orders of all that share it, if several do; `order` is the first of them.
 
@@ -135,7 +137,7 @@ def driver_pod(order: DriverOrder, settings: PodSettings, members: Sequence[Driv
         raise InvalidOption("the CompactionPolicy", problem)
     image = order.spark.image or settings.image
     if image is None:
-        problem = "it has to be set, because the operator was started without one"
+        problem = "it must be set, because the operator has no default image"
         raise InvalidOption("spec.spark.image", problem)
     if members:
         order = replace(order, planned_bytes=sum(one.planned_bytes for one in members))
@@ -153,7 +155,7 @@ def driver_pod(order: DriverOrder, settings: PodSettings, members: Sequence[Driv
 
 
 def _sizing(order: DriverOrder) -> ExecutorSizing:
-    """The sizing of a run; a group that Kueue admits cannot grow once it is known how large it is."""
+    """The sizing of a run; a group of Kueue's cannot grow after admission."""
     sizing = sizing_of(order.spark, order.bytes_per_second)
     if not is_group(order.spark.kueue):
         return sizing
@@ -162,7 +164,7 @@ def _sizing(order: DriverOrder) -> ExecutorSizing:
 
 
 def _defaults(scratch: str | None) -> Plain:
-    """What a template may say otherwise."""
+    """Defaults that a template may replace."""
     empty = {} if scratch is None else {"sizeLimit": _quantity(quantity_bytes(scratch))}
     identity = {"runAsUser": _USER, "runAsGroup": _USER, "fsGroup": _USER}
     return {
@@ -219,9 +221,9 @@ def _shared_by(members: Sequence[DriverOrder]) -> dict[str, str]:
 
 
 def _labels(order: DriverOrder, role: str, members: Sequence[DriverOrder]) -> dict[str, str]:
-    """Of drivers and executors; events of pods with `LABEL_COMPACTION` are heard, so executors lack it.
+    """Labels of drivers and executors; `LABEL_COMPACTION` delivers a pod's events, so executors lack it.
 
-    What several tables share has no table's name.
+    A pod that several tables share has no table's name.
     """
     table = {} if members else {LABEL_TABLE: label_value(order.lake_table)}
     return {LABEL_MANAGER: MANAGER, LABEL_ROLE: role, LABEL_ATTEMPT: str(order.attempt), **table}
@@ -240,7 +242,7 @@ def _spec(order: DriverOrder) -> Plain:
     reference = order.secret_ref
     if reference is not None:
         keys = sorted(set(reference.options.values()))
-        # Optional, or a pod without the key would wait for it in silence; the driver says what is missing.
+        # Optional, or a pod without the key would wait without a message; the driver reports what is missing.
         secret = {
             "secretName": reference.name,
             "optional": True,
@@ -278,7 +280,7 @@ def _container(
 
 
 def _amounts(order: DriverOrder) -> dict[str, str]:
-    """What the driver's container gets; pods of a group of Kueue's count like it, so no less than they do."""
+    """Resources of the driver's container; at least those of the group's pods, which Kueue counts like it."""
     spark = order.spark
     cores, memory = spark.driver.cores, driver_memory(spark, order.memory_factor)
     if is_group(spark.kueue):
@@ -288,7 +290,7 @@ def _amounts(order: DriverOrder) -> dict[str, str]:
 
 
 def _cpu_request(order: DriverOrder, amounts: Mapping[str, str]) -> str:
-    """The processor time that the driver reserves; all that it may use where Kueue counts it."""
+    """The driver's CPU request; equals its limit where Kueue counts it."""
     is_counted = is_group(order.spark.kueue)
     return amounts["cpu"] if is_counted else driver_cpu_request(order.spark.driver.cores)
 
@@ -315,7 +317,7 @@ def _environment(
         instructions = shared_instructions(instructions, members)
     text = write_instructions(instructions)
     if len(text.encode()) > _LARGEST_ORDER:
-        problem = "partitions, options and templates are too long together to be passed to a driver"
+        problem = "partitions, options and templates together are too long to be passed to a driver"
         raise InvalidOption("spec.partitions", problem)
     from_pod = {
         POD_NAME_VARIABLE: "metadata.name",
@@ -330,7 +332,7 @@ def _environment(
 
 
 def _unexpanded(text: str) -> str:
-    """The kubelet replaces $(NAME) in values unless the dollar is doubled."""
+    """Doubles dollars, because the kubelet replaces $(NAME) in values."""
     return text.replace("$(", "$$(")
 
 
@@ -361,6 +363,6 @@ def executor_template(
 
 
 def executors_of(driver: Mapping[str, Any]) -> str:
-    """Selects the executors of a driver's pod; empty if it is not told which they are."""
+    """Selects the executors of a driver's pod; empty if the pod lacks the labels."""
     app = text_in(mapping_in(metadata_of(driver), "labels"), APP_LABEL)
     return f"{APP_LABEL}={app},{_ROLE_LABEL}={EXECUTOR_ROLE}" if app else ""

@@ -1,8 +1,8 @@
-"""What of a pod template reaches out of the pod: the controls of the Pod Security Standards, and some more.
+"""Fields of a pod template that reach out of the pod: the controls of the Pod Security Standards, and more.
 
-Pure; called by `isolation`, for templates whose shape has been checked. All that the baseline level forbids
-is here. Beyond it: added capabilities, root and escalation, volumes that the node itself mounts, and priority
-classes of the system, which evict the pods of others.
+Pure; called by `isolation`, for templates whose shape has been checked. Includes all that the baseline level
+forbids, and beyond it: added capabilities, root and escalation, volumes that the node itself mounts, and
+priority classes of the system, which evict other pods.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from lithify.resources.pod_template.volumes import OF_THE_NODE
 from lithify.settings import HOST_ACCESS
 
-HOST = f"it reaches out of the pod; who runs the operator can allow that with {HOST_ACCESS.field}"
+HOST = f"it reaches out of the pod; administrators of the operator can allow that with {HOST_ACCESS.field}"
 
 Refusal = tuple[str, str]
 """A field, below that of the template, and why it must not be there."""
@@ -24,7 +24,7 @@ _CONTAINERS = ("containers", "initContainers")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HOOKS = ("postStart", "preStop")
 _SYSTEM_PRIORITY = "system-"
-"""Kubernetes keeps names that begin so for itself."""
+"""Kubernetes reserves names with this prefix."""
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP = ("seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/")
 _SAFE_PROFILES = ("", "runtime/default", "docker/default")
@@ -67,7 +67,7 @@ def _paths(metadata: Plain, spec: Plain) -> Iterator[str]:
 
 
 def _annotations(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Profiles as older releases of Kubernetes were told of them."""
+    """Annotations that set profiles in older releases of Kubernetes."""
     for name, profile in annotations.items():
         is_safe = profile in _SAFE_PROFILES or profile.startswith("localhost/")
         if name.startswith((_APP_ARMOR, *_SECCOMP)) and not is_safe:
@@ -98,7 +98,7 @@ def _container(field: str, container: Plain) -> Iterator[str]:
 
 
 def _other_hosts(field: str, container: Plain) -> Iterator[str]:
-    """Probes and hooks that have the kubelet connect to hosts of the template's choice."""
+    """Probes and hooks that make the kubelet connect to hosts of the template's choice."""
     lifecycle = container.get("lifecycle", {})
     actions = {name: container.get(name, {}) for name in _PROBES}
     actions |= {f"lifecycle.{name}": lifecycle.get(name, {}) for name in _HOOKS}
@@ -109,7 +109,7 @@ def _other_hosts(field: str, container: Plain) -> Iterator[str]:
 
 
 def _shared_context(field: str, context: Plain) -> Iterator[str]:
-    """What contexts of pods and of containers have in common."""
+    """Checks of the fields that security contexts of pods and of containers share."""
     se_linux = context.get("seLinuxOptions", {})
     found = {
         "runAsNonRoot": context.get("runAsNonRoot") is False,

@@ -1,8 +1,8 @@
-"""What a driver's pod says about the driver.
+"""Reads the state of a driver from its pod.
 
-Pure; called by `kubernetes`. Trouble is told of a pod that cannot start and of one that ended without a word;
-where the driver left an outcome, that alone counts. Anybody who may change pods has a say in what stands in
-one, so nothing in here raises: what has not the form that it should have counts as missing.
+Pure; called by `kubernetes`. Trouble is reported for a pod that cannot start and for one that ended without
+an outcome; an outcome alone counts where there is one. Every user who may change pods can write their fields,
+so nothing here raises: malformed fields count as missing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Pod = Mapping[str, Any]
 Found = tuple[Trouble | None, str]
 
 OVERDUE = timedelta(seconds=30)
-"""Past its time of grace, a pod that is still there this long is on a node that nobody hears of."""
+"""Time after the grace period after which a terminating pod's node counts as lost."""
 
 _IMAGE = frozenset(
     {
@@ -57,12 +57,12 @@ _CONFIGURATION = frozenset(
 _PULLED_IN_VAIN = re.compile(r'Back-off pulling image "[^"]*": (?=ErrImagePull: )')
 _GATED = "SchedulingGated"
 _EVICTED_BY_QUEUE = "TerminationTarget"
-"""What Kueue says of a pod that it takes back for others."""
+"""Message of Kueue for a pod that it preempts."""
 _OUT_OF_MEMORY = "OOMKilled"
 _KILLED = 137
 _TERMINATED = 143
 _LONGEST_ATTEMPT = 9
-"""Digits of an attempt's number, more than any run gets to."""
+"""Maximum number of digits of an attempt's number."""
 
 
 def state_of(pod: Pod, now: datetime) -> DriverState:
@@ -92,10 +92,10 @@ def state_of(pod: Pod, now: datetime) -> DriverState:
 
 
 def executors_text(pods: Iterable[Pod]) -> str:
-    """Why none of the executors in these pods has started, as far as the pods say; empty if they do not."""
+    """Why none of the executors in these pods has started; empty if the pods do not say."""
     pods = list(pods)
     if not pods:
-        return "Spark has made no pods for them yet; see the log of the driver's pod if that stays so"
+        return "Spark has made no pods for them yet; see the log of the driver's pod if that persists"
     return next((message for _, message in map(_waiting, pods) if message), "")
 
 
@@ -109,7 +109,7 @@ def _phase(pod: Pod, container: Pod) -> DriverPhase:
     if container.get("terminated") or phase in ("Succeeded", "Failed"):
         return DriverPhase.ENDED
     if metadata_of(pod).get("deletionTimestamp") and not _node(pod):
-        return DriverPhase.ENDED  # no kubelet has it, so nothing will ever run or be reported
+        return DriverPhase.ENDED  # no kubelet runs it, so no status will ever come
     return DriverPhase.RUNNING if container.get("running") else DriverPhase.STARTING
 
 
@@ -117,16 +117,16 @@ def _trouble(pod: Pod, phase: DriverPhase, ended: Pod, now: datetime) -> Found:
     if phase is DriverPhase.ENDED:
         return _end(pod, ended)
     if _is_out_of_reach(pod, now):
-        return Trouble.UNREACHABLE, f"nobody hears of node {_node(pod)}"
+        return Trouble.UNREACHABLE, f"node {_node(pod)} does not report"
     return _waiting(pod) if phase is DriverPhase.STARTING else (None, "")
 
 
 def _end(pod: Pod, ended: Pod) -> Found:
-    """Why a driver has ended that left no outcome."""
+    """Why a driver without an outcome has ended."""
     status = mapping_in(pod, "status")
     reason, code, left = text_in(ended, "reason"), _exit_code(ended), text_in(ended, "message")
     if reason == _OUT_OF_MEMORY:
-        return Trouble.OUT_OF_MEMORY, "the driver needed more memory than its pod may have"
+        return Trouble.OUT_OF_MEMORY, "the driver needed more memory than its pod's limit"
     if reason in _CONFIGURATION:
         return Trouble.CONFIGURATION, _sentence(reason, left or text_in(status, "message"))
     disruption = _condition(status, "DisruptionTarget", "True") or _condition(
@@ -141,7 +141,7 @@ def _end(pod: Pod, ended: Pod) -> Found:
     if code in (_KILLED, _TERMINATED):
         return Trouble.DISRUPTED, f"the driver was killed (exit code {code})"
     if not ended:
-        return Trouble.DISRUPTED, "the pod ended, and its node does not say how"
+        return Trouble.DISRUPTED, "the pod ended, and its node does not report how"
     outcome = "an outcome that cannot be read" if left else "no outcome"
     return None, f"the driver ended with code {code} and left {outcome}; see the log of its pod"
 
@@ -173,7 +173,7 @@ def _is_out_of_reach(pod: Pod, now: datetime) -> bool:
     status = mapping_in(pod, "status")
     if status.get("phase") == "Unknown" or status.get("reason") == "NodeLost":
         return True
-    # For pods, unlike other objects, this is when their time of grace is over.
+    # For pods, unlike other objects, this is the end of the grace period.
     due = _time(metadata_of(pod), "deletionTimestamp")
     return due is not None and now - OVERDUE > due
 
@@ -201,7 +201,7 @@ def _exit_code(ended: Pod) -> int | None:
 
 def _said(found: Pod) -> str:
     reason, message = text_in(found, "reason"), repeatable(text_in(found, "message"))
-    # A kubelet that pulls again and again alternates between what went wrong and that it waits because of it.
+    # During retries a kubelet alternates between the error of a pull and its back-off.
     again = _PULLED_IN_VAIN.match(message)
     return message[again.end() :] if again else _sentence(reason, message)
 
@@ -211,7 +211,7 @@ def _sentence(reason: str, message: str) -> str:
 
 
 def _time(found: Pod, name: str) -> datetime | None:
-    """A moment; None if it is none that Python knows: a time of grace may reach beyond the year 9999."""
+    """A time; None if Python cannot represent it: a grace period may reach beyond the year 9999."""
     try:
         moment = datetime.fromisoformat(text_in(found, name))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)

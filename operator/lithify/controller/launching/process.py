@@ -1,14 +1,14 @@
 """Drivers as processes of this machine: for laptops, for `lithify watch`, and for tests.
 
-A driver has a folder; its lock tells whether it lives. The driver inherits the locked descriptor, so the
-kernel holds the lock exactly as long as it lives: whatever becomes of the operator, and whoever gets its
-process id later. A driver gets its order, with the credentials, through a pipe after its process id is on
-record; if the operator dies before that, the pipe breaks and the driver ends without having done anything.
+Each driver has a folder, whose lock tells whether the driver is alive. It inherits the locked descriptor, so
+the kernel holds the lock exactly as long as it lives, even if the operator ends or its process id is reused.
+A driver gets its order, with the credentials, through a pipe after its process id is recorded; if the
+operator dies before that, the pipe breaks and the driver ends without having done anything.
 
-A driver that has died without an outcome counts as ended only when Spark's JVM and workers, which it had
-started, are gone too: they are asked to end, and killed if they do not.
+A driver that died without an outcome counts as ended only when the Spark JVM and workers that it started are
+gone too: they are asked to end, and killed if they do not.
 
-The calls are short and block: they touch a few small files of a local folder.
+The calls are short and block: they access a few small files of a local folder.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from lithify.resources.names import ObjectKey
 from lithify.tables.io.reach import NOWHERE, Reach
 
 ReadSecret = Callable[[str, SecretReference], Awaitable[Mapping[str, str]]]
-"""The catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""
+"""Returns the catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""
 
 _log = logging.getLogger(__name__)
 _NOT_INHERITED = frozenset(
@@ -64,7 +64,7 @@ _POLL_SECONDS = 0.5
 _TRIES = 20
 _EXIT_SECONDS = 10.0
 _LEFT_SECONDS = 5.0
-"""How long processes that outlive their driver may take to end once they are asked to; they are of no use."""
+"""Seconds between asking processes that outlive their driver to end and killing them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ class ProcessSettings:
 
     Attributes:
         folder: where their folders are.
-        command: what to run, such as `lithify drive`.
-        grace_seconds: how long a driver that was asked to end may take, before it is killed.
-        kept_seconds: how long after its start a driver's folder is kept, once it was released.
+        command: what to run, for example `lithify drive`.
+        grace_seconds: time between the request to end a driver and its kill.
+        kept_seconds: how long after its start a released driver's folder is kept.
         largest_log: bytes beyond which the older part of a log is dropped.
-        poll_seconds: how often `watch` looks.
+        poll_seconds: interval of `watch`.
         variables: added to the environment of drivers.
     """
 
@@ -95,9 +95,9 @@ def _nowhere(_: str) -> Reach:
 
 
 class ProcessLauncher:
-    """A `Launcher` of processes. `watch` has to run for changes to be told and for logs to stay small.
+    """A `Launcher` of processes. `watch` must run for changes to be reported and for logs to stay small.
 
-    `reach` says where drivers of a namespace may use the rights of this process's user, which are theirs.
+    `reach` says where drivers of a namespace may use the rights of this process's user, which they inherit.
     """
 
     def __init__(
@@ -113,22 +113,22 @@ class ProcessLauncher:
         self._reach = reach
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._left: dict[str, datetime] = {}
-        """When the processes that outlived a driver, by its uid, were asked to end."""
+        """When the processes that outlived a driver were asked to end, by the driver's uid."""
         self._tell: Callable[[ObjectKey], None] = lambda _: None
 
     async def start(self, order: DriverOrder) -> DriverState:
-        """Starts a driver, or returns the one that there is.
+        """Starts a driver, or returns the existing one.
 
         Raises:
-            ClusterRefused: its settings, or its credentials, are not in order.
-            ClusterUnavailable: the machine did not let it start.
+            ClusterRefused: its settings, or its credentials, are invalid.
+            ClusterUnavailable: the machine could not start it.
         """
         return await self.begin(order.key, order, write_instructions(await self.instructions(order)))
 
     async def begin(
         self, key: ObjectKey, order: DriverOrder, text: str, members: tuple[MemberRecord, ...] = ()
     ) -> DriverState:
-        """Starts a driver with instructions, or returns the one that there is.
+        """Starts a driver with instructions, or returns the existing one.
 
         Args:
             key: names its folder.
@@ -137,7 +137,7 @@ class ProcessLauncher:
             members: the runs that share it, if several do.
 
         Raises:
-            ClusterUnavailable: the machine did not let it start.
+            ClusterUnavailable: the machine could not start it.
         """
         for _ in range(_TRIES):
             found = self._look(key)
@@ -151,14 +151,14 @@ class ProcessLauncher:
                 await asyncio.to_thread(_send, child, text)
                 continue
             await asyncio.sleep(self._settings.poll_seconds / 10)
-        raise ClusterUnavailable(f"start of {key}", "somebody else keeps its folder locked")
+        raise ClusterUnavailable(f"start of {key}", "another process keeps its folder locked")
 
     async def look(self, key: ObjectKey) -> DriverState | None:
         """The driver of a Compaction; None if there is none."""
         return self._look(key)
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
-        """Asks a driver to end; when its time of grace is over, it is killed with all that it started."""
+        """Asks a driver to end; after the grace period it is killed with all its descendants."""
         folder = self.folder(key)
         record = folder.record()
         if record is None or record.uid != driver_uid:
@@ -173,7 +173,7 @@ class ProcessLauncher:
             self._kill_if_late(folder, record)
 
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
-        """Lets a driver go; one that is to be removed and still lives is stopped first."""
+        """Releases a driver; one that is to be removed and still lives is stopped first."""
         folder = self.folder(key)
         record = folder.record()
         if record is None or record.uid != driver_uid:
@@ -184,12 +184,12 @@ class ProcessLauncher:
             self._look(key)
 
     async def all(self) -> list[tuple[ObjectKey, str]]:
-        """The drivers that have not been released, but for shared ones."""
+        """Returns the drivers that have not been released, except shared ones."""
         found = [(folder.key, record) for folder, record in self.unreleased() if not record.members]
         return [(key, record.uid) for key, record in found]
 
     def unreleased(self) -> list[tuple[DriverFolder, Record]]:
-        """The folders of drivers that have not been released, with what is known of them."""
+        """The folders of drivers that have not been released, with their records."""
         found = [(folder, folder.record()) for folder in DriverFolder.all(self._settings.folder)]
         return [(folder, record) for folder, record in found if record is not None and not record.released]
 
@@ -199,11 +199,11 @@ class ProcessLauncher:
         return SharedProcesses(self)
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
-        """Has `tell` called when a driver may have changed, at most `poll_seconds` late."""
+        """Registers `tell`, which is called at most `poll_seconds` after a driver may have changed."""
         self._tell = tell
 
     async def watch(self) -> None:
-        """Looks at all drivers again and again, for ever."""
+        """Polls all drivers for ever."""
         seen: dict[ObjectKey, object] = {}
         while True:
             now = {folder.key: self._watched(folder) for folder in DriverFolder.all(self._settings.folder)}
@@ -211,11 +211,11 @@ class ProcessLauncher:
                 self._tell_of(key)
             seen = now
             for child in self._children.values():
-                child.poll()  # its folder may be gone, and nobody would ask for its exit code
+                child.poll()  # if its folder is gone, no other code asks for its exit code
             await asyncio.sleep(self._settings.poll_seconds)
 
     def _tell_of(self, key: ObjectKey) -> None:
-        """Has those looked at whose driver may have changed."""
+        """Reports the owners of drivers that may have changed."""
         record = self.folder(key).record()
         if not is_shared(key):
             self._tell(key)
@@ -223,13 +223,13 @@ class ProcessLauncher:
             self._tell(ObjectKey(key.namespace, member.name))
 
     def _watched(self, folder: DriverFolder) -> object:
-        """Does what a driver's kubelet would; returns what is told to have changed when it differs."""
+        """Does what a kubelet does for pods; returns a state to compare, whose change is reported."""
         try:
             return self._tended(folder)
         except OSError:
-            return None  # a full disk, for example, is no reason to look away from the others
+            return None  # one driver's error (a full disk, for example) must not affect the others
         except Exception:  # noqa: BLE001  # it concerns one driver, and is logged
-            _log.exception("looking at a driver failed unexpectedly", extra={"compaction": str(folder.key)})
+            _log.exception("checking a driver failed unexpectedly", extra={"compaction": str(folder.key)})
             return None
 
     def _tended(self, folder: DriverFolder) -> object:
@@ -250,10 +250,10 @@ class ProcessLauncher:
         return (record.uid, is_alive, folder.progress_time())
 
     async def instructions(self, order: DriverOrder) -> Instructions:
-        """What a driver of an order is told.
+        """Returns the instructions of an order.
 
         Raises:
-            ClusterRefused: its settings, or its credentials, are not in order.
+            ClusterRefused: its settings, or its credentials, are invalid.
         """
         problem = conf_problem(order.spark)
         if problem is not None:
@@ -274,7 +274,7 @@ class ProcessLauncher:
     def _try_start(
         self, key: ObjectKey, order: DriverOrder, members: tuple[MemberRecord, ...]
     ) -> subprocess.Popen[bytes] | None:
-        """Starts a driver that waits for its order; None if the folder is locked, or there is one already."""
+        """Starts a driver that waits for its order; None if the folder is locked, or has a driver already."""
         folder = self.folder(key)
         record = Record(
             uid=uuid4().hex,
@@ -334,7 +334,7 @@ class ProcessLauncher:
         return self._state(folder, record)
 
     def _state(self, folder: DriverFolder, record: Record) -> DriverState:
-        # In this order: what a driver wrote last is there when it is found dead.
+        # In this order: a dead driver's last writes are then visible.
         is_alive = folder.is_alive()
         progress, outcome = folder.progress(), folder.outcome()
         code = None if is_alive else self._reap(folder, record)
@@ -364,12 +364,12 @@ class ProcessLauncher:
         )
 
     def _reap(self, folder: DriverFolder, record: Record) -> int | None:
-        """The exit code of a driver that is dead; only the operator that started it can find it out."""
+        """The exit code of a dead driver; only the operator that started it can read it."""
         child = self._children.get(record.uid)
         if child is None:
             return record.exit_code
         try:
-            code = child.wait(_EXIT_SECONDS)  # its lock is gone, so its end is a matter of moments
+            code = child.wait(_EXIT_SECONDS)  # its lock is free, so it ends within moments
         except subprocess.TimeoutExpired:
             return None
         del self._children[record.uid]
@@ -386,7 +386,7 @@ class ProcessLauncher:
             send_to_descendants(record.uid, signal.SIGKILL)
 
     def _sweep(self, folder: DriverFolder, record: Record) -> bool:
-        """Ends what a dead driver left running; whether nothing of it runs any more."""
+        """Ends what a dead driver left running; returns whether none of its processes is left."""
         if record.swept:
             return True
         if not descendants(record.uid):
@@ -409,7 +409,7 @@ class ProcessLauncher:
 
 
 def _send(child: subprocess.Popen[bytes], text: str) -> None:
-    """Gives a driver its order; one that has died already is found dead later."""
+    """Sends a driver its order; a driver that is dead already is found later."""
     assert child.stdin is not None  # noqa: S101  # it was asked for
     try:
         with child.stdin as pipe:
@@ -419,11 +419,11 @@ def _send(child: subprocess.Popen[bytes], text: str) -> None:
 
 
 def _trouble(code: int | None, memory_kills: int) -> tuple[Trouble | None, str]:
-    """What ended a driver that left no outcome."""
+    """The cause of death of a driver without an outcome."""
     if code == -signal.SIGKILL and memory_kills > 0:
         return Trouble.OUT_OF_MEMORY, "the process was killed while the machine was out of memory"
     if code is None:
-        return Trouble.DISRUPTED, "the process is gone; it ended while no operator watched"
+        return Trouble.DISRUPTED, "the process is gone; it ended while no operator was running"
     if code < 0:
         return Trouble.DISRUPTED, f"the process was ended by signal {-code}"
     return None, f"the process ended with code {code} and left no outcome; see its log"

@@ -1,8 +1,8 @@
 """Drivers as pods that several Compactions share.
 
-Used by `kubernetes`. The pod belongs to all of them, so that it goes when the last of them goes. Who shares
-it stands in an annotation, because owners that are gone are taken from the list. Outcomes of single runs, and
-wishes to end one, are annotations, too.
+Used by `kubernetes`. All of them own the pod, so that it is deleted with the last of them. An annotation
+lists the members, because owners that are gone are removed from the owner references. Outcomes of single
+runs, and requests to stop one, are annotations, too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SharedPods:
         self._launcher = launcher
 
     async def start(self, orders: Sequence[DriverOrder]) -> None:
-        """Creates the pod, unless there is one of its name.
+        """Creates the pod, unless one of its name exists.
 
         Raises:
             AccountMissing: the driver's service account does not exist.
@@ -77,18 +77,18 @@ class SharedPods:
         return None if pod is None else await self._found(lead, pod)
 
     async def stop_member(self, driver: SharedDriver, uid: str) -> None:
-        """Annotates the pod; the driver looks at its annotations now and then."""
+        """Annotates the pod; the driver polls its annotations."""
         key = shared_pod_key(driver.lead)
         metadata = {"uid": driver.state.uid, "annotations": {f"{STOP_PREFIX}{uid}": "true"}}
         with suppress(ClusterConflict):  # it is another pod by now
             await self._api.patch(POD, key, {"metadata": metadata})
 
     async def stop(self, driver: SharedDriver) -> None:
-        """Deletes the pod, which has its kubelet end the driver; the finalizer keeps the rest."""
+        """Deletes the pod, so that the kubelet ends the driver; the finalizer keeps the object."""
         await self._api.delete(POD, shared_pod_key(driver.lead), uid=driver.state.uid)
 
     async def release(self, driver: SharedDriver) -> None:
-        """Takes the finalizer away, after the executors that may have outlived the driver."""
+        """Removes the finalizer, after the executors that may have outlived the driver."""
         for _ in range(_TRIES):
             pod = await self._pod(driver.lead)
             if pod is None or text_in(metadata_of(pod), "uid") != driver.state.uid:
@@ -98,7 +98,7 @@ class SharedPods:
             except ClusterConflict:
                 continue
             return
-        raise ClusterUnavailable(f"release of {driver.lead}", "others keep changing its shared pod")
+        raise ClusterUnavailable(f"release of {driver.lead}", "other clients keep changing its shared pod")
 
     async def all(self) -> list[SharedDriver]:
         """The shared drivers whose pods have our finalizer."""
@@ -127,7 +127,7 @@ class SharedPods:
 
 
 def members_of(pod: Mapping[str, Any]) -> tuple[Member, ...]:
-    """The Compactions that share a driver's pod, in the order of their turns; none if it does not tell."""
+    """The Compactions that share a driver's pod, in order; empty if it has no such annotation."""
     text = text_in(mapping_in(metadata_of(pod), "annotations"), ANNOTATION_MEMBERS)
     namespace = text_in(metadata_of(pod), "namespace")
     try:
@@ -138,7 +138,7 @@ def members_of(pod: Mapping[str, Any]) -> tuple[Member, ...]:
 
 
 def _lead_of(pod: Mapping[str, Any]) -> ObjectKey | None:
-    """The Compaction that a shared driver's pod is named after; None if it is no such pod."""
+    """The Compaction that a shared driver's pod is named after; None for other pods."""
     members = members_of(pod)
     metadata = metadata_of(pod)
     if not members or not text_in(mapping_in(metadata, "labels"), LABEL_SHARED):
@@ -159,7 +159,7 @@ def _outcomes(pod: Mapping[str, Any], annotations: Mapping[str, Any]) -> Mapping
 
 
 def _last_words(pod: Mapping[str, Any]) -> str:
-    """What the driver left in its termination message."""
+    """The driver's termination message."""
     statuses = mapping_in(pod, "status").get("containerStatuses")
     found = [one for one in statuses if isinstance(one, Mapping)] if isinstance(statuses, list) else []
     ended = [mapping_in(mapping_in(one, "state"), "terminated") for one in found]

@@ -1,7 +1,7 @@
 """Drivers as processes that several Compactions share.
 
-Used by `process`, whose folders and processes they are: the folder of a shared driver has a name that no
-Compaction can have. Beside what every driver's has, it holds what is said of single runs, and to them.
+Used by `process`, which owns folders and processes. The folder of a shared driver has a name that no
+Compaction can have. Beside the usual files it holds outcomes of single runs, and requests to stop them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SUFFIX = "+shared"
 
 
 def shared_key(lead: ObjectKey) -> ObjectKey:
-    """Names the folder of the driver that is named after a Compaction."""
+    """The key of the folder of the driver that is named after a Compaction."""
     return ObjectKey(lead.namespace, f"{lead.name}{_SUFFIX}")
 
 
@@ -38,11 +38,11 @@ class SharedProcesses:
         self._launcher = launcher
 
     async def start(self, orders: Sequence[DriverOrder]) -> None:
-        """Starts a driver, unless there is one of that name.
+        """Starts a driver, unless one of that name exists.
 
         Raises:
-            ClusterRefused: its settings, or its credentials, are not in order.
-            ClusterUnavailable: the machine did not let it start.
+            ClusterRefused: its settings, or its credentials, are invalid.
+            ClusterUnavailable: the machine could not start it.
         """
         lead = orders[0]
         instructions = shared_instructions(await self._launcher.instructions(lead), orders)
@@ -61,21 +61,21 @@ class SharedProcesses:
         return SharedDriver(lead, state, members, folder.shared_outcomes(), folder.stopped())
 
     async def stop_member(self, driver: SharedDriver, uid: str) -> None:
-        """Leaves a mark for the driver."""
+        """Leaves a marker file for the driver."""
         folder = self._launcher.folder(shared_key(driver.lead))
         if _is_of(folder.record(), driver):
             folder.stop_member(uid)
 
     async def stop(self, driver: SharedDriver) -> None:
-        """Asks the driver to end; when its time of grace is over, it is killed."""
+        """Asks the driver to end; after the grace period it is killed."""
         await self._launcher.stop(shared_key(driver.lead), driver.state.uid)
 
     async def release(self, driver: SharedDriver) -> None:
-        """Lets the driver go; its folder is kept for a while."""
+        """Releases the driver; its folder is kept for a while."""
         await self._launcher.release(shared_key(driver.lead), driver.state.uid, remove=False)
 
     async def all(self) -> list[SharedDriver]:
-        """The shared drivers that have not been released."""
+        """Returns the shared drivers that have not been released."""
         leads = [_lead_of(folder) for folder, record in self._launcher.unreleased() if record.members]
         found = [await self.look(lead) for lead in leads]
         return [driver for driver in found if driver is not None]

@@ -1,6 +1,6 @@
-"""What the pods of a run ask for: memory and processors, out of a policy and of what earlier runs took.
+"""Memory and CPU requests of a run's pods, from its policy and from the speed of earlier runs.
 
-Pure. How many executors there are follows from `contract.executors`. Sizes are in bytes.
+Pure. The number of executors follows from `contract.executors`. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ MIB = 1 << 20
 
 _SLOWEST, _FASTEST = 1 * MIB, 256 * MIB
 _LEAST_LEARNED = 10
-"""Seconds of work below which a run says little about the next one: files were opened, hardly read."""
+"""Seconds of work below which a run's speed says little: it opened files and hardly read them."""
 
 EXECUTOR_HEAP = 512 * MIB
-"""Data never passes through a JVM, so its heap is about the least that Spark accepts."""
+"""Close to the least that Spark accepts: data never passes through a JVM."""
 EXECUTOR_JVM = 512 * MIB
-"""What an executor's JVM takes in all: it never fills its heap."""
+"""Total memory of an executor's JVM: it never fills its heap."""
 _WORKER = 160 * MIB
-"""A Python worker before it has merged anything, with its share of the one that it was forked from."""
+"""A Python worker before its first merge, with its share of the process that it was forked from."""
 _WORKER_SHARE = 1.5
-"""What a merge takes of its process for each byte that it may hold: allocators keep what was freed."""
+"""Process memory per byte that a merge may hold: allocators keep freed memory."""
 _LEAST_HEAP = 512 * MIB
 _HEAP_SHARE = 4
-"""A driver's plan is held by Python; its JVM holds the tasks that it hands out."""
+"""Python holds a driver's plan; its JVM holds the tasks that it sends."""
 _DRIVER_SHARE = 250
-"""Millicores that a driver asks for by each of its cores: it plans for a moment and then waits for tasks."""
+"""Millicores that a driver requests per core: it plans for a moment and then waits for tasks."""
 _EXECUTOR_SHARE = 500
-"""Millicores that an executor asks for by each of its cores: it finds room with driver and operator on
-a node of two processors. It has no limit, and uses what the node has left."""
+"""Millicores that an executor requests per core: so it fits beside driver and operator on a node of two CPUs.
+It has no limit, and uses the rest of the node."""
 
 
 def sizing_of(spark: SparkTemplate, bytes_per_second: float | None) -> ExecutorSizing:
-    """The sizing that a policy asks for; the speed is what was learned of the table, if anything."""
+    """The sizing that a policy asks for, with the speed learned from the table, if known."""
     executor = spark.executor
     return ExecutorSizing(
         fewest=executor.min_instances,
@@ -50,7 +50,7 @@ def sizing_of(spark: SparkTemplate, bytes_per_second: float | None) -> ExecutorS
 
 
 def learned_speed(runs: Iterable[Compaction]) -> float | None:
-    """The bytes a second that one task slot got done in the last run of a table; None if no run says that."""
+    """Bytes per second of one task slot in the last run of a table that measured it; None if none did."""
     known = {
         run.status.completion_time: run.status.result
         for run in runs
@@ -66,11 +66,11 @@ def learned_speed(runs: Iterable[Compaction]) -> float | None:
 
 
 def executor_memory(spark: SparkTemplate, factor: float, task: int) -> int:
-    """The memory of an executor: what the policy says, and at least room for a task in each slot.
+    """The memory of an executor: the policy's value, and at least enough for a task in each slot.
 
     Args:
         spark: the policy's template.
-        factor: by how much memory is raised.
+        factor: of raised memory.
         task: memory of one task's merge, raised.
     """
     asked = int(quantity_bytes(spark.executor.memory) * factor)
@@ -78,12 +78,12 @@ def executor_memory(spark: SparkTemplate, factor: float, task: int) -> int:
 
 
 def least_executor_memory(cores: int, task: int) -> int:
-    """What the JVM and a Python worker in each slot take."""
+    """Memory of the JVM and of a Python worker in each slot."""
     return EXECUTOR_JVM + cores * worker_memory(task)
 
 
 def worker_memory(task: int) -> int:
-    """What a Python worker takes whose merge may hold so many bytes; docs/sizing.md has the measurements."""
+    """Memory of a Python worker whose merge may hold that many bytes; docs/sizing.md has the measurements."""
     return _WORKER + int(_WORKER_SHARE * task)
 
 
@@ -93,17 +93,17 @@ def driver_memory(spark: SparkTemplate, factor: float) -> int:
 
 
 def driver_cpu_request(cores: int) -> str:
-    """The processor time that a driver's pod reserves; it may use all its cores."""
+    """CPU request of a driver's pod; it may use all its cores."""
     return f"{cores * _DRIVER_SHARE}m"
 
 
 def executor_cpu_request(cores: int) -> str:
-    """The processor time that an executor's pod reserves by default; it may use what its node has left."""
+    """Default CPU request of an executor's pod; it may use the rest of its node."""
     return f"{cores * _EXECUTOR_SHARE}m"
 
 
 def driver_heap(memory: int) -> int:
-    """The heap of the driver's JVM, out of its pod's memory; the rest is for Python, which plans."""
+    """The heap of the driver's JVM, a part of its pod's memory; the rest is for Python, which plans."""
     return max(_LEAST_HEAP, memory // _HEAP_SHARE)
 
 

@@ -1,6 +1,6 @@
-"""Spark settings of a run: what a policy may say, what follows from its fields, and what nobody may change.
+"""Spark settings of a run: allowed settings of a policy, derived ones, and fixed ones.
 
-Pure. Called by the launchers, and by the controller to tell in a policy's status what is wrong with it.
+Pure. Called by the launchers, and by the controller, which reports mistakes in a policy's status.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lithify.resources.quantities import quantity_bytes
 from lithify.resources.spark_template import SparkTemplate
 
 DRIVER_PORT = 7078
-"""Where executors find the driver. Ports are fixed, so that a NetworkPolicy can name them."""
+"""Port of the driver for executors. Ports are fixed, so that a NetworkPolicy can name them."""
 BLOCK_PORT = 7079
-"""Where driver and executors pass each other what is too large for a message."""
+"""Port over which driver and executors exchange blocks too large for a message."""
 _PREFIX_LENGTH = 40
-"""Spark allows 47 for the names of executors up to their numbers."""
+"""Spark allows 47 characters for the prefix of executors' names."""
 _GRACE = "60s"
-"""What an executor that is asked to leave has to end its tasks, as on spot nodes that are taken away."""
+"""Time for an executor that must leave to end its tasks, for example on spot nodes that are removed."""
 _LOSSES = 3
-"""How often each executor may fail before Spark gives up; tasks that fail again and again end it sooner."""
+"""Failures per executor before Spark gives up; tasks that fail repeatedly end the run sooner."""
 _LEAST_LOSSES = 12
 
 
 def conf_problem(spec: SparkTemplate, *, host_access: bool = False) -> str | None:
-    """Why no driver can be started by a policy's Spark template, as a sentence; None if it can.
+    """Why a policy's Spark template cannot start a driver, as a sentence; None if it can.
 
     Args:
         spec: the template.
@@ -74,7 +74,7 @@ def local_conf(order: DriverOrder) -> dict[str, str]:
 
 
 def local_master(order: DriverOrder, cores: int) -> str:
-    """All cores, but fewer after an attempt that ran out of memory: the machine does not grow.
+    """All cores, but fewer after an attempt that ran out of memory: the machine's memory is fixed.
 
     Args:
         order: the attempt.
@@ -84,7 +84,7 @@ def local_master(order: DriverOrder, cores: int) -> str:
 
 
 def cluster_conf(order: DriverOrder, sizing: ExecutorSizing, *, pod: str, image: str) -> dict[str, str]:
-    """Settings for a driver pod that has Spark make executor pods: what a policy may change, and what not."""
+    """Settings for a driver pod that has Spark make executor pods; a policy may replace some of them."""
     return {
         **_defaults(order, sizing),
         **order.spark.conf,
@@ -94,14 +94,14 @@ def cluster_conf(order: DriverOrder, sizing: ExecutorSizing, *, pod: str, image:
 
 
 def _defaults(order: DriverOrder, sizing: ExecutorSizing) -> dict[str, str]:
-    # A group of Kueue's is counted by whole cores, driver and executors alike.
+    # Kueue counts a group in whole cores, driver and executors alike.
     cores = order.spark.executor.cores
     request = str(cores) if is_group(order.spark.kueue) else executor_cpu_request(cores)
     return {
         "spark.kubernetes.executor.request.cores": request,
-        # No task waits for others' executors: the largest go first to whoever is there.
+        # Tasks do not wait until all executors have started: the largest go to the first ones.
         "spark.scheduler.minRegisteredResourcesRatio": "0.0",
-        # Spark asks for twenty pods, and waits before it asks for more: else a second.
+        # Spark requests pods in batches of twenty, with this delay between them; its default is one second.
         "spark.kubernetes.allocation.batch.delay": "250ms",
         "spark.decommission.enabled": "true",
         "spark.storage.decommission.enabled": "false",
@@ -112,7 +112,7 @@ def _defaults(order: DriverOrder, sizing: ExecutorSizing) -> dict[str, str]:
 
 
 def _place(order: DriverOrder, pod: str, image: str) -> dict[str, str]:
-    """Where a run takes place, as whom, and what becomes of it in the end."""
+    """Namespace, account, image and names of a run's pods, and their clean-up."""
     spark = order.spark
     pull = {} if spark.image_pull_policy is None else {"pullPolicy": spark.image_pull_policy.value}
     secrets = ",".join(secret.name for secret in spark.image_pull_secrets)
@@ -131,7 +131,7 @@ def _place(order: DriverOrder, pod: str, image: str) -> dict[str, str]:
         **{f"spark.kubernetes.container.image.{name}": value for name, value in pull.items()},
         "spark.kubernetes.executor.podNamePrefix": executor_prefix(order),
         "spark.kubernetes.executor.deleteOnTermination": "true",
-        # Else Spark asks for services, claims and ConfigMaps, which the driver has no rights to.
+        # Otherwise Spark requests services, claims and ConfigMaps, which the driver may not access.
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.driver.service.deleteOnTermination": "false",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
@@ -157,7 +157,7 @@ def _amounts(order: DriverOrder, sizing: ExecutorSizing) -> dict[str, str]:
 
 
 def executor_prefix(order: DriverOrder) -> str:
-    """What names of executor pods begin with, and Spark's id of the run: a label, one for each attempt."""
+    """Prefix of the names of executor pods, and Spark's id of the run: a label, unique to each attempt."""
     name = order.key.name.replace(".", "-")[: _PREFIX_LENGTH - 12].strip("-")
     letters = "".join(letter for letter in order.uid if letter.isalnum())[:6].lower()
     return f"c-{name}-{letters}-{order.attempt}"[:_PREFIX_LENGTH]

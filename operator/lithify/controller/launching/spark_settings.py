@@ -1,7 +1,7 @@
 """Which Spark settings a policy may hold. Pure; used by `spark_conf`.
 
-Below `spark.kubernetes.` only what is named here is allowed: those settings make pods, so what a later Spark
-adds is refused until somebody has looked at it. Elsewhere everything is allowed but what is named.
+Below `spark.kubernetes.` only the settings named here are allowed: they define pods, so those of later Spark
+releases are refused until they have been reviewed. Elsewhere all settings are allowed except those named.
 docs/design/0011-driver-pods.md has the reasons.
 """
 
@@ -37,20 +37,20 @@ ALLOWED = frozenset(
         "spark.kubernetes.executorSnapshotsSubscribersShutdownGracePeriod",
     }
 )
-"""What a policy may say about executor pods by Spark settings."""
+"""Spark settings of executor pods that a policy may set."""
 
-_WHERE = "it decides where the run takes place and as whom"
-_CODE = "it brings code into the run; build an image with it instead"
+_WHERE = "it sets the cluster, account or identity of the run"
+_CODE = "it loads code into the run; build an image that contains the code instead"
 _TEMPLATE = "set it in spark.driver.podTemplate or spec.spark.executor.podTemplate of the policy instead"
 _IMAGE = "set spec.spark.image, imagePullPolicy or imagePullSecrets of the policy instead"
-_MEMORY = "memory is reckoned from the fields of spec.spark.driver and spec.spark.executor in the policy"
+_MEMORY = "Lithify computes memory from spec.spark.driver and spec.spark.executor of the policy"
 _COUNT = "set minInstances, maxInstances (spec.spark.executor) and spec.spark.dynamicAllocation of the policy"
 _ADDRESS = "executors find their driver by it"
 _SECRECY = "it protects the credentials that tasks carry"
-_SCRATCH = "everything that is temporary is kept in /tmp, see scratchSize in the policy"
-_TWICE = "a copy of a task that is killed would leave files behind"
-_CLEAN_UP = "what Spark makes for a run has to end with it"
-_OURS = "the driver of a run is not a Spark application of its own"
+_SCRATCH = "temporary files are in /tmp, see scratchSize in the policy"
+_TWICE = "a killed copy of a task would leave files behind"
+_CLEAN_UP = "the objects that Spark creates for a run must end with it"
+_OURS = "Lithify starts the driver itself"
 
 _REFUSED_POD_SETTINGS: Mapping[str, str] = {
     "spark.kubernetes.namespace": _WHERE,
@@ -78,7 +78,7 @@ _REFUSED_POD_SETTINGS: Mapping[str, str] = {
     "spark.kubernetes.driver.podTemplate": _TEMPLATE,
     "spark.kubernetes.submi": _OURS,
 }
-"""Better words than the general ones for some of what is not allowed."""
+"""Specific messages for some refused settings, instead of the general one."""
 
 _REFUSED: Mapping[str, str] = {
     "spark.master": _WHERE,
@@ -150,7 +150,7 @@ _REFUSED: Mapping[str, str] = {
     "spark.resources.discoveryPlugin": _CODE,
     "spark.testing": "it is for Spark's own tests",
 }
-"""Settings, and those whose names begin like them, that a policy must not hold, and why."""
+"""Settings, or prefixes of settings, that a policy must not hold, and why."""
 
 
 def reason_against(key: str) -> str | None:
@@ -161,5 +161,5 @@ def reason_against(key: str) -> str | None:
 
 
 def _first(reasons: Mapping[str, str], key: str) -> str | None:
-    # What only begins alike, such as spark.speculation.quantile, means nothing without what is refused.
+    # Other settings with the same prefix, for example spark.speculation.quantile, have no effect alone.
     return next((reason for name, reason in reasons.items() if key.startswith(name)), None)

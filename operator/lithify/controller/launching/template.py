@@ -1,7 +1,7 @@
-"""Pod templates of a policy: how one is completed by what Lithify needs of its pods.
+"""Completes a policy's pod template with what Lithify needs in its pods.
 
-Pure; used by `pod` and `spark_conf`. What a pod does, as whom and with how much is ours, and a template that
-says something else is refused; all the rest is the template's. Lists of named things are joined by name.
+Pure; used by `pod` and `spark_conf`. Lithify sets a pod's command, account and resources, and refuses a
+template that sets them; the rest is the template's. Lists of named items are joined by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lithify.errors import InvalidOption
 from lithify.resources.pod_template.misfits import misfits
 
 CONTAINER = "lithify"
-"""The name of our container. A template may call one so, to add to it; else its first one is meant."""
+"""The name of our container. A template may use it to add to it; otherwise its first container is ours."""
 
 Plain = dict[str, Any]
 
@@ -25,11 +25,11 @@ RESTRICTED: Mapping[str, Any] = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""The security context that the Pod Security Standards' restricted level asks for, and more."""
+"""The security context that the Pod Security Standards' restricted level requires, and more."""
 
 
 def template_problem(field: str, template: object, bounds: Bounds) -> str | None:
-    """Why a template cannot be used; what it says beyond that, the API server judges."""
+    """Why a template cannot be used; the API server checks the rest."""
     try:
         check(field, template, bounds)
     except InvalidOption as error:
@@ -38,9 +38,9 @@ def template_problem(field: str, template: object, bounds: Bounds) -> str | None
 
 
 def check(field: str, template: object, bounds: Bounds) -> None:
-    """Makes sure that a template fits its schema and holds nothing that it must not.
+    """Checks that a template fits its schema and holds nothing forbidden.
 
-    The API server has held it against the schema, unless it was stored under an older one.
+    The API server has validated it, unless it was stored under an older schema.
 
     Raises:
         InvalidOption: it does not; the option is the field.
@@ -63,17 +63,17 @@ def completed(
     container: Mapping[str, Any],
     defaults: Mapping[str, Any] | None = None,
 ) -> Plain:
-    """A template with our pod and our container put over it.
+    """Merges our pod and our container into a template.
 
     Args:
-        field: where the template stands, for messages.
+        field: where the template is, for messages.
         template: a pod's metadata and spec; None for none.
         pod: our `metadata` and `spec` without containers.
         container: our container without its name.
-        defaults: `spec` and `container` that the template is put over in turn.
+        defaults: `spec` and `container`, which the template overrides.
 
     Raises:
-        InvalidOption: the template has not the shape of one.
+        InvalidOption: the template's shape is invalid.
     """
     start = _mapping(field, {} if template is None else template)
     spec = dict(_mapping(f"{field}.spec", start.get("spec", {})))
@@ -100,7 +100,7 @@ def _containers(field: str, spec: object) -> tuple[Plain, list[Plain]]:
 
 
 def _merged(path: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Plain:
-    """Ours over theirs: mappings are merged, lists of named things joined, anything else replaced."""
+    """Merges ours into theirs: mappings are merged, lists of named items joined, anything else replaced."""
     result = dict(theirs)
     for name, value in ours.items():
         place, found = f"{path}.{name}", result.get(name)
@@ -129,11 +129,11 @@ def _joined(theirs: Sequence[object], ours: Sequence[Mapping[str, Any]]) -> list
 
 def _mapping(path: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidOption(path, "it is not a mapping, so this is no pod template")
+        raise InvalidOption(path, "it must be a mapping")
     return value
 
 
 def _sequence(path: str, value: object) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise InvalidOption(path, "it is not a list, so this is no pod template")
+        raise InvalidOption(path, "it must be a list")
     return value

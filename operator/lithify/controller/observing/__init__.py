@@ -1,1 +1,1 @@
-"""Looking at tables without reading their data, in worker processes that can be killed."""
+"""Observes tables without reading their data, in worker processes that can be killed."""

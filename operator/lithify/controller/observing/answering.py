@@ -1,7 +1,7 @@
 """Answers questions about tables, inside a worker: the bridge to the format adapters.
 
-Made by `worker`. Whatever goes wrong comes back as one of our errors, without credentials in it. The
-adapters import pypaimon and PyArrow, so the operator's own process never asks here.
+Made by `worker`. Every failure is returned as one of our errors, without credentials in it. The adapters
+import pypaimon and PyArrow, so the operator's own process never calls this module.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from lithify.tables.registry import FORMATS, open_watch
 from lithify.tables.watching import ObservationRequest, TableWatch
 
 _NO_THREAD = "can't start new thread"
-"""What Python says where the stack of a thread does not fit into memory."""
+"""Python's message if a new thread's stack does not fit into memory."""
 
 
 class Answers:
-    """Knows the tables that it was asked about."""
+    """Answers questions, and caches the tables that they were about."""
 
     def __init__(self, settings: WorkerSettings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
         self._watches: dict[str, TableWatch] = {}
-        # The time-out of the first question is not for the imports of the format that most tables have.
+        # Import the most common format now: the first question's timeout should not include it.
         self._watch(FORMATS[0])
 
     def reply(self, question: Question) -> Reply:
-        """The answer, or why there is none."""
+        """Returns the answer, or the error."""
         try:
             return Reply(value=self._answer(question))
         except LithifyError as error:
@@ -54,7 +54,7 @@ class Answers:
         if isinstance(question, ObservationRequest):
             return watch.observe(question)
         if isinstance(question, PlanRequest):
-            # Looks, of which there are many more, need none of what a plan imports.
+            # Observations, which are far more frequent, need none of what a plan imports.
             from lithify.controller.observing.planning import plan
 
             return plan(question, self._clock)
@@ -68,7 +68,7 @@ class Answers:
         raise TypeError(f"not a question: {type(question).__name__}")
 
     def _watch(self, name: str) -> TableWatch:
-        """What looks at the tables of a format; made when the first of them is asked for."""
+        """Returns the observer of a table format, created for the first table of it."""
         if name not in self._watches:
             folder, given = Path(self._settings.cache_folder), self._settings
             watch = open_watch(name, folder, given.cache_bytes, self._clock, given.most_open)

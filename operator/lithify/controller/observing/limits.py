@@ -1,8 +1,8 @@
-"""Kernel limits of a worker process: what a hostile table can make a library do ends with the worker.
+"""Kernel limits of a worker process: a hostile table can exhaust only the worker that reads it.
 
-Called by `worker`, on itself, before it imports anything large. A thread that watches over memory is not
-enough: one call of C code that keeps the interpreter to itself outruns it. Limits cannot be raised again, but
-for that on processor time, which is moved on before each question.
+Called by `worker`, on itself, before it imports anything large. A thread that checks memory is not enough: a
+single C call that holds the interpreter lock allocates faster. Limits cannot be raised again, except that on
+processor time, which is extended before each question.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def limit_process(memory_bytes: int, file_bytes: int) -> None:
     The address space is not limited: libraries reserve more of it than they use.
 
     Args:
-        memory_bytes: when more is asked for, the kernel refuses; libraries then raise MemoryError or abort.
-        file_bytes: no file gets larger.
+        memory_bytes: beyond it the kernel refuses allocations; libraries then raise MemoryError or abort.
+        file_bytes: maximum size of a file.
     """
     _lower(resource.RLIMIT_DATA, memory_bytes)
     _lower(resource.RLIMIT_FSIZE, file_bytes)
@@ -31,7 +31,7 @@ def limit_process(memory_bytes: int, file_bytes: int) -> None:
 
 
 def allow_processor(seconds: float) -> None:
-    """Has the kernel end the process (SIGXCPU) after so much more processor time of all its threads."""
+    """Has the kernel end the process (SIGXCPU) after that much more processor time of all its threads."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = ceil(time.process_time() + seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (_smaller(soft, hard), hard))
@@ -44,5 +44,5 @@ def _lower(kind: int, most: int) -> None:
 
 
 def _smaller(wanted: int, hard: int) -> int:
-    """What is wanted, unless the system allows less."""
+    """The wanted limit, or the system's if that is lower."""
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -1,6 +1,6 @@
-"""Which of a catalog's tables discovery is for, and how many names of them leave the worker. Pure.
+"""Selects the tables of a catalog that discovery includes, and bounds the names that leave the worker. Pure.
 
-Called in a worker: a catalog may list millions of tables, and patterns take time for each.
+Called in a worker: a catalog may list millions of tables, and matching patterns takes time for each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_LENGTH = 512
 
 
 def wanted_tables(found: Iterable[str], wanted: TableFilter) -> TableList:
-    """Those of the found tables that are wanted and that a LakeTable can name, each once."""
+    """Returns the included tables that a LakeTable can name, each once."""
     names = set(found)
     usable = {name for name in names if is_usable(name)}
     matching = sorted(name for name in usable if is_wanted(name, wanted.include, wanted.exclude))
@@ -26,6 +26,6 @@ def wanted_tables(found: Iterable[str], wanted: TableFilter) -> TableList:
 
 
 def is_usable(name: str) -> bool:
-    """Whether a LakeTable can have the name: two plain parts, without what hides or reorders text."""
+    """Whether a LakeTable can have the name: two plain parts, without characters that hide text."""
     is_named = len(name) <= _MOST_LENGTH and _IDENTIFIER.match(name) is not None
     return is_named and plain_line(name, _MOST_LENGTH) == name

@@ -1,7 +1,7 @@
 """Plans a run inside a worker, as a driver would.
 
-Imported by `answering` when the first plan is asked for. It is the only module of the controller that imports
-`lithify.job`, of which it must import nothing that starts Spark.
+Imported by `answering` for the first plan. It is the only module of the controller that imports
+`lithify.job`; it must import nothing that starts Spark.
 """
 
 from __future__ import annotations

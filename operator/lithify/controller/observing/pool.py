@@ -1,10 +1,10 @@
-"""A bounded number of worker processes that look at tables, each of which can be killed at any moment.
+"""A bounded pool of worker processes that observe tables; each can be killed at any moment.
 
-Made by the operator at its start, asked by `reconciling`. A hanging file system, a crash in a library or a
-table too large for memory costs one worker and one answer, nothing else; whose turn it is, and which catalog
-is not asked for now, `turns` decides. Workers are started when they are needed, get tables that they have
-seen before where that costs nobody time, and end when they are idle for long, have grown, or have answered
-often. Imports nothing of the table formats.
+Made by the operator at its start, called by `reconciling`. A hanging file system, a crash in a library or a
+table too large for memory costs one worker and one answer, nothing else. `turns` decides which question is
+next, and which catalogs are not asked now. Workers start on demand, preferably get tables that they have
+cached, and end after a long idle time, after growing too large, or after many answers. Imports nothing of the
+table formats.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from lithify.tables.watching import ObservationRequest
 
 _MOMENT = 0.01
 _CLOSING = 5.0
-"""Seconds that killed workers may take to disappear when the pool is closed."""
+"""Seconds that killed workers may take to end when the pool is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """How many workers there are, and how long each one lives.
+    """Number and lifetime of workers.
 
     Attributes:
-        worker: what each worker is told.
-        workers: how many at most.
-        start_seconds: how long one may take to start.
-        idle_seconds: after so long without a question it ends.
-        resident_bytes: with more memory it ends after its answer.
-        answers: after so many it ends: libraries leak.
+        worker: settings of each worker.
+        workers: maximum number of them.
+        start_seconds: timeout of a start.
+        idle_seconds: a worker without questions ends after this time.
+        resident_bytes: a worker with more memory ends after its answer.
+        answers: a worker ends after this number of answers: libraries leak memory.
     """
 
     worker: WorkerSettings
@@ -69,7 +69,7 @@ class PoolSettings:
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """A place for a worker, and the tables that the one in it has seen."""
+    """A slot for a worker, and the tables that its worker has cached."""
 
     worker: WorkerProcess | None = None
     seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -78,14 +78,14 @@ class _Place:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Waiting:
-    """A question that waits for a place."""
+    """A question that waits for a slot."""
 
     key: str
     place: asyncio.Future[_Place]
 
 
 class ObserverPool:
-    """Looks at tables in worker processes. Bound to the event loop in which it is first asked."""
+    """Observes tables in worker processes. Bound to the event loop of the first question."""
 
     def __init__(self, settings: PoolSettings) -> None:
         self._settings = settings
@@ -103,12 +103,12 @@ class ObserverPool:
         await self.close()
 
     async def observe(self, request: ObservationRequest, timeout: float) -> Observation | None:
-        """Looks at a table; None if nothing has changed since the last look.
+        """Observes a table; returns None if nothing has changed since the last observation.
 
         Raises:
             TimedOut: it took longer.
             ProcessLost: the worker ended before it answered.
-            CatalogSilent: its catalog does not answer, so it was not asked.
+            CatalogSilent: the catalog does not answer, so this question was not sent.
             LithifyError: what is wrong with the table or its catalog.
         """
         what = f"looking at {request.address.name}"
@@ -138,7 +138,7 @@ class ObserverPool:
         return found
 
     async def close(self) -> None:
-        """Kills all workers; questions that are asked or wait fail with a `ProcessLost`."""
+        """Kills all workers; active and waiting questions fail with a `ProcessLost`."""
         self._is_closed = True
         _refuse(self._turns.clear(), _closed())
         for worker in self._workers:
@@ -152,7 +152,7 @@ class ObserverPool:
 
     @property
     def pids(self) -> frozenset[int]:
-        """The process ids of the workers that live."""
+        """The ids of live worker processes."""
         return frozenset(worker.pid for worker in self._workers if not worker.has_ended)
 
     async def _ask(self, question: Question, key: str, what: str, timeout: float) -> Any:
@@ -181,7 +181,7 @@ class ObserverPool:
         return reply.value
 
     def _learn(self, source: Source, table: str, failure: BaseException | None) -> None:
-        """Notes how a question ended; those that wait for a catalog that is silent are refused."""
+        """Records how a question ended; refuses the waiting ones if their catalog is silent."""
         ending = _ending_of(failure)
         if ending is Ending.SILENT:
             self._silences[source] = _silence_text(failure)
@@ -192,11 +192,9 @@ class ObserverPool:
             self._silences.pop(source, None)
 
     def _silence(self, source: Source) -> CatalogSilent:
-        """Why a catalog is not asked."""
+        """The error if a catalog is silent and not asked."""
         last = self._silences.get(source, "nothing")
-        problem = (
-            f"it gives no answer, and is asked only now and then until it does; the last came to: {last}"
-        )
+        problem = f"it does not answer, and is tried only at intervals until it does; the last try: {last}"
         return CatalogSilent(source.address, problem, self._turns.pause_seconds(source))
 
     async def _reply(self, place: _Place, message: bytes, what: str, timeout: float) -> Reply:
@@ -216,7 +214,7 @@ class ObserverPool:
             raise
 
     async def _take(self, key: str, source: Source) -> _Place:
-        """Waits for a place. One in which the table was seen is preferred, then one with a worker."""
+        """Waits for a slot: preferably one whose worker has cached the table, then one with a worker."""
         self._check_open()
         for each in (replace(source, is_long=False), source):
             if not self._turns.admits(each):
@@ -238,7 +236,7 @@ class ObserverPool:
             raise _closed()
 
     def _hand_out(self) -> None:
-        """Gives free places to those whose turn it is."""
+        """Gives free slots to the next questions."""
         while (turn := self._turns.next()) is not None:
             source, waiting = turn
             if waiting.place.done():
@@ -271,13 +269,13 @@ class ObserverPool:
             place.seen.popitem(last=False)
 
     def _retire(self, place: _Place) -> None:
-        """Lets a worker end that is not asked anything now."""
+        """Ends an idle worker."""
         if place.worker is not None:
             place.worker.let_go()
             self._forget(place)
 
     def _forget(self, place: _Place) -> None:
-        """Empties a place; its worker has ended or is about to."""
+        """Empties a slot; its worker has ended or is about to."""
         if place.retiring is not None:
             place.retiring.cancel()
         if place.worker is not None:
@@ -299,7 +297,7 @@ def _source_of(question: Question) -> Source:
 
 
 def _ending_of(failure: BaseException | None) -> Ending:
-    """What the end of a question says of its catalog: most errors are answers, too."""
+    """What the end of a question says about its catalog: most errors are answers, too."""
     if isinstance(failure, TimedOut | CatalogUnavailable | StorageUnavailable):
         return Ending.SILENT
     if isinstance(failure, ProcessLost):
@@ -310,7 +308,7 @@ def _ending_of(failure: BaseException | None) -> Ending:
 
 
 def _silence_text(failure: BaseException | None) -> str:
-    """How a catalog was silent, without the table that it was asked about: the text stands in all of them."""
+    """How a catalog was silent, without the name of the table: the text appears at all its tables."""
     if isinstance(failure, TimedOut):
         return f"no answer within {failure.seconds:g} s"
     return failure.problem if isinstance(failure, StorageError) else str(failure)
@@ -323,4 +321,4 @@ def _refuse(waiting: Iterable[_Waiting], error: LithifyError) -> None:
 
 
 def _closed() -> ProcessLost:
-    return ProcessLost("looking at tables", "the operator is ending")
+    return ProcessLost("observing tables", "the operator is ending")

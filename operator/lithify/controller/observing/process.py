@@ -1,7 +1,7 @@
-"""One worker process as the operator's own process sees it: started, asked one question at a time, killed.
+"""One worker process as the operator's process sees it: started, asked one question at a time, killed.
 
-Made by `pool`, which decides when. Imports nothing of the table formats. A worker's death is never waited for
-in line: a process that waits for a dead disk cannot even be killed.
+Made by `pool`, which decides when. Imports nothing of the table formats. Nothing waits inline for a worker's
+death: a process that waits for a dead disk cannot even be killed.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _LEAN = {
     "POLARS_MAX_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-"""Settings under which libraries take less memory; metadata needs no threads of theirs."""
+"""Environment variables with which libraries use less memory; metadata needs none of their threads."""
 _STARTING = "starting an observing worker"
 _CHUNK = 1 << 16
 _ENDING = 1.0
-"""Seconds that a lost process may take until its exit code is there."""
+"""Seconds to wait for the exit code of a lost process."""
 
 
 class WorkerProcess:
-    """A worker. It can be asked once it is ready."""
+    """A worker. It accepts questions once it is ready."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -65,7 +65,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     @property
@@ -75,7 +75,7 @@ class WorkerProcess:
         return self._process.returncode is not None or replies is None or replies.at_eof()
 
     async def be_ready(self, settings: WorkerSettings, seconds: float) -> None:
-        """Tells the worker its settings and waits until it can be asked.
+        """Sends the worker its settings and waits until it accepts questions.
 
         Raises:
             ProcessLost: it ended, or took longer.
@@ -88,12 +88,12 @@ class WorkerProcess:
         self.answered = 0
 
     async def ask(self, message: bytes, what: str, seconds: float) -> Reply:
-        """Asks a question. After anything but a reply the worker is killed: nobody knows what it is doing.
+        """Asks a question. Unless a reply arrives, the worker is killed, because its state is unknown.
 
         Args:
             message: the question, framed.
             what: what is asked, for people.
-            seconds: how long the answer may take.
+            seconds: timeout of the answer.
 
         Raises:
             TimedOut: it took longer.
@@ -115,18 +115,18 @@ class WorkerProcess:
         return reply
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills it."""
         with suppress(ProcessLookupError):
             self._process.kill()
         self.let_go()
 
     def let_go(self) -> None:
-        """Lets it end by itself, which it does when nobody can ask it any more."""
+        """Closes its input, at which it ends by itself."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     async def wait(self) -> None:
-        """Waits until it has ended and its pipes are closed; nobody may be asking it."""
+        """Waits until it has ended and its pipes are closed; no question may be active."""
         while self._process.stdout is not None and await self._process.stdout.read(_CHUNK):
             pass
         await self._process.wait()
@@ -143,7 +143,7 @@ class WorkerProcess:
         return read_reply(await replies.readexactly(size))
 
     async def _lost(self, what: str) -> ProcessLost:
-        """The error that says how the worker ended."""
+        """The error that describes how the worker ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_ENDING):
                 await self._process.wait()
@@ -158,13 +158,13 @@ class WorkerProcess:
 
 
 _MEMORY = (
-    "the worker needed more memory than the {0} MiB that it may take; raise the memory limit of the "
-    "operator's container, or have it look at fewer tables at a time ("
+    "the worker needed more memory than its limit of {0} MiB; raise the memory limit of the operator's "
+    "container, or have it observe fewer tables at a time ("
     f"{LOOKS.field})"
 )
 _LIMITS = {
     TOO_MUCH_MEMORY: _MEMORY,
-    -signal.SIGABRT: f"a library ended the worker, as they do where they get no memory; if so, {_MEMORY}",
-    -signal.SIGXCPU: "the worker needed more than the {1:g} s of processor time that an answer may take",
+    -signal.SIGABRT: f"a library ended the worker, usually for lack of memory; if so, {_MEMORY}",
+    -signal.SIGXCPU: "the worker needed more than the limit of {1:g} s of processor time for an answer",
 }
-"""How a worker ends at its limits, by exit code."""
+"""The limit behind an exit code of a worker."""

@@ -1,7 +1,7 @@
-"""Replies of workers as JSON of known shapes, checked and bounded before the operator believes them.
+"""Replies of workers as JSON of known shapes, checked and bounded before the operator trusts them.
 
-Written in a worker, read by `process`. A worker reads whatever tables and catalogs hold; if it is taken over,
-it can send wrong figures, but nothing that runs, no unknown types, and no more than there is room for.
+Written in a worker, read by `process`. A worker reads untrusted tables and catalogs. If one takes it over, it
+can send wrong figures, but no code, no unknown types, and no more data than the limits allow.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def write_reply(reply: Reply) -> bytes:
     data = json.dumps(found, separators=(",", ":"), allow_nan=False).encode()
     if len(data) <= MOST_REPLY:
         return data
-    problem = f"the answer has {len(data)} bytes, of which an operator reads {MOST_REPLY} at most"
+    problem = f"the answer has {len(data)} bytes, more than the limit of {MOST_REPLY}"
     return write_reply(Reply(error=LithifyError(problem), resident_bytes=reply.resident_bytes))
 
 
 def read_reply(data: bytes) -> Reply:
-    """The reply in some bytes.
+    """Parses a reply.
 
     Raises:
-        ValueError: they are none.
+        ValueError: the bytes are no valid reply.
     """
     try:
         found = json.loads(data)
@@ -73,7 +73,7 @@ def _adapter(shape: str) -> TypeAdapter[Any]:
 
 
 def _of_error(error: LithifyError) -> dict[str, Any]:
-    """An error by its class, or the nearest one that everybody knows."""
+    """An error by its class, or by the nearest class that can be sent."""
     kind = next(kind for kind in type(error).__mro__ if _KNOWN.get(kind.__name__) is kind)
     return {"kind": kind.__name__, "message": _plain(str(error)), "fields": _plain(error.__dict__)}
 
@@ -88,7 +88,7 @@ def _to_error(found: dict[str, Any]) -> LithifyError:
 
 
 def _plain(value: Any) -> Any:
-    """Plain data whose texts are within their bound and can be encoded."""
+    """Plain data whose texts are bounded and can be encoded."""
     if isinstance(value, str):
         return value[:MOST_TEXT].encode("utf-8", "backslashreplace").decode()[:MOST_TEXT]
     if isinstance(value, dict):
@@ -105,7 +105,7 @@ def _tupled(value: Any) -> Any:
 
 
 def _check(value: Any) -> None:
-    """Refuses texts and numbers beyond what any table has."""
+    """Refuses texts and numbers beyond those of any table."""
     for each in _leaves(value):
         if isinstance(each, str) and (len(each) > MOST_TEXT or (not each.isascii() and not _encodes(each))):
             raise ValueError("a text is too long, or no text")

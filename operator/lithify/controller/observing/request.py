@@ -1,4 +1,4 @@
-"""What is asked of a table, and what comes back, as values that can be sent to worker processes.
+"""Requests to observing workers and their results, as values that can be sent between processes.
 
 Made by `reconciling`, answered by a table format in a worker of `pool`.
 """
@@ -16,7 +16,7 @@ from lithify.tables.watching import ObservationRequest
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """A question for what a run would do.
+    """A request for the plan of a run.
 
     Attributes:
         address: which table.
@@ -30,7 +30,7 @@ class PlanRequest:
 
 
 MOST_TABLES = 10_000
-"""LakeTables that discovery makes for one catalog unless the operator's flags say otherwise."""
+"""Default limit of LakeTables that discovery makes for one catalog; the operator's flags can change it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,10 @@ class TableFilter:
     """Which tables of a catalog are wanted.
 
     Attributes:
-        include: patterns of `database.table`; without any, the catalog is only asked whether it answers.
-        exclude: patterns of those that are not, even if included.
-        most: how many names are sent back.
+        include: patterns of `database.table`; without any, the request only tests whether the catalog
+            answers.
+        exclude: patterns of unwanted tables, even if included.
+        most: maximum number of names in the reply.
     """
 
     include: tuple[str, ...] = ("*.*",)
@@ -54,8 +55,8 @@ class TableList:
 
     Attributes:
         names: the first of them in alphabetical order, as `database.table`.
-        wanted: how many there are.
-        unusable: how many more there are whose names no LakeTable can have.
+        wanted: number of wanted tables.
+        unusable: number of others whose names no LakeTable can have.
     """
 
     names: tuple[str, ...] = ()
@@ -69,25 +70,25 @@ NO_TABLES = TableList()
 
 
 class TableObserver(Protocol):
-    """Looks at tables. All raise what `lithify.errors` says of tables, and `TimedOut`."""
+    """Observes tables. All methods raise the errors of `lithify.errors` about tables, and `TimedOut`."""
 
     async def observe(self, request: ObservationRequest, timeout: float) -> Observation | None:
-        """Looks at a table; None if nothing has changed since the last look."""
+        """Observes a table; returns None if nothing has changed since the last observation."""
         ...
 
     async def find_run(
         self, address: TableAddress, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
-        """What a run has committed, None if it certainly has committed nothing that is still there.
+        """Returns what a run has committed, None if it certainly has committed nothing that still exists.
 
-        With `since`, when the run began, older snapshots are not read; and where snapshots that are younger
-        are expired, so that nobody can say, a `CommitUnknown` is raised. Without it None says only that no
-        snapshot that is kept is the run's.
+        With `since`, when the run began, older snapshots are not read; if younger snapshots are expired, so
+        that the answer is unknown, a `CommitUnknown` is raised. Without it None says only that no retained
+        snapshot is the run's.
         """
         ...
 
     async def plan(self, request: PlanRequest, timeout: float) -> PlanFound:
-        """What a run would do."""
+        """Returns the plan of a run."""
         ...
 
     async def list_tables(

@@ -1,4 +1,4 @@
-"""Keeps credentials, and texts without end, out of what workers say: messages quote anything. Pure."""
+"""Removes credentials from, and bounds, the texts of workers: messages may quote anything. Pure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def redactor_of(address: TableAddress) -> Redactor:
 def without_secrets(error: LithifyError, address: TableAddress) -> LithifyError:
     """The same error, with no credential of the table's catalog in its message or fields.
 
-    Its texts are bounded, too: a library may quote a whole answer of a server. The frames that it comes from
-    go: they would keep whatever was read there until the next answer.
+    Its texts are bounded, too: a library may quote a whole response of a server. Tracebacks are removed: they
+    would keep the data that was read in memory until the next answer.
     """
     error.__cause__ = error.__context__ = error.__traceback__ = None
     redactor = redactor_of(address)

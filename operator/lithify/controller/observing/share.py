@@ -1,4 +1,4 @@
-"""How much memory each observing worker may take, so that all of them fit into the operator's container.
+"""Memory of each observing worker, so that all of them fit into the operator's container.
 
 Called by `cli.operator_process` at start. Reads what the kernel says of control groups; imposes nothing: each
 worker does that to itself (`limits`).
@@ -16,23 +16,23 @@ from lithify.errors import InvalidOption
 from lithify.settings import LOOKS
 
 LEAST = 256 << 20
-"""Bytes below which a worker is of no use: Python with Polars and PyArrow takes 170 MiB of them."""
+"""The least bytes with which a worker can work: Python with Polars and PyArrow takes 170 MiB of them."""
 _OWN_PART, _OWN_LEAST = 4, 256 << 20
-"""The operator's own process keeps this part of the memory, and at least so many bytes."""
+"""Part of the memory that is reserved for the operator's own process, and the least bytes of it."""
 _MOST_WITHOUT_LIMIT = 2 << 30
-"""Bytes that a worker may take on a machine that it shares with others, whatever there is."""
+"""Maximum bytes of a worker on a machine that it shares with others."""
 _NO_LIMIT = 1 << 62
-"""Control groups of version 1 without a limit name a number of about this size."""
+"""Control groups of version 1 without a limit report a number of about this size."""
 _SYSTEM = Path("/")
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What the workers may take.
+    """The workers' share of memory.
 
     Attributes:
-        workers: how many fit.
-        memory_bytes: what each of them may take.
+        workers: number of workers that fit.
+        memory_bytes: limit of each.
     """
 
     workers: int
@@ -40,7 +40,7 @@ class Share:
 
 
 def container_bytes(system: Path = _SYSTEM) -> int | None:
-    """The memory limit of the control group that this process is in, or of one above it; None without one.
+    """The memory limit of this process's control group, or of one above it; None without a limit.
 
     Args:
         system: the root of the file system.
@@ -55,12 +55,12 @@ def machine_bytes() -> int:
 
 
 def share(container: int | None, machine: int, wanted: int) -> Share:
-    """Divides the memory: a part stays with the operator's own process, and each worker gets the same.
+    """Divides the memory: a part is the operator's own, and each worker gets the same share of the rest.
 
     Args:
-        container: bytes that the container may take, None without a limit.
-        machine: bytes that the machine has.
-        wanted: how many workers there should be. There are fewer where each would get less than `LEAST`.
+        container: limit of the container in bytes, None without a limit.
+        machine: memory of the machine in bytes.
+        wanted: number of workers wanted. There are fewer where each would get less than `LEAST`.
 
     Raises:
         InvalidOption: not a single one fits.
@@ -71,8 +71,8 @@ def share(container: int | None, machine: int, wanted: int) -> Share:
     if workers < 1:
         raise InvalidOption(
             LOOKS,
-            f"the operator may take {total >> 20} MiB of memory, in which no process fits that looks at "
-            "tables; raise the memory limit of its container (resources.limits.memory) to at least "
+            f"the operator's limit of {total >> 20} MiB of memory leaves too little for a worker; "
+            "raise the memory limit of its container (resources.limits.memory) to at least "
             f"{_OWN_LEAST + LEAST >> 20} MiB",
         )
     each = left // workers
@@ -82,8 +82,8 @@ def share(container: int | None, machine: int, wanted: int) -> Share:
 def _limit_files(system: Path) -> Iterator[Path]:
     """The limits of this process's groups and of all above them, in both versions of control groups.
 
-    A container mostly sees its own group as the root, whatever path the kernel names; where it does not, the
-    groups above are limits as well.
+    A container usually sees its own group as the root, whatever path the kernel reports; otherwise the groups
+    above are limits as well.
     """
     groups = system / "sys/fs/cgroup"
     for controllers, path in _own_groups(system / "proc/self/cgroup"):
@@ -98,7 +98,7 @@ def _limit_files(system: Path) -> Iterator[Path]:
 
 
 def _own_groups(listing: Path) -> Iterator[tuple[list[str], str]]:
-    """The controllers of each hierarchy (none of version 2's), and the path of this process's group in it."""
+    """The controllers of each hierarchy (none in version 2), and the path of this process's group in it."""
     with suppress(OSError, UnicodeDecodeError):
         for line in listing.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)

@@ -1,12 +1,11 @@
-"""Whose question is next: turns are shared by catalog, and a catalog that does not answer is left alone.
+"""Schedules questions: catalogs take turns, and one that does not answer is paused.
 
-Used by `pool`, which has the places. Pure but for its ticks. Questions about one catalog wait in one line,
-and lines take turns, so that nobody waits for all the tables of somebody else. A catalog has to prove that it
-answers: until it has, and again from a question on to which there was no answer, it is asked one question
-at a time, and all such catalogs together get half of the places. Questions that take long have a line of
-their own in each catalog, which is never proven. Two tables in a row without an answer pause a catalog, as a
-circuit breaker does: its questions are refused at once, but for a single one after each pause that finds out
-whether it is back.
+Used by `pool`, which has the slots. Pure but for its ticks. Each catalog has a queue, and queues take turns,
+so that a catalog with many tables cannot delay the others. A catalog is unproven until it answers, and again
+from a question without an answer on: unproven catalogs get one question at a time, and half of the slots
+together. Long questions have a queue of their own in each catalog, which stays unproven. Two tables in a row
+without an answer pause a catalog, as a circuit breaker does: its questions are refused at once, except for a
+single one after each pause that tests whether it is back.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from lithify.controller.running.backoff import doubled
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
-"""Seconds between two questions to a catalog that is paused; each pause is twice as long as the last one."""
+"""Maximum seconds between two questions to a paused catalog; each pause is twice as long as the last one."""
 _SILENT_TABLES = 2
-"""So many tables without an answer pause their catalog: a single one may have a fault of its own."""
+"""Number of tables without an answer that pause their catalog: a single one may be faulty itself."""
 _MOST_LINES = 10_000
 
 Item = TypeVar("Item")
@@ -32,12 +31,12 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What answers questions: a catalog, at the address that it has now.
+    """The target of questions: a catalog, at its current address.
 
     Attributes:
         catalog: which Catalog, as `namespace/name`.
-        address: where it is; a Catalog that is changed has to prove itself anew.
-        is_long: its questions take long, so they never get more than one that has proven nothing.
+        address: where it is; a Catalog with a new address is unproven again.
+        is_long: whether its questions take long; such a source stays unproven.
     """
 
     catalog: str
@@ -52,9 +51,9 @@ class Ending(Enum):
     SILENT = auto()
     """The catalog or its storage gave no answer."""
     LOST = auto()
-    """The process that asked is gone, which may be the doing of the table."""
+    """The worker process was lost, which the table may have caused."""
     WITHDRAWN = auto()
-    """Nobody wants to know any more."""
+    """The caller cancelled it."""
 
 
 @dataclass(slots=True)
@@ -75,11 +74,11 @@ class _Line(Generic[Item]):
 
 @dataclass(slots=True)
 class Turns(Generic[Item]):
-    """The lines of all sources.
+    """The queues of all sources.
 
     Attributes:
-        places: how many questions may be under way at a time.
-        ticks: seconds that only ever grow.
+        places: maximum number of active questions.
+        ticks: monotonic seconds.
     """
 
     places: int
@@ -87,7 +86,7 @@ class Turns(Generic[Item]):
     _lines: OrderedDict[Source, _Line[Item]] = field(default_factory=OrderedDict)
 
     def admits(self, source: Source) -> bool:
-        """Whether a question may wait for its turn; one to a source that is paused may not."""
+        """Whether a question may be queued; not if its source is paused."""
         line = self._lines.get(source)
         if line is None or not line.is_paused:
             return True
@@ -95,11 +94,11 @@ class Turns(Generic[Item]):
         return not is_asked and self.ticks() >= line.paused_until
 
     def add(self, source: Source, item: Item) -> None:
-        """Puts a question at the end of its line."""
+        """Appends a question to its queue."""
         self._line(source).waiting.append(item)
 
     def remove(self, source: Source, item: Item) -> bool:
-        """Takes a question out of its line; False if it is not in it."""
+        """Removes a question from its queue; False if it is not in it."""
         line = self._lines.get(source)
         if line is None or item not in line.waiting:
             return False
@@ -107,7 +106,7 @@ class Turns(Generic[Item]):
         return True
 
     def next(self) -> tuple[Source, Item] | None:
-        """Whose turn it is; None if nobody may be asked now. The question counts as under way from now on."""
+        """Returns the next question, which counts as active from now on; None if none may start now."""
         if sum(line.active for line in self._lines.values()) >= self.places:
             return None
         unproven = sum(line.active for line in self._lines.values() if not line.is_proven)
@@ -120,12 +119,12 @@ class Turns(Generic[Item]):
         return None
 
     def ended(self, source: Source, subject: str, ending: Ending) -> list[Item]:
-        """A question is over; returns those that are refused because of how it ended.
+        """Ends a question; returns those that are refused because of how it ended.
 
         Args:
-            source: who was asked.
+            source: where it was sent.
             subject: about which table.
-            ending: what came of it.
+            ending: its result.
         """
         line = self._line(source)
         line.active -= 1
@@ -142,16 +141,16 @@ class Turns(Generic[Item]):
         return []
 
     def pause_seconds(self, source: Source) -> float:
-        """How long a source that is paused is left alone from now on."""
+        """Remaining seconds of a source's pause."""
         return max(0.0, self._line(source).paused_until - self.ticks())
 
     @property
     def paused(self) -> list[Source]:
-        """All sources that are left alone, but for a question now and then."""
+        """The paused sources."""
         return [source for source, line in self._lines.items() if line.is_paused]
 
     def clear(self) -> list[Item]:
-        """Empties all lines; returns the questions that waited."""
+        """Empties all queues; returns the questions that waited."""
         waiting = [item for line in self._lines.values() for item in line.waiting]
         for line in self._lines.values():
             line.waiting.clear()
@@ -172,7 +171,7 @@ class Turns(Generic[Item]):
         return line
 
     def _forget_idle(self) -> None:
-        """Catalogs come and go; those that nobody asks about lose what they have proven."""
+        """Catalogs come and go: removes idle ones, which are unproven afterwards."""
         if len(self._lines) < _MOST_LINES:
             return
         for source, line in list(self._lines.items()):

@@ -1,8 +1,7 @@
-"""What goes between the operator and its observing workers: requests, replies, and how they are framed.
+"""The protocol between the operator and its observing workers: requests, replies, and their framing.
 
-Shared by `process`, the operator's end, and `worker`, the other one. Messages have their length in front.
-Questions are pickles, which a worker may believe: they come from the operator. Replies are not; see
-`replies`.
+Shared by `process`, the operator's end, and `worker`, the other one. Messages are prefixed by their length.
+Questions are pickles, which a worker may trust: they come from the operator. Replies are not; see `replies`.
 """
 
 from __future__ import annotations
@@ -20,29 +19,29 @@ from lithify.tables.io.addresses import AddressPolicy
 from lithify.tables.watching import ObservationRequest
 
 HEADER = 8
-"""Bytes of the length in front of a message."""
+"""Bytes of the length prefix of a message."""
 
 MOST_REPLY = 16 << 20
-"""Bytes of a reply; the operator's own process has to hold it. 10,000 names of tables take a third of it."""
+"""Maximum bytes of a reply, which the operator holds in memory. 10,000 names of tables take a third of it."""
 
 MOST_TEXT = 8192
 """Characters of each text in a reply: longer ones are cut by the worker and refused by the operator."""
 
 TOO_MUCH_MEMORY = 86
-"""What a worker ends with when it needs more memory than it may have."""
+"""Exit code of a worker that needs more memory than its limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What a worker is told first.
+    """The first message to a worker.
 
     Attributes:
-        cache_folder: where it keeps what it knows of tables; shared by all workers.
-        cache_bytes: how large that may get.
-        most_open: how many tables it keeps open.
-        memory_bytes: what it may take; it ends where it needs more.
-        processor_seconds: processor time that it may take for one answer; it ends where it needs more.
-        addresses: what it may connect to, None for everything.
+        cache_folder: where it caches tables; shared by all workers.
+        cache_bytes: maximum size of that folder.
+        most_open: number of tables that it keeps open.
+        memory_bytes: memory limit; it ends where it needs more.
+        processor_seconds: limit of processor time for one answer; it ends where it needs more.
+        addresses: where it may connect, None for everywhere.
     """
 
     cache_folder: str
@@ -75,7 +74,7 @@ Question = ObservationRequest | PlanRequest | FindRun | ListTables
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What comes back.
+    """A worker's reply.
 
     Attributes:
         value: the answer.
@@ -89,16 +88,16 @@ class Reply:
 
 
 def framed(message: object) -> bytes:
-    """A question, or the settings, as they go over the wire."""
+    """The bytes of a question, or of the settings, with their length prefix."""
     data = pickle.dumps(message)
     return len(data).to_bytes(HEADER) + data
 
 
 def receive(stream: BinaryIO) -> Any:
-    """The next message from the operator.
+    """Reads the next message from the operator.
 
     Raises:
-        EOFError: there is none any more.
+        EOFError: the input has ended.
     """
     size = int.from_bytes(_read(stream.read, HEADER))
     return pickle.loads(_read(stream.read, size))  # noqa: S301  # from the operator

@@ -1,8 +1,8 @@
 """A worker process: reads questions about tables from its standard input, answers on its standard output.
 
 Started by `process` as `python -m`. It ends when its input does, so it never outlives the operator, and when
-it needs more memory or processor time than it may have (`limits`). Nothing that libraries print or log leaves
-it once it is asked: there may be credentials in it, or what a hostile table wants to be read.
+it exceeds its limits of memory or processor time (`limits`). Output and logs of libraries are discarded once
+it accepts questions: they may contain credentials, or text planted by a hostile table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lithify.controller.observing.wire import (
 from lithify.tables.io.guard import guard
 
 _MEMORY_CHECKED = 0.2
-"""Seconds between two looks at one's own memory."""
+"""Seconds between two checks of the worker's own memory."""
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def _answer_all(settings: WorkerSettings, questions: BinaryIO, replies: BinaryIO
     Thread(target=_watch_memory, args=(settings.memory_bytes,), daemon=True).start()
     asked: SimpleQueue[Question] = SimpleQueue()
     Thread(target=_listen, args=(questions, asked), daemon=True).start()
-    # Not before somebody listens whether the operator is still there: importing takes seconds.
+    # Imported after the listener has started: importing takes seconds, and the operator may end during it.
     from lithify.controller.observing.answering import Answers
     from lithify.controller.observing.replies import write_reply
 
@@ -73,7 +73,7 @@ def _answer_all(settings: WorkerSettings, questions: BinaryIO, replies: BinaryIO
 
 
 def resident_bytes() -> int:
-    """The memory of this process, 0 where the system does not say."""
+    """The resident memory of this process, 0 where the system does not report it."""
     with suppress(OSError, ValueError, IndexError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -81,7 +81,7 @@ def resident_bytes() -> int:
 
 
 def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Keeps input and output for messages; what others read and print goes nowhere."""
+    """Reserves input and output for messages; other code reads nothing and its output is discarded."""
     questions, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
@@ -92,25 +92,25 @@ def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:
 def _be_quiet() -> None:
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    # Whoever presses Ctrl-C means the operator, which then ends this process.
+    # Ctrl-C is meant for the operator, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _be_mute() -> None:
-    """Has nothing printed from now on; until then, it may say why it cannot start."""
+    """Discards stderr from now on; before, it may say why the worker cannot start."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     os.close(nowhere)
 
 
 def _be_ended_first() -> None:
-    """Where memory gets short, the kernel should choose this process rather than the operator's."""
+    """If memory runs short, the kernel should choose this process rather than the operator's."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _listen(questions: BinaryIO, asked: SimpleQueue[Question]) -> None:
-    """Hands questions on; ends the process, whatever it is doing, when the operator is gone."""
+    """Passes questions on; ends the process, whatever it is doing, when the operator is gone."""
     try:
         while True:
             asked.put(receive(questions))

@@ -1,7 +1,7 @@
-"""How long a run waits before its next attempt, and an operator before it repeats itself or asks a catalog.
+"""Backoff before a run's next attempt, an operator's retry, or a request to a silent catalog.
 
-Used by `ending`, `reconciling.pacing` and `observing.turns`. Pure. The jitter follows from the run and the
-number of tries, so that a wait computed twice is the same, while runs that failed together do not come back
+Used by `ending`, `reconciling.pacing` and `observing.turns`. Pure. The jitter depends on the run and the
+number of tries, so that a wait computed twice is the same, while runs that failed together are not retried
 together.
 """
 
@@ -13,7 +13,8 @@ from lithify.errors import Failure
 from lithify.resources.policy import Retries
 
 _PATIENCE = {Failure.SCHEDULING: 3, Failure.CONFLICT: 3, Failure.BUG: 6}
-"""Room, and peace from other writers, take longer to come than a new driver."""
+"""Factor of the backoff by kind of failure: resources and conflicts take longer to clear than a lost
+driver."""
 _MOST_DOUBLINGS = 20
 
 

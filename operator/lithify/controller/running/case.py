@@ -1,4 +1,4 @@
-"""One question to the state machine: a run, what surrounds it and the time, with what follows from them.
+"""The input of the state machine: a run, the facts around it and the time, with values derived from them.
 
 Used by the modules of this package only. Pure. Times are only ever compared as differences, and no difference
 is negative: a clock that was set back makes a run wait a little longer, never crash.
@@ -16,9 +16,9 @@ from lithify.resources.compaction import Compaction, CompactionSpec, CompactionS
 from lithify.resources.policy import Approval, Deadlines
 
 LOOK_AGAIN = timedelta(seconds=60)
-"""How long to wait for news that may have been lost."""
+"""Interval of checks for events that may have been lost."""
 _SKEW = timedelta(seconds=60)
-"""How far apart the clocks of two operators may be before we think that one was set back."""
+"""Tolerated difference between the clocks of two operators; beyond it one was set back."""
 _WAITING = frozenset({Reason.SUSPENDED, Reason.AWAITING_APPROVAL})
 
 
@@ -32,50 +32,50 @@ class Case:
 
     @property
     def spec(self) -> CompactionSpec:
-        """What the run is to do."""
+        """The run's spec."""
         return self.run.spec
 
     @property
     def status(self) -> CompactionStatus:
-        """Where it stands."""
+        """The run's status."""
         return self.run.status
 
     @property
     def reason(self) -> Reason:
-        """Where it stands, in a word."""
+        """The reason of its current stage."""
         return self.run.reason
 
     @property
     def deadlines(self) -> Deadlines:
-        """How long it may take."""
+        """Its deadlines."""
         return self.facts.policy.deadlines
 
     @property
     def pod(self) -> DriverState | None:
-        """The driver that has the run's name, whoever it was started for."""
+        """The driver that has the run's name, for whichever run it was started."""
         return None if isinstance(self.facts.driver, Unknown) else self.facts.driver
 
     @property
     def own(self) -> DriverState | None:
-        """The same if it was started for this run."""
+        """That driver if it was started for this run."""
         pod = self.pod
         return pod if pod is not None and pod.owner_uid == self.run.metadata.uid else None
 
     @property
     def current(self) -> DriverState | None:
-        """The same if it is not of an attempt that is over.
+        """That driver if it is not of an attempt that has ended.
 
-        A later attempt than status knows of is one, too: then status was set back.
+        An attempt later than the one in status counts, too: then status was set back.
         """
         own = self.own
         return own if own is not None and own.attempt >= self.status.attempts else None
 
     @property
     def driver_end(self) -> datetime | None:
-        """When the driver of the attempt that is under way ended, if that is known.
+        """When the driver of the current attempt ended, None if unknown.
 
-        Nobody may have watched then. It is earlier than now, and how long the run took depends on it alone.
-        Kubelets leave fractions of seconds out: the next second is never before the driver's last commit.
+        It may have ended while no operator ran: earlier than now, and the run's duration is computed from it.
+        Kubelets omit fractions of seconds: the next whole second is never before the driver's last commit.
         """
         driver, began = self.current, self.status.start_time
         if driver is None or driver.finished is None or not self.reason.has_driver:
@@ -87,13 +87,13 @@ class Case:
 
     @property
     def is_alive(self) -> bool:
-        """Whether a driver that has the run's name may still do something."""
+        """Whether a driver that has the run's name may still act."""
         pod = self.pod
         return pod is not None and pod.phase is not DriverPhase.ENDED
 
     @property
     def may_have_committed(self) -> bool:
-        """Whether an attempt was begun that may commit."""
+        """Whether an attempt has begun that may commit."""
         return self.status.attempts > 0 and not is_plan_only(self.run)
 
     def since(self, moment: datetime | None) -> float:
@@ -108,7 +108,7 @@ class Case:
 
     @property
     def end_of_all(self) -> datetime | None:
-        """When the run must be over, None if there is no such time."""
+        """When the run's total deadline expires, None if it has none."""
         began = self.run.metadata.creation_timestamp or self.status.start_time
         limit = self.spec.active_deadline_seconds
         if began is None or limit is None:
@@ -117,32 +117,32 @@ class Case:
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether the run has taken longer than it may in all."""
+        """Whether the run has exceeded its total deadline."""
         end = self.end_of_all
         return end is not None and self.now >= end
 
     def at(self, began: datetime | None, seconds: float) -> datetime:
-        """The moment so long after another one, or after now if that is not known."""
+        """The time `seconds` after `began`, or after now if that is None."""
         return (began or self.now) + timedelta(seconds=seconds)
 
     def answer(
         self, status: CompactionStatus, acts: Iterable[Act] = (), until: Iterable[datetime | None] = ()
     ) -> Step:
-        """An answer that has the machine asked again at the first of some moments, or after a minute."""
+        """A step that asks the machine again at the earliest of some times, or after a minute."""
         moments = [moment for moment in (*until, self.end_of_all) if moment is not None]
         again = min([*moments, self.now + LOOK_AGAIN])
         return Step(status, tuple(acts), max(again, self.now + timedelta(seconds=1)))
 
 
 def is_plan_only(run: Compaction) -> bool:
-    """Whether the run's next attempt only plans: a dry run, or one that nobody has approved yet."""
+    """Whether the run's next attempt only plans: a dry run, or one that is not approved yet."""
     return run.spec.dry_run or (run.spec.approval is Approval.MANUAL and not run.spec.approved)
 
 
 def is_planned_here(run: Compaction) -> bool:
-    """Whether the operator's workers make the plan that a run wants next, so that it takes no driver.
+    """Whether the operator's workers make the run's next plan, so that it needs no driver.
 
-    A driver that an operator of an older release has started for it is still heard.
+    A driver that an operator of an older release has started for it still counts.
     """
     return is_plan_only(run) and not names_driver(run.status)
 
@@ -153,10 +153,10 @@ def names_driver(status: CompactionStatus) -> bool:
 
 
 def case_of(run: Compaction, facts: RunFacts, now: datetime) -> Case:
-    """The case, in whole seconds of UTC, with times of status that lie in the future moved to now.
+    """Returns the case, in whole seconds of UTC, with future times of status moved to now.
 
-    They come from a clock that was set back; left alone they would hold up every deadline until it is there
-    again.
+    A clock that was set back leaves such times; unchanged they would delay every deadline until the clock
+    catches up.
     """
     time = now.astimezone(UTC).replace(microsecond=0)
     return Case(replace(run, status=_no_later(run.status, time, facts)), facts, time)

@@ -1,7 +1,7 @@
 """The stages in which a run has a driver, or may have one: Submitting, Planning, Running, Committing.
 
-Called by `machine`. Pure. A driver is started only if there certainly is none and the table's lock is the
-run's; one that is to end is told so and waited for, because its outcome may still be a success.
+Called by `machine`. Pure. A driver is started only if there is certainly none and the run holds the table's
+lock. A driver that should end is asked to and waited for, because its outcome may still be a success.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lithify.resources.objects import shortened
 
 
 def drive(case: Case) -> Step:
-    """Takes a run further that has a driver, or may have one."""
+    """The next step of a run that has a driver, or may have one."""
     driver = case.current
     if driver is None:
         return _without_driver(case)
@@ -42,9 +42,9 @@ def drive(case: Case) -> Step:
 
 
 def adopt(case: Case, driver: DriverState) -> Step:
-    """Takes up a driver that the run should not have where it stands; the next step decides about it.
+    """Takes over a driver that the run should not have in its stage; the next step decides about it.
 
-    It was started by a request that took effect late, or status was set back.
+    A late start request made it, or status was set back.
     """
     status = _adopted(case, driver).status
     message = f"Found driver {driver.name}, started for this run."
@@ -60,18 +60,18 @@ def adopt(case: Case, driver: DriverState) -> Step:
 
 
 def recreated(case: Case) -> str:
-    """What to say if the table is not the one any more that the run began with; empty if it is."""
+    """Message if the table was replaced since the run began; empty if it was not."""
     meant, there = case.status.table_uuid, case.facts.table_uuid
     if meant is None or there is None or meant == there:
         return ""
     return (
-        f"{case.status.identifier} was dropped and created anew since the run began, whose plan means "
-        "nothing any more; create another Compaction if the new table is to be compacted."
+        f"{case.status.identifier} was dropped and re-created since the run began, so its plan is obsolete; "
+        "create another Compaction to compact the new table."
     )
 
 
 def _adopted(case: Case, driver: DriverState) -> Case:
-    """The case with the driver in status, whichever attempt status thought was the last."""
+    """The case with the driver in status, whichever attempt status names as the last."""
     known = case.status.driver
     if known is None or known.uid != driver.uid:
         known = DriverStatus(name=shortened(driver.name, 253), uid=driver.uid)
@@ -93,13 +93,13 @@ def _without_driver(case: Case) -> Step:
     grace = case.deadlines.lost_seconds
     if case.since(since) >= grace:
         return bury(case, None)
-    message = f"Driver {known.name} cannot be found; it counts as lost if it stays away."
+    message = f"Driver {known.name} cannot be found; it counts as lost if that persists."
     status = stand(case, case.reason, message, driver=replace(known, missing_since=since))
     return case.answer(status, clear_name(case), [case.at(since, grace)])
 
 
 def _start(case: Case) -> Step:
-    """Starts the driver of the attempt that status says is under way, or gives the attempt up."""
+    """Starts the driver of the attempt in status, or ends the attempt."""
     ended = _given_up(case)
     if ended is not None:
         return ended
@@ -122,13 +122,13 @@ def _start(case: Case) -> Step:
 
 def _given_up(case: Case) -> Step | None:
     """The end of an attempt that has no driver yet, None if it goes on."""
-    problem, anew = case.facts.problem, recreated(case)
+    problem, replaced = case.facts.problem, recreated(case)
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
     if case.is_out_of_time:
         return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
-    if anew:
-        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
+    if replaced:
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
     if problem is not None and not problem.may_pass:
         return finish(case, problem.reason, problem.message, at_once=True)
     if case.spec.suspend:
@@ -146,5 +146,5 @@ def _given_up(case: Case) -> Step | None:
 
 
 def _delay(case: Case) -> str:
-    """What the last try came to, as the end of a sentence."""
+    """The result of the last try to start, as the end of a sentence."""
     return f": {case.facts.delay}" if case.facts.delay else "."

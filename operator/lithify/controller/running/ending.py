@@ -1,7 +1,7 @@
-"""How attempts and runs end: by their outcome, by failure, or because they were told to.
+"""Ends attempts and runs: by their outcome, by failure, or on request.
 
-Used by the modules of this package only. Pure. Nothing in here says that a run failed before its table was
-searched for what it may have committed.
+Used by the modules of this package only. Pure. No run is reported as failed before its table was searched for
+what it may have committed.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from lithify.resources.policy import Approval
 from lithify.tables.model import is_snapshot_id
 from lithify.tables.observation import RunFound
 
-CANCELLED = "Cancelled as asked for by spec.cancel."
-OUT_OF_TIME = "The run took longer than its spec.activeDeadlineSeconds allow."
-SUSPENDED = "Suspended by spec.suspend; set it to false to go on."
+CANCELLED = "Cancelled by spec.cancel."
+OUT_OF_TIME = "The run exceeded its spec.activeDeadlineSeconds."
+SUSPENDED = "Suspended by spec.suspend; set it to false to continue."
 _UNDECIDED = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
 _REFUSED = frozenset({Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPPORTED, Reason.ACCESS_DENIED})
-"""What a driver ends with that was not let do its work. Its table may never be readable for us either, and
-who waits for that would hear a day later what is wrong."""
+"""Outcomes of a driver that was not allowed to work. The operator may never be able to read the table either,
+and a search for commits would delay the message by a day."""
 _CAUSE_LENGTH = 500
 
 
 def record(case: Case, outcome: Outcome) -> Step:
-    """Takes over what the driver of the attempt said at its end."""
+    """Applies the outcome of the attempt's driver."""
     case = _with_blocked(case, outcome)
     if outcome.reason is Reason.COMPACTED:
         return compacted(case, outcome)
@@ -72,22 +72,22 @@ def record(case: Case, outcome: Outcome) -> Step:
     if verdict.reason is Reason.SCHEDULING_TIMED_OUT and case.reason is Reason.WAITING_FOR_EXECUTORS:
         verdict = replace(verdict, message=_with_cause(case, verdict.message))
     is_last_word = verdict.reason in _REFUSED and outcome.attempt == case.status.attempts == 1
-    return _failed(case, verdict, heeded=verdict.failure is Failure.USER, is_last_word=is_last_word)
+    return _failed(case, verdict, overrides_stop=verdict.failure is Failure.USER, is_last_word=is_last_word)
 
 
 def _with_cause(case: Case, message: str) -> str:
-    """A message with what executors' pods said last: the driver cannot see it, but it stands in status.
+    """Prepends the last message about executors' pods in status, which the driver cannot see.
 
-    While the table is searched, status has the message already, too.
+    During the search of the table, status has the message already.
     """
     cause = message_of(case).split(message)[0] if message else message_of(case)
     return f"{shortened(cause.strip(), _CAUSE_LENGTH)} {message}".strip()
 
 
 def leave_shared(case: Case, why: str) -> Step:
-    """Queues a run anew, for a driver of its own: a shared one that has not begun with it will not do so.
+    """Queues a run again, for a driver of its own: its shared driver will not begin with it.
 
-    That is no failure of this run. What it may have committed all the same its next attempt finds.
+    That is no failure of this run. If it did commit, its next attempt finds that.
     """
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
@@ -98,10 +98,10 @@ def leave_shared(case: Case, why: str) -> Step:
 
 
 def bury(case: Case, driver: DriverState | None) -> Step:
-    """Ends an attempt whose driver ended without a word, or is gone."""
+    """Ends an attempt whose driver ended without an outcome, or is gone."""
     if driver is not None and driver.waits:
         seen = f" ({driver.message})" if driver.message else ""
-        return leave_shared(case, f"Driver {driver.name} ended{seen} before it had begun with this table.")
+        return leave_shared(case, f"Driver {driver.name} ended{seen} before it began with this table.")
     patience = _patience(case)
     gone = "The driver is gone without a result." if driver is None else "The driver ended without a result."
     match answer_of(case, patience):
@@ -111,13 +111,13 @@ def bury(case: Case, driver: DriverState | None) -> Step:
             return recovered(case, found)
         case SearchAnswer.NEVER if not case.spec.cancel:
             return _final(case, Reason.DRIVER_LOST, f"{gone} {UNANSWERED}")
-    return _failed(case, verdict_of_death(driver), heeded=False)
+    return _failed(case, verdict_of_death(driver), overrides_stop=False)
 
 
 def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> Step:
-    """Counts a failure; another attempt follows later unless there were too many.
+    """Counts a failure; another attempt follows unless the limit is exceeded.
 
-    `is_last_word`: the only driver that there was says itself that it was refused, so it committed nothing.
+    `is_last_word`: the run's only driver reports that it was refused, so it committed nothing.
     """
     status, retries = case.status, case.facts.policy.retries
     counts = counted(status.failures, verdict.failure)
@@ -127,7 +127,7 @@ def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> 
             return _final(case, verdict.reason, verdict.message, failures=counts)
         return finish(case, verdict.reason, verdict.message, failures=counts)
     wait = backoff_seconds(retries, verdict.failure, failed, case.run.metadata.uid, status.attempts)
-    message = f"Attempt {status.attempts} failed with {verdict.reason.value}, another one follows: "
+    message = f"Attempt {status.attempts} failed with {verdict.reason.value}; it will be retried: "
     following = case.at(case.now, wait)
     new = stand(
         case,
@@ -141,7 +141,7 @@ def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> 
 
 
 def finish(case: Case, reason: Reason, message: str, *, at_once: bool = False, **changes: Any) -> Step:
-    """Ends the run, unless its table shows a commit of it; `at_once` cuts the search for that short."""
+    """Ends the run, unless its table shows a commit of it; `at_once` shortens the search for one."""
     patience = case.deadlines.lost_seconds if at_once else _patience(case)
     if reason.status is ConditionStatus.FALSE or case.status.attempts > 1:
         match answer_of(case, patience):
@@ -155,9 +155,9 @@ def finish(case: Case, reason: Reason, message: str, *, at_once: bool = False, *
 
 
 def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Step:
-    """Gives up a driver, since when it counts as lost, that may still be alive somewhere.
+    """Gives up a driver, counted as lost since `since`, that may still be alive somewhere.
 
-    It is not ended by force, and the lock stays until it is known to be gone.
+    It is not ended by force, and the lock stays until the driver is known to be gone.
     """
     found, patience = case.facts.found, _patience(case)
     if isinstance(found, RunFound):
@@ -165,12 +165,12 @@ def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Ste
     if case.may_have_committed and isinstance(found, Unknown) and case.since(since) < patience:
         status = stand(case, case.reason, f"{message} {LOOKING}", driver=driver)
         return case.answer(status, (Act.FIND_RUN,), [case.at(since, patience)])
-    told = "It is not ended by force and may still commit; until it is gone nothing else runs on the table."
+    told = "It is not killed and may still commit; until it is gone, no other run starts on the table."
     return _final(case, Reason.DRIVER_LOST, f"{shortened(message, 800)} {told}", driver=driver)
 
 
 def compacted(case: Case, outcome: Outcome) -> Step:
-    """Ends the run with what its driver says it did."""
+    """Ends the run with its driver's result."""
     case = _with_blocked(case, outcome)
     result = outcome.result or ResultSummary()
     message = result_text(result)
@@ -187,7 +187,7 @@ def compacted(case: Case, outcome: Outcome) -> Step:
 
 
 def recovered(case: Case, found: RunFound, failure: str = "") -> Step:
-    """Ends the run with what its table says it did."""
+    """Ends the run with its commits found in the table."""
     result = ResultSummary(
         input_files=found.input_files,
         output_files=found.output_files,
@@ -212,7 +212,7 @@ def recovered(case: Case, found: RunFound, failure: str = "") -> Step:
 
 
 def _with_blocked(case: Case, outcome: Outcome) -> Case:
-    """The case with the buckets that the driver could not compact in status, however it ended."""
+    """The case with the outcome's blocked buckets in status, however the driver ended."""
     if not outcome.blocked_count:
         return case
     status = replace(
@@ -228,12 +228,12 @@ def stop_of(case: Case) -> StopStatus | None:
     return case.status.driver.stopping if case.status.driver else None
 
 
-def _failed(case: Case, verdict: FailureVerdict, *, heeded: bool, is_last_word: bool = False) -> Step:
-    """Ends an attempt that failed; what the run was told to do goes first, unless the verdict is `heeded`."""
+def _failed(case: Case, verdict: FailureVerdict, *, overrides_stop: bool, is_last_word: bool = False) -> Step:
+    """Ends a failed attempt; a requested stop has precedence, unless `overrides_stop`."""
     stop = stop_of(case)
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
-    if heeded or stop is None:
+    if overrides_stop or stop is None:
         return fail(case, verdict, is_last_word=is_last_word)
     if stop.reason in _UNDECIDED:
         return _stopped(case, stop)
@@ -270,9 +270,9 @@ def _planned(case: Case, outcome: Outcome) -> Step:
 
 
 def approval_text(plan: PlanSummary) -> str:
-    """What a run that awaits approval says."""
+    """Message of a run that awaits approval."""
     return (
-        f"Planned to rewrite {plan_text(plan)}; set spec.approved to true to go on, or spec.cancel to end it."
+        f"Planned to rewrite {plan_text(plan)}; set spec.approved or spec.cancel to true to continue or end."
     )
 
 
@@ -295,7 +295,7 @@ def _final(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
 
 
 def _patience(case: Case) -> float:
-    """Seconds to wait for a table that cannot be read before the run ends with its outcome unknown."""
+    """Seconds to retry an unreadable table before the run ends with its outcome unknown."""
     hurried = case.spec.cancel or case.is_out_of_time
     return case.deadlines.lost_seconds if hurried else case.deadlines.queued_seconds
 

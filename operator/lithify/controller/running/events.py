@@ -1,4 +1,4 @@
-"""The Events that tell of a run's way, one for each transition. Used by `reconciling.compactions`. Pure."""
+"""The Events of a run, one for each transition. Used by `reconciling.compactions`. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNPLEASANT = frozenset({Reason.BACKING_OFF.value, Reason.PENDING.value})
 
 
 def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[Severity, str, str]]:
-    """Severity, reason and message of what happened between two statuses; empty if no transition did."""
+    """Severity, reason and message of the transition between two statuses; empty if there was none."""
     found: list[tuple[Severity, str, str]] = []
     was, now = condition_of(old.conditions, SUCCEEDED), condition_of(new.conditions, SUCCEEDED)
     if now is not None and (was is None or was.reason != now.reason):
@@ -33,5 +33,5 @@ def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[S
 
 
 def _says_why(was: Condition | None, now: Condition | None) -> bool:
-    """Whether a run that goes on waiting for executors has something new to say about why."""
+    """Whether a run that still waits for executors has a new reason."""
     return was is not None and now is not None and now.reason == _WAITS and now.message != was.message

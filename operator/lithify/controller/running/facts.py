@@ -1,4 +1,4 @@
-"""What the state machine of a Compaction is told, and what it answers.
+"""Input and output of the state machine of a Compaction.
 
 Gathered by `reconciling.run_facts`, carried out by `reconciling.acts`; the machine itself is in `machine`.
 """
@@ -17,7 +17,7 @@ from lithify.tables.observation import RunFound
 
 
 class Lock(Enum):
-    """The lock of the table, as this run sees it."""
+    """State of the table's lock for this run."""
 
     FREE = auto()
     OURS = auto()
@@ -26,7 +26,7 @@ class Lock(Enum):
 
 
 class Unknown(Enum):
-    """Stands for a fact that could not be found out now."""
+    """Marks a fact that cannot be determined now."""
 
     UNKNOWN = auto()
 
@@ -36,13 +36,13 @@ UNKNOWN = Unknown.UNKNOWN
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a run cannot go on, from what surrounds it: no table, no catalog, a Secret without the key...
+    """Why a run cannot go on: no table, no catalog, a Secret without the key...
 
     Attributes:
-        reason: the final reason if it stays so.
+        reason: the final reason if it persists.
         message: for people.
-        may_pass: somebody may be about to mend it (a catalog that is not there yet): wait before giving up.
-        ends_attempt: an attempt that has no driver yet is given up for it, and the run is Pending.
+        may_pass: someone may be about to fix it (a catalog that does not exist yet): wait before giving up.
+        ends_attempt: it ends an attempt that has no driver yet, and the run is Pending.
     """
 
     reason: Reason
@@ -66,27 +66,27 @@ class Gathering:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known around a Compaction now.
+    """The facts about a Compaction now.
 
     Attributes:
-        policy: what its table's policy says; the defaults if there is none.
+        policy: the settings of its table's policy; the defaults if there is none.
         identifier: `database.table`, None if its LakeTable is missing.
-        table_uuid: the table that its LakeTable stands for now, None if it was never seen.
+        table_uuid: the table that its LakeTable refers to now, None if it was never seen.
         driver: its driver, None if there certainly is none.
         lock: the table's lock.
-        lock_holder: who has it, for people.
+        lock_holder: its holder, for people.
         admitted: whether limits and priorities let it start now.
         hold: if not, why; for people.
         problem: why it cannot start at all.
-        delay: why the last try to start its driver came to nothing, though the next may succeed; for people.
+        delay: why the last try to start its driver failed, though the next may succeed; for people.
         found: what it has committed, as the answer to the `Act.FIND_RUN` of the step before; None if nothing.
             Unknown while there is no answer, and again after any step that did not ask: a driver may have
             been alive since.
-        plan: the answer to the `Act.PLAN` of the attempt that is under way, None while there is none.
+        plan: the answer to the `Act.PLAN` of the current attempt, None while there is none.
         deleted: the object is being deleted, or gone.
         sharing: the driver that it starts with others if it can start now, or that it waits for others; None
             if it has a driver of its own.
-        stranded: why the shared driver that its status names will not have it; for people.
+        stranded: why the shared driver that its status names does not run it; for people.
     """
 
     policy: CompactionPolicySpec = field(default_factory=CompactionPolicySpec)
@@ -107,12 +107,12 @@ class RunFacts:
 
 
 class Act(Enum):
-    """What there is to do; every act may be done again without harm.
+    """What to do; every act is idempotent.
 
-    TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt that status says
-    is under way. STOP_DRIVER asks the driver to end. KEEP_DRIVER lets it go with its logs in place,
-    REMOVE_DRIVER without, so that the name is free for the next attempt. FIND_RUN looks for what the run has
-    committed. PLAN has the operator's workers plan the attempt that status says is under way.
+    TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt in status.
+    STOP_DRIVER asks the driver to end. KEEP_DRIVER releases it and keeps its logs, REMOVE_DRIVER without
+    logs, so that the name is free for the next attempt. FIND_RUN searches the table for the run's commits.
+    PLAN has the operator's workers plan the attempt in status.
     """
 
     TAKE_LOCK = auto()
@@ -127,15 +127,15 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the machine answers.
+    """The output of the machine.
 
     The status is written first, the acts follow; if either fails, the machine is asked again.
 
     Attributes:
-        status: what status should be now.
+        status: the new status.
         acts: what to do once it is written, in this order.
-        wake: when to ask again if nothing happens before; None for never. When acts are to be repeated that
-            have not shown their effect is for those to say who carry them out.
+        wake: when to ask again if nothing happens before; None for never. The caller decides when to repeat
+            acts that have shown no effect.
     """
 
     status: CompactionStatus

@@ -1,4 +1,4 @@
-"""What kind of failure ended an attempt, how many there were, and whether one more attempt makes sense.
+"""Classifies failed attempts, counts them, and decides whether another attempt makes sense.
 
 Used by `ending` and `driving`. Pure.
 """
@@ -29,7 +29,7 @@ _FAILURE_OF_REASON = {
 
 @dataclass(frozen=True, slots=True)
 class FailureVerdict:
-    """How an attempt failed: the reason that the run gets if it was the last one, and the kind of failure."""
+    """How an attempt failed: the kind of failure, and the run's reason if it was the last attempt."""
 
     reason: Reason
     failure: Failure
@@ -37,37 +37,37 @@ class FailureVerdict:
 
 
 def failure_of(reason: Reason) -> Failure:
-    """The kind of failure behind a reason; what only a person can change is not tried again."""
+    """The kind of failure behind a reason; failures that only a person can fix are not retried."""
     return _FAILURE_OF_REASON.get(reason, Failure.USER)
 
 
 def verdict_of_outcome(outcome: Outcome) -> FailureVerdict:
-    """How an attempt failed that could say so itself."""
+    """The verdict on an attempt that reported an outcome."""
     reason, message = outcome.reason, outcome.message
     if reason is Reason.CANCELLED:
-        told = message or "The driver was told to end from outside."
+        told = message or "The driver was asked to end by another party."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, told)
     if reason.status is not ConditionStatus.FALSE:
-        strange = f"The driver ended with {reason.value}, which nobody asked it for. {message}".rstrip()
+        strange = f"The driver ended with {reason.value}, which was not requested. {message}".rstrip()
         return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, strange)
     return FailureVerdict(
-        reason, outcome.failure or failure_of(reason), message or "The driver does not say why."
+        reason, outcome.failure or failure_of(reason), message or "The driver gave no reason."
     )
 
 
 def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
-    """How an attempt failed whose driver ended without a word, or is gone (None)."""
+    """The verdict on an attempt whose driver ended without an outcome, or is gone (None)."""
     if driver is None:
-        gone = "The driver vanished without a result; it had committed nothing."
+        gone = "The driver disappeared without a result; it had committed nothing."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
     seen = f" ({driver.message})" if driver.message else ""
     if driver.trouble is Trouble.OUT_OF_MEMORY:
         return _out_of_memory(driver.name, seen)
     if driver.trouble in {Trouble.DISRUPTED, Trouble.UNREACHABLE} or driver.terminating:
-        ended = f"Driver {driver.name} was ended from outside without a result{seen}."
+        ended = f"Driver {driver.name} was ended by another party without a result{seen}."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, ended)
     if driver.exit_code is None:
-        lost = f"Driver {driver.name} ended, nobody knows how{seen}."
+        lost = f"Driver {driver.name} ended for an unknown reason{seen}."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
     if driver.exit_code == _KILLED:
         return _out_of_memory(driver.name, seen)
@@ -81,13 +81,13 @@ def counted(counts: FailureCounts, failure: Failure) -> FailureCounts:
 
 
 def count_of(counts: FailureCounts, failure: Failure) -> int:
-    """How many failures of a kind there were."""
+    """Number of failures of a kind."""
     count: int = getattr(counts, _field(failure))
     return count
 
 
 def limit_of(retries: Retries, failure: Failure) -> int:
-    """How many failures of a kind are followed by another attempt."""
+    """Maximum number of failures of a kind that are retried."""
     if failure is Failure.USER:
         return 0
     limit: int = getattr(retries, _field(failure))
@@ -95,7 +95,7 @@ def limit_of(retries: Retries, failure: Failure) -> int:
 
 
 def memory_factor(run: Compaction) -> float:
-    """By how much memory is raised for the run's next attempt: half as much again for each lack of it."""
+    """Factor of memory for the run's next attempt: multiplied by 1.5 for each attempt that ran out of it."""
     return _MORE_MEMORY**run.status.failures.out_of_memory
 
 
@@ -105,6 +105,6 @@ def _field(failure: Failure) -> str:
 
 def _out_of_memory(name: str, seen: str) -> FailureVerdict:
     message = (
-        f"Driver {name} was killed for want of memory{seen}; raise spec.spark.driver.memory of the policy."
+        f"Driver {name} was killed for lack of memory{seen}; raise spec.spark.driver.memory of the policy."
     )
     return FailureVerdict(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, message)

@@ -1,8 +1,8 @@
-"""The state machine of a Compaction: from where it stands and what is known, to where it stands then.
+"""The state machine of a Compaction: from its status and the facts to its next status.
 
-Called by `reconciling.compactions`, which writes the status that this answers, and then does the acts. Pure:
-the same question has the same answer, so that a crash at any point only means asking again. A final status
-never changes, and what a run has committed is never reported as a failure.
+Called by `reconciling.compactions`, which writes that status, and then carries out the acts. Pure: the same
+input has the same answer, so that after a crash at any point it is asked again. A final status never changes,
+and a run that has committed is never reported as failed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from lithify.resources.compaction import Compaction, Reason
 
 
 def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
-    """What status should be, what there is to do once it is written, and when to ask again.
+    """Returns the next status, the acts once it is written, and when to ask again.
 
-    `now` is aware. Nothing is raised, whatever the facts.
+    `now` is aware. Raises nothing, whatever the facts.
     """
     case = case_of(run, facts, now)
     if facts.driver is UNKNOWN:
@@ -38,11 +38,11 @@ def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
 
 
 def _go_on(case: Case) -> Step:
-    """Takes a run further that has not ended."""
+    """The next step of an unfinished run."""
     own = case.own
     outcome = own.outcome if own is not None and own.phase is DriverPhase.ENDED else None
     if outcome is not None and outcome.reason is Reason.COMPACTED:
-        return compacted(case, outcome)  # Of whatever attempt: a result is never lost.
+        return compacted(case, outcome)  # Of any attempt: a result is never lost.
     if is_planning(case):
         return plan(case)
     if case.reason.has_driver:
@@ -53,5 +53,5 @@ def _go_on(case: Case) -> Step:
 
 
 def _is_in_doubt(case: Case) -> bool:
-    """Whether it is not known yet that everything was let go."""
+    """Whether the release of driver and lock is still unconfirmed."""
     return case.facts.lock is Lock.UNKNOWN or case.is_alive

@@ -1,9 +1,9 @@
 """Attempts that only plan: dry runs, and runs that wait for an approval of their plan.
 
 Called by `machine`, and by `waiting` to begin one. Pure. The operator's workers plan, so there is no driver,
-no slot of any limit is taken, and the table's lock stays free for others. In status such a run is Planning,
-and has no driver there. How long the plan itself may take is the worker's matter; what is limited here is the
-wait for a turn: thousands of runs may want a plan at the same time.
+no limit counts the run, and the table's lock stays free for others. Status shows such a run as Planning,
+without a driver. The worker limits the duration of the plan itself; this module limits the wait for a worker,
+since thousands of runs may want a plan at the same time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lithify.resources.compaction import Reason
 
 _PLANNING = "Planning in the operator; no driver is started."
 _TOO_LONG = (
-    "Its turn to be planned did not come within {0} s (deadlines.queuedSeconds of the policy); "
+    "It could not be planned within {0} s (deadlines.queuedSeconds of the policy); "
     "`lithify plan` makes a plan without the operator."
 )
 
@@ -31,7 +31,7 @@ def is_planning(case: Case) -> bool:
 
 
 def begin(case: Case) -> Step:
-    """Writes down that an attempt is under way, and has it planned."""
+    """Records a new attempt in status, and has it planned."""
     status = case.status
     new = stand(
         case,
@@ -46,7 +46,7 @@ def begin(case: Case) -> Step:
 
 
 def plan(case: Case) -> Step:
-    """Takes an attempt further that only plans."""
+    """The next step of an attempt that only plans."""
     ended = _given_up(case)
     if ended is not None:
         return ended
@@ -62,7 +62,7 @@ def plan(case: Case) -> Step:
 
 def _given_up(case: Case) -> Step | None:
     """The end of the attempt before there is a plan, None if it goes on."""
-    problem, anew = case.facts.problem, recreated(case)
+    problem, replaced = case.facts.problem, recreated(case)
     if case.spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
     if case.is_out_of_time:
@@ -72,8 +72,8 @@ def _given_up(case: Case) -> Step | None:
         return case.answer(status, free_table(case))
     if case.spec.suspend:
         return case.answer(stand(case, Reason.SUSPENDED, SUSPENDED), free_table(case))
-    if anew:
-        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
+    if replaced:
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
     if problem is None:
         return None
     if not problem.may_pass:

@@ -1,7 +1,7 @@
-"""The acts that let go of a driver and of the table's lock. Used by the modules of this package only. Pure.
+"""The acts that release a driver and the table's lock. Used by the modules of this package only. Pure.
 
-The lock is dropped only when no driver of the run's name can still do something. A driver on a lost node may:
-then the lock stays until the driver is known to be gone.
+The lock is dropped only when no driver of the run's name can still act. A driver on a lost node may: then the
+lock stays until the driver is known to be gone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def free_table(case: Case) -> tuple[Act, ...]:
 
 
 def settle(case: Case) -> tuple[Act, ...]:
-    """Lets everything go after the end, with the logs in place; empty once that is done."""
+    """Releases everything after the end and keeps the logs; empty once that is done."""
     own = case.own
     if own is None:
         return free_table(case)

@@ -16,10 +16,10 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RunRetention:
-    """What is to be deleted.
+    """The finished Compactions to delete.
 
     Attributes:
-        delete: these, now.
+        delete: those to delete now.
         wake: when the next one is due; None if none will be.
     """
 
@@ -28,9 +28,9 @@ class RunRetention:
 
 
 def retention(runs: Iterable[Compaction], policy: CompactionPolicySpec, now: datetime) -> RunRetention:
-    """Applies history limits and times to live to the Compactions of one table.
+    """Applies history limits and TTLs to the Compactions of one table.
 
-    Those that have not ended are never deleted, nor is the last success.
+    Unfinished ones are never deleted, nor is the last success.
     """
     finished = sorted((run for run in runs if run.is_over), key=_end, reverse=True)
     good = [run for run in finished if run.reason.status is ConditionStatus.TRUE]
@@ -46,13 +46,13 @@ def retention(runs: Iterable[Compaction], policy: CompactionPolicySpec, now: dat
 
 
 def last_success(runs: Sequence[Compaction]) -> Compaction | None:
-    """The success that is always kept: the newest that is more than a dry run, or else the newest."""
+    """The success that is always kept: the newest that is not a dry run, or else the newest."""
     real = [run for run in runs if run.reason is not Reason.PLANNED]
     return max(real or runs, key=_end, default=None)
 
 
 def expires_at(run: Compaction, policy: CompactionPolicySpec) -> datetime | None:
-    """When a finished run is to be deleted for its age, None for never."""
+    """When a finished run's age requires its deletion, None for never."""
     own, ended = run.spec.ttl_seconds_after_finished, run.status.completion_time
     seconds = policy.ttl_seconds_after_finished if own is None else own
     return None if seconds is None or ended is None else ended + timedelta(seconds=seconds)

@@ -1,7 +1,7 @@
-"""Looks for what a run has committed, before status says that it failed. Used by `ending`. Pure.
+"""Searches the table for a run's commits, before status reports a failure. Used by `ending`. Pure.
 
-A search counts only if it was begun after status says that the driver is gone, and the first step of it asks
-for nothing: so an older answer, from when a driver may have been alive, is forgotten.
+A search counts only if it began after status says that the driver is gone. The search's first step therefore
+asks nothing, which discards an older answer from a time when a driver may have been alive.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lithify.controller.running.release import clear_name
 from lithify.controller.running.status import stand
 from lithify.tables.observation import RunFound
 
-LOOKING = "Looking in the table whether the run has committed."
-UNANSWERED = "Whether the run has committed is not known, because its table could not be read."
+LOOKING = "Searching the table for a commit of the run."
+UNANSWERED = "It is unknown whether the run has committed, because its table could not be read."
 
 
 class SearchAnswer(Enum):
-    """What a search came to that found nothing."""
+    """Result of a search that found nothing."""
 
     PENDING = auto()
     NOTHING = auto()
@@ -40,7 +40,7 @@ def answer_of(case: Case, patience: float) -> RunFound | SearchAnswer:
 
 
 def search(case: Case, message: str, patience: float) -> Step:
-    """Goes on searching; the run stands where it stands."""
+    """Continues the search; the run stays in its stage."""
     since = case.status.search_time
     status = stand(case, case.reason, f"{message} {LOOKING}", search_time=since or case.now)
     others = clear_name(case) if case.own is None else ()

@@ -1,7 +1,7 @@
-"""Writes down where a run stands: the conditions, and the fields that belong to a stage only.
+"""Makes a run's status: the conditions, and the fields that belong to one stage only.
 
-Used by the modules of this package only. Pure. What has not changed comes out as it went in, so that an
-unchanged situation writes nothing.
+Used by the modules of this package only. Pure. Unchanged parts stay equal, so that an unchanged situation
+writes nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _WITH_PROGRESS = frozenset({Reason.WAITING_FOR_EXECUTORS, Reason.RUNNING, Reason
 
 
 def stand(case: Case, reason: Reason, message: str, **changes: Any) -> CompactionStatus:
-    """The status of a run that stands at `reason`.
+    """The status of a run in the stage of `reason`.
 
-    Fields of a stage that it has left are cleared, unless `changes` sets them.
+    Fields of the stage that it leaves are cleared, unless `changes` sets them.
     """
     status = case.status
     stays = status.stage_time is not None and case.reason is reason
@@ -50,7 +50,7 @@ def stand(case: Case, reason: Reason, message: str, **changes: Any) -> Compactio
 
 
 def with_attempt(case: Case, reason: Reason, message: str) -> tuple[AttemptSummary, ...]:
-    """The attempts that have ended, with the one that ends now."""
+    """The history of attempts with the one that ends now."""
     driver = case.status.driver
     ended = AttemptSummary(
         attempt=max(1, case.status.attempts),
@@ -63,7 +63,7 @@ def with_attempt(case: Case, reason: Reason, message: str) -> tuple[AttemptSumma
 
 
 def message_of(case: Case) -> str:
-    """What status says now."""
+    """The current message of status."""
     condition = condition_of(case.status.conditions, SUCCEEDED)
     return "" if condition is None else condition.message
 

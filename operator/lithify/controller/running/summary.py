@@ -12,17 +12,17 @@ _LONGEST_IN_SECONDS = 600
 
 
 def files_text(result: ResultSummary) -> str:
-    """Files before and after, such as `412→9`."""
+    """Files before and after, for example `412→9`."""
     return f"{result.input_files}→{result.output_files}"
 
 
 def bytes_text(result: ResultSummary) -> str:
-    """Bytes before and after, such as `6.1Gi→5.8Gi`."""
+    """Bytes before and after, for example `6.1Gi→5.8Gi`."""
     return f"{size_text(result.input_bytes)}→{size_text(result.output_bytes)}"
 
 
 def duration_text(seconds: float) -> str:
-    """How long something took: `94s`, from ten minutes on `12m`, then `3h5m` and `2d4h`."""
+    """A duration: `94s`, from ten minutes on `12m`, then `3h5m` and `2d4h`."""
     whole = max(0, int(seconds))
     if whole < _LONGEST_IN_SECONDS:
         return f"{whole}s"
@@ -42,7 +42,7 @@ def plan_text(plan: PlanSummary) -> str:
 
 
 def result_text(result: ResultSummary) -> str:
-    """What a run did, as sentences: samples of what was left out are named."""
+    """A run's result, as sentences; names samples of what was left out."""
     became = (
         f"{_count(result.input_files, 'file')} became {result.output_files} "
         f"({bytes_text(result)}) in {_count(result.buckets, 'bucket')}."

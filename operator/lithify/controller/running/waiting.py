@@ -19,16 +19,16 @@ from lithify.resources.compaction import Reason
 from lithify.resources.policy import Approval
 
 _LOCK_AGAIN = timedelta(seconds=5)
-"""How long a run waits for a lock before it looks again: one that a person deletes is told of by nobody."""
+"""Interval of checks for a lock: no event reports one that a person deletes."""
 _LOCKS = {
     Lock.FREE: "Waiting for the table's lock.",
-    Lock.UNKNOWN: "Waiting to learn who has the table's lock.",
+    Lock.UNKNOWN: "Waiting to find out who holds the table's lock.",
 }
 
 
 def wait(case: Case) -> Step:
-    """Takes a run further that has no driver."""
-    spec, status, anew = case.spec, case.status, recreated(case)
+    """The next step of a run that has no driver."""
+    spec, status, replaced = case.spec, case.status, recreated(case)
     if spec.cancel:
         return finish(case, Reason.CANCELLED, CANCELLED)
     if case.is_out_of_time:
@@ -40,15 +40,15 @@ def wait(case: Case) -> Step:
     following = _next_attempt(case)
     if following is not None:
         return case.answer(stand(case, Reason.BACKING_OFF, message_of(case)), free_table(case), [following])
-    if anew:
-        return finish(case, Reason.TABLE_NOT_FOUND, anew, at_once=True)
+    if replaced:
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
     if case.facts.problem is not None:
         return _pend(case, case.facts.problem)
     return begin(case) if is_plan_only(case.run) else _queue(case)
 
 
 def _rest(case: Case, reason: Reason, message: str) -> Step:
-    """Waits for a person, as long as it takes."""
+    """Waits for a person, without a limit."""
     status, acts = stand(case, reason, message), free_table(case)
     return case.answer(status, acts) if acts else Step(status)
 
@@ -60,7 +60,7 @@ def _next_attempt(case: Case) -> datetime | None:
 
 
 def _pend(case: Case, problem: Problem) -> Step:
-    """Waits for what is missing around the run to come."""
+    """Waits for missing references."""
     if not problem.may_pass or _is_overdue(case, Reason.PENDING):
         return finish(case, problem.reason, problem.message, at_once=True)
     return _stay(case, Reason.PENDING, problem.message, free_table(case))
@@ -71,9 +71,7 @@ def _queue(case: Case) -> Step:
     facts = case.facts
     if _is_overdue(case, Reason.QUEUED):
         limit = case.deadlines.queued_seconds
-        return finish(
-            case, Reason.DEADLINE_EXCEEDED, f"Its turn did not come within {limit} s. {_line(case)}"
-        )
+        return finish(case, Reason.DEADLINE_EXCEEDED, f"It could not start within {limit} s. {_line(case)}")
     if not facts.admitted:
         return _stay(case, Reason.QUEUED, _line(case), free_table(case))
     if facts.lock is Lock.OURS and case.pod is None:
@@ -86,7 +84,7 @@ def _queue(case: Case) -> Step:
 
 
 def _begin(case: Case) -> Step:
-    """Writes down that an attempt is under way, and starts its driver."""
+    """Records a new attempt in status, and starts its driver."""
     status, facts = case.status, case.facts
     attempt = status.attempts + 1
     shared = None if isinstance(facts.sharing, Gathering) else facts.sharing
@@ -116,12 +114,12 @@ def _is_overdue(case: Case, reason: Reason) -> bool:
 
 
 def _line(case: Case) -> str:
-    """What a queued run waits for."""
+    """The reason why a queued run waits."""
     facts = case.facts
     if not facts.admitted:
         return facts.hold or "Waiting for its turn."
     if case.pod is not None:
         return f"Waiting until driver {case.pod.name} of an earlier attempt is gone."
     return _LOCKS.get(
-        facts.lock, f"Waiting for the table's lock, which {facts.lock_holder or 'another run'} has."
+        facts.lock, f"Waiting for the table's lock, which {facts.lock_holder or 'another run'} holds."
     )

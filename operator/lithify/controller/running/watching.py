@@ -1,7 +1,7 @@
 """Follows a driver that has not ended: its stage, its deadlines, whether it can be reached, when to stop it.
 
-Called by `driving`. Pure. What a driver is to end for stands in status before it is told, and stays there
-until it has ended, whatever becomes of the cause.
+Called by `driving`. Pure. The reason for stopping a driver is written to status before the driver is asked,
+and stays there until it has ended, even if the reason passes.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from lithify.resources.policy import Approval
 _TROUBLE_GRACE = 60
 """Seconds before an image that cannot be pulled, or a missing Secret, ends an attempt: it may pass."""
 _LATE = 60
-"""Seconds that a driver may take longer than it should to give up waiting for executors."""
+"""Seconds beyond a driver's own limit for executors before the operator stops it."""
 _OVERRULED_BY_CANCEL = frozenset({Reason.SUSPENDED.value, Reason.QUEUED.value})
 _PROGRESS_LENGTH = 32
 _EXECUTORS_AGAIN = timedelta(seconds=10)
-"""How often the pods of executors are asked for while there is none."""
+"""Interval of checks of the executors' pods while none has started."""
 _RUNS = frozenset({Reason.RUNNING, Reason.COMMITTING})
 _TROUBLES = {Trouble.IMAGE: Reason.IMAGE_ERROR, Trouble.CONFIGURATION: Reason.INVALID_SPEC}
 
 
 def watch(case: Case, driver: DriverState) -> Step:
-    """Takes a run further whose driver has not ended."""
+    """The next step of a run whose driver has not ended."""
     case, known = _with_gate(case, driver)
     if driver.trouble is Trouble.UNREACHABLE:
         return _out_of_reach(case, driver, known)
@@ -44,7 +44,7 @@ def watch(case: Case, driver: DriverState) -> Step:
 
 
 def _with_gate(case: Case, driver: DriverState) -> tuple[Case, DriverStatus]:
-    """The driver with whether a queue holds it back. Once it is let go, its time to start begins anew."""
+    """The driver in status with whether a queue holds it; its time to start begins again at admission."""
     known = case.status.driver or DriverStatus(name=driver.name, uid=driver.uid)
     gated = True if driver.trouble is Trouble.GATED else None
     if known.gated and not gated:
@@ -67,7 +67,7 @@ def _follow(case: Case, driver: DriverState, known: DriverStatus, stage: Reason)
 def _end(case: Case, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason) -> Step:
     grace = case.deadlines.lost_seconds
     if case.since(stop.time) >= grace:
-        message = f"Driver {driver.name} did not end within {grace} s of being told to ({stop.message})"
+        message = f"Driver {driver.name} did not end within {grace} s after it was asked to ({stop.message})"
         return lost(case, known, message, case.at(stop.time, grace))
     status = stand(
         case,
@@ -86,15 +86,15 @@ def _out_of_reach(case: Case, driver: DriverState, known: DriverStatus) -> Step:
     known = replace(known, missing_since=since)
     seen = f" ({driver.message})" if driver.message else ""
     if case.since(since) >= grace:
-        message = f"Driver {driver.name} has been out of reach for {grace} s{seen}."
+        message = f"Driver {driver.name} has been unreachable for {grace} s{seen}."
         return lost(case, known, message, case.at(since, grace))
-    message = f"Driver {driver.name} is out of reach{seen}; it counts as lost if it stays so."
+    message = f"Driver {driver.name} is unreachable{seen}; it counts as lost if that persists."
     status = stand(case, case.reason, message, driver=known)
     return case.answer(status, _keep_lock(case), [case.at(since, grace)])
 
 
 def _stop(case: Case, driver: DriverState, stage: Reason) -> StopStatus | None:
-    """Why the driver is to end, None if it may go on."""
+    """Why the driver must end, None if it may go on."""
     stop = stop_of(case)
     if stop is not None and not (case.spec.cancel and stop.reason in _OVERRULED_BY_CANCEL):
         return stop
@@ -108,7 +108,7 @@ def _why_stop(case: Case, driver: DriverState, stage: Reason) -> tuple[Reason, s
     limit = _limit(case, driver, stage)
     late = stage is case.reason and case.since(case.status.stage_time) >= limit
     if stage is Reason.COMMITTING and not late:
-        return None  # It is nearly done, and what it says then is the truth.
+        return None  # It is nearly done, and its outcome will be reliable.
     if case.spec.cancel:
         return Reason.CANCELLED, CANCELLED
     if late:
@@ -138,13 +138,13 @@ def _overdue(driver: DriverState, stage: Reason, limit: int) -> tuple[Reason, st
 
 
 def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
-    """How many seconds the driver may be in a stage."""
+    """Seconds that the driver may stay in a stage."""
     deadlines = case.deadlines
     match stage:
         case Reason.PLANNING:
             return deadlines.planning_seconds
         case Reason.WAITING_FOR_EXECUTORS:
-            return deadlines.scheduling_seconds + _LATE  # by itself the driver ends earlier
+            return deadlines.scheduling_seconds + _LATE  # the driver ends earlier by itself
         case Reason.RUNNING:
             return deadlines.running_seconds
         case Reason.COMMITTING:
@@ -159,7 +159,7 @@ def _stage_of(case: Case, driver: DriverState) -> Reason:
     if driver.phase is DriverPhase.STARTING:
         return Reason.SUBMITTING
     if driver.progress is not None:
-        # Once a task may have run, losing all executors is a matter of Running and of its deadline.
+        # Once a task may have run, a loss of all executors is limited by the deadline of Running.
         if driver.progress.lacks_executors and case.reason not in _RUNS:
             return Reason.WAITING_FOR_EXECUTORS
         return Reason(driver.progress.stage.value)
@@ -167,7 +167,7 @@ def _stage_of(case: Case, driver: DriverState) -> Reason:
 
 
 def _plan(case: Case, driver: DriverState) -> PlanSummary | None:
-    """The plan as far as it is known; one that is to be approved counts only once it is complete."""
+    """The plan as far as it is known; one to be approved counts only once it is complete."""
     if case.spec.approval is Approval.MANUAL or driver.progress is None:
         return case.status.plan
     return driver.progress.plan or case.status.plan
@@ -189,22 +189,22 @@ def _progress(case: Case, driver: DriverState, stage: Reason) -> str | None:
 def _message(driver: DriverState, stage: Reason, plan: PlanSummary | None) -> str:
     seen = f": {driver.message}" if driver.message else "."
     if driver.terminating:
-        return f"Driver {driver.name} was told to end from outside{seen}"
+        return f"Driver {driver.name} was asked to end by another party{seen}"
     if driver.waits:
         return f"Driver {driver.name} compacts other tables before this one."
     if stage is Reason.SUBMITTING:
         return f"Driver {driver.name} {'cannot start yet' if driver.trouble else 'is starting'}{seen}"
     if stage is Reason.PLANNING:
-        return f"Driver {driver.name} looks for what to compact."
+        return f"Driver {driver.name} plans the compaction."
     if stage is Reason.COMMITTING:
-        return f"Driver {driver.name} commits what was rewritten."
+        return f"Driver {driver.name} commits the rewritten files."
     if driver.progress is not None and driver.progress.lacks_executors:
         return _executors(driver)
     return f"Rewriting {plan_text(plan)}." if plan else f"Driver {driver.name} rewrites files."
 
 
 def _executors(driver: DriverState) -> str:
-    """How many executors there are, and why not more, as a sentence."""
+    """The number of executors, and why there are not more, as a sentence."""
     assert driver.progress is not None  # noqa: S101  # only drivers that say so are asked
     ready, wanted = _counts(driver.progress)
     said = f": {driver.executors.rstrip('.')}." if driver.executors else "."
@@ -212,7 +212,7 @@ def _executors(driver: DriverState) -> str:
 
 
 def _counts(progress: Progress) -> tuple[int, int]:
-    """Executors that are there, and that are wanted."""
+    """Number of executors that have started, and that are wanted."""
     return progress.executors_ready or 0, progress.executors_wanted or 1
 
 

@@ -1,4 +1,4 @@
-"""Figures of tables and of Compactions at work, added up each time that Prometheus asks for them.
+"""Figures of tables and of active Compactions, summed at each scrape of Prometheus.
 
 Fed by `metrics`. A change of a table or a run costs one assignment here, whatever the number of tables.
 """
@@ -23,14 +23,14 @@ from lithify.resources.objects import READY, condition_of
 from lithify.resources.table import LakeTableStatus, MergeTreeSummary, ObservationSummary, TableHealth
 
 OTHER = "Other"
-"""Stands for label values that nobody expected, so that there are never many."""
+"""Replaces unexpected label values, so that their number stays bounded."""
 _REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _MOST_REASONS = 64
 _OBSERVED = ("files", "bytes", "small_files", "due_bytes")
 _OF_MERGE_TREES = ("level0_files", "max_level0_files", "sorted_runs", "due_buckets")
 _ALL_PERCENT = 100
 _LARGE = 1 << 30
-"""Bytes from which a table counts in the maximum of amplification: small ones cost nobody anything."""
+"""Bytes from which a table counts in the maximum of amplification: that of small ones costs little."""
 _AT_WORK = frozenset(
     {
         Reason.SUBMITTING,
@@ -59,7 +59,7 @@ _MAXIMA_OF_MERGE_TREES = {
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What is shown of a table."""
+    """The figures of a table that metrics show."""
 
     reason: str
     health: TableHealth
@@ -71,7 +71,7 @@ class _Table:
     blocked_buckets: int
 
     def figures(self) -> Iterator[tuple[str, float]]:
-        """What is known, by the fields of `TABLE_SERIES`."""
+        """The known figures, by the fields of `TABLE_SERIES`."""
         seen = self.observation
         yield "failures", self.failures
         if seen is not None:
@@ -87,14 +87,14 @@ class _Table:
 
 
 def _merge_tree_figures(tree: MergeTreeSummary) -> Iterator[tuple[str, float]]:
-    """What only tables with levels have; the others have none of these series, rather than zeros."""
+    """Figures of tables with levels; other tables have none of these series, rather than zeros."""
     yield from ((field, getattr(tree, field)) for field in _OF_MERGE_TREES)
     if tree.size_amplification_percent is not None:
         yield "size_amplification", tree.size_amplification_percent / _ALL_PERCENT
 
 
 class TableCollector(Collector):
-    """Adds up what the tables say, each time that it is asked."""
+    """Sums the figures of all tables at each scrape."""
 
     def __init__(self, runs: RunCollector, *, per_table: bool) -> None:
         self._runs = runs
@@ -103,7 +103,7 @@ class TableCollector(Collector):
         self._reasons: set[str] = set()
 
     def put(self, key: ObjectKey, status: LakeTableStatus | None, identifier: str) -> None:
-        """A LakeTable says this now; None if it is gone."""
+        """Sets the current state of a LakeTable; None if it is gone."""
         if status is None:
             self._known.pop(key, None)
             return
@@ -121,11 +121,11 @@ class TableCollector(Collector):
         )
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """The families without values."""
+        """Returns the families without values."""
         return self._families({})
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The families with their values of now; called in another thread."""
+        """Returns the families with current values; called in another thread."""
         return self._families(self._known.copy())
 
     def _bounded(self, reason: str) -> str:
@@ -152,7 +152,7 @@ class TableCollector(Collector):
         yield from self._own(tables if self._per_table else {})
 
     def _own(self, tables: dict[ObjectKey, _Table]) -> Iterator[GaugeMetricFamily]:
-        """The series of each single table."""
+        """The series of single tables."""
         families = {field: family_of(one, ()) for field, one in TABLE_SERIES.items()}
         starts = self._runs.starts()
         for key, table in tables.items():
@@ -178,7 +178,7 @@ def _of_merge_trees(seen: Iterable[ObservationSummary]) -> Iterator[GaugeMetricF
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What is shown of a Compaction that is not at its end."""
+    """The figures of an unfinished Compaction."""
 
     stage: Reason
     table: ObjectKey
@@ -194,20 +194,20 @@ class _Run:
 
 
 class RunCollector(Collector):
-    """Counts the Compactions that are not at their end, by where they stand."""
+    """Counts unfinished Compactions by stage."""
 
     def __init__(self) -> None:
         self._known: dict[ObjectKey, _Run] = {}
 
     def put(self, key: ObjectKey, run: Compaction | None) -> None:
-        """A Compaction stands so now; None if it is gone."""
+        """Sets the current state of a Compaction; None if it is gone."""
         if run is None or run.is_over:
             self._known.pop(key, None)
         else:
             self._known[key] = _Run.of(run)
 
     def starts(self) -> dict[ObjectKey, float]:
-        """When the run of a table began that is at work longest, in seconds since the epoch."""
+        """Start of the longest active run of a table, in seconds since the epoch."""
         found: dict[ObjectKey, float] = {}
         for run in self._known.copy().values():
             if run.began is not None:
@@ -215,11 +215,11 @@ class RunCollector(Collector):
         return found
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """The families without values."""
+        """Returns the families without values."""
         return iter([family_of(series.ACTIVE, ()), family_of(series.OLDEST_START, ())])
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The families with their values of now; called in another thread."""
+        """Returns the families with current values; called in another thread."""
         counts = Tally(run.stage for run in self._known.copy().values())
         stages = [reason for reason in Reason if not reason.is_final]
         yield family_of(series.ACTIVE, [((stage.value,), counts[stage]) for stage in stages])
@@ -236,5 +236,5 @@ def family_of(one: Series, values: Iterable[tuple[tuple[str, ...], float]]) -> G
 
 
 def help_of(one: Series) -> str:
-    """What Prometheus shows beside a name."""
+    """The help text that Prometheus shows beside a name."""
     return f"{one.meaning[0].upper()}{one.meaning[1:]}."

@@ -1,8 +1,8 @@
-"""Which credentials are taken out of which text: each catalog's out of what concerns it, and nobody else's.
+"""Redacts each catalog's credentials from texts that concern this catalog, and from no others.
 
 `reconciling` says which catalog its work concerns (`concerning`), and what the catalog's credentials are
-(`CatalogCredentials.replace`); `logs` redacts by that. A tenant who could add values for texts of others
-could make their messages unreadable, and find out by trying what their credentials are.
+(`CatalogCredentials.replace`); `logs` redacts by that. If credentials applied to other tenants' texts, a
+tenant could make their messages unreadable, and find out their credentials by trial.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _concern: ContextVar[_Concern] = ContextVar("concern", default=_Concern())  # no
 
 @contextmanager
 def concerning(catalog: ObjectKey | None, own: Own = _no_texts) -> Iterator[None]:
-    """Says which catalog all texts inside concern, also those of tasks begun in it; None for no catalog.
+    """Sets the catalog that all texts inside concern, also those of tasks begun in it; None for no catalog.
 
-    `own`: the texts that the tenant has written into the object at hand; see `Redactor.redact`.
+    `own`: texts that the tenant has written into the current object; see `Redactor.redact`.
     """
     token = _concern.set(_Concern(catalog, own))
     try:
@@ -44,27 +44,27 @@ def concerning(catalog: ObjectKey | None, own: Own = _no_texts) -> Iterator[None
 
 @dataclass(slots=True)
 class CatalogCredentials:
-    """The credentials of all catalogs; a text that concerns none is redacted by telling names alone."""
+    """The credentials of all catalogs; texts that concern none are redacted by telling names alone."""
 
     _redactors: dict[ObjectKey, tuple[int, Redactor]] = field(default_factory=dict)
 
     def replace(self, catalog: ObjectKey, values: Iterable[str], ordinary: Collection[str] = ()) -> None:
-        """From now on these values, and no earlier ones, are the catalog's; see `Redactor`."""
+        """Replaces the credentials of a catalog; see `Redactor`."""
         known, given = self._redactors.get(catalog), (tuple(values), tuple(ordinary))
         if known is None or known[0] != hash(given):
             self._redactors[catalog] = (hash(given), Redactor(*given))
 
     def forget(self, catalog: ObjectKey) -> None:
-        """The catalog is gone."""
+        """Removes the credentials of a deleted catalog."""
         self._redactors.pop(catalog, None)
 
     def redact(self, text: str) -> str:
-        """A text as it may be shown to whoever may read what the text concerns."""
+        """Redacts a text for readers of the object that it concerns."""
         redactor, own = self._at_hand()
         return redactor.redact(text, own)
 
     def redact_end(self, text: str, most: int) -> str:
-        """The end of a long text."""
+        """Redacts the end of a long text."""
         redactor, own = self._at_hand()
         return redactor.redact_end(text, most, own)
 

@@ -1,7 +1,7 @@
-"""Whether the operator does its work: not that the process answers, but that things move.
+"""Whether the operator makes progress; a responding process alone is not enough.
 
-`server` shows it to the kubelet, which ends a process that is not healthy. Pure but for `LoopLag`. Times are
-readings of one clock that only ever grows, in seconds.
+`server` shows it to the kubelet, which ends an unhealthy process. Pure but for `LoopLag`. Times are seconds
+of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from time import monotonic
 
 @dataclass(frozen=True, slots=True)
 class HealthFacts:
-    """What is known of this process now.
+    """The state of this process.
 
     Attributes:
-        is_leader: it does the work; else it stands by.
+        is_leader: it does the work; otherwise it stands by.
         is_synced: it has seen all objects since it leads.
         since: when it began to lead, or started.
-        last_event: when the API server last gave a sign of life: an event, or the answer to a list. None if
-            none is to be expected.
+        last_event: when the API server last sent something: an event, or the response to a list. None if none
+            is to be expected.
         queue_seconds: how long the first object in the queue has waited.
-        reconcile_seconds: how long the oldest reconciliation has been under way.
-        lag_seconds: by how much the event loop was late of late.
+        reconcile_seconds: how long the oldest active reconciliation has taken.
+        lag_seconds: recent delay of the event loop.
     """
 
     is_leader: bool
@@ -38,14 +38,14 @@ class HealthFacts:
 
 @dataclass(frozen=True, slots=True)
 class HealthLimits:
-    """From when on something counts as stuck, in seconds.
+    """Thresholds in seconds after which something counts as stuck.
 
     Attributes:
-        sync: from the beginning of a reign until all objects have been seen.
-        silence: of the API server. Everything is listed anew every ten minutes; twice in a row may fail.
-        queue: in the queue. Far above what an API server that is overloaded for a while brings about.
+        sync: from the start of leadership until all objects have been seen.
+        silence: of the API server. Everything is listed again every ten minutes; two lists in a row may fail.
+        queue: in the queue. Far above the effect of an API server that is overloaded for a while.
         reconcile: one reconciliation. All its requests together time out before.
-        lag: of the event loop. Leases are lost at half of it.
+        lag: of the event loop. Half of it is enough to lose leases.
     """
 
     sync: float = 900.0
@@ -57,7 +57,7 @@ class HealthLimits:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether all is well; else what is not, for people."""
+    """The health of the process; the problem, for people, if it is not healthy."""
 
     problems: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ DEFAULT_LIMITS = HealthLimits()
 
 
 def health(facts: HealthFacts, now: float, limits: HealthLimits = DEFAULT_LIMITS) -> Health:
-    """Whether the process should live on; one that stands by only has to have a loop that runs."""
+    """Whether the process should live on; on standby only its event loop must run."""
     found = []
     if facts.lag_seconds > limits.lag:
         found.append(f"the event loop is {facts.lag_seconds:.0f} s late")
@@ -81,7 +81,7 @@ def health(facts: HealthFacts, now: float, limits: HealthLimits = DEFAULT_LIMITS
 
 
 def readiness(facts: HealthFacts) -> Health:
-    """Whether the process can do what it is there for: lead with all objects seen, or stand by."""
+    """Whether the process is ready: it leads and has seen all objects, or stands by."""
     if facts.is_leader and not facts.is_synced:
         return Health(("not all objects have been seen yet",))
     return Health()
@@ -101,12 +101,12 @@ def _work_problems(facts: HealthFacts, now: float, limits: HealthLimits) -> list
 
 
 class LoopLag:
-    """Measures by how much the event loop wakes late.
+    """Measures the delay of the event loop.
 
     Args:
         interval: seconds between two measurements.
-        ticks: seconds that only ever grow.
-        sleep: lets time pass.
+        ticks: monotonic seconds.
+        sleep: waits for some seconds.
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class LoopLag:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.seconds = 0.0
-        """The last lateness, or what is left of a larger one before: a tenth goes at each measurement."""
+        """The last delay, or a larger earlier one that decays by a tenth at each measurement."""
         self._interval = interval
         self._ticks = ticks
         self._sleep = sleep
 
     async def measure(self) -> None:
-        """Measures for ever."""
+        """Measures until it is cancelled."""
         while True:
             before = self._ticks()
             await self._sleep(self._interval)

@@ -1,8 +1,8 @@
-"""Logs: lines of JSON for machines or of text for terminals, with what they are about and no credentials.
+"""Logs: lines of JSON for machines or of text for terminals, with context fields and without credentials.
 
-`set_up_logs` is called once by a command. Work says what it is about with `bound`, and which catalog it
-concerns with `credentials.concerning`: only that catalog's credentials are known while its lines are written.
-All loggers of the process end here, other libraries' too, which are heard from WARNING on.
+`set_up_logs` is called once by a command. `bound` sets the context of work, and `credentials.concerning` its
+catalog: only that catalog's credentials are known while its lines are written. All loggers of the process end
+here; those of other libraries from WARNING on.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 _KOPF = frozenset({"k8s_ref", "k8s_skip", "settings"})
 _DEEPEST = 6
 _LONGEST = 32_768
-"""Characters of one value; a traceback keeps its end, which says what happened."""
+"""Characters of one value; a traceback keeps its end, which contains the error."""
 
 _about: ContextVar[Mapping[str, object]] = ContextVar("about", default={})  # noqa: B039  # never changed in place
 credentials = CatalogCredentials()
-"""Of all catalogs that this process knows; whoever reads Secrets says what is in there."""
+"""Of all catalogs that this process knows; code that reads Secrets adds them."""
 
 
 def shown(text: str, limit: int) -> str:
-    """A text for people as it may be shown: redacted, on one plain line of at most `limit` characters."""
+    """Prepares a text for people: redacted, on one plain line of at most `limit` characters."""
     return plain_line(credentials.redact(text), limit)
 
 
 @contextmanager
 def bound(**fields: object) -> Iterator[None]:
-    """Adds fields, such as `run` or `table`, to what is logged inside, also by tasks begun in it."""
+    """Adds fields, for example `run` or `table`, to log lines inside, also of tasks begun in it."""
     token = _about.set({**_about.get(), **fields})
     try:
         yield
@@ -54,15 +54,15 @@ def bound(**fields: object) -> Iterator[None]:
 def set_up_logs(
     log_format: str, *, verbose: bool = False, stream: TextIO | None = None
 ) -> Callable[[], None]:
-    """Has everything logged to a stream.
+    """Sends all logs to a stream.
 
     Args:
         log_format: json or text.
-        verbose: what is for developers, too.
+        verbose: whether to include lines for developers.
         stream: default stderr.
 
     Returns:
-        What undoes it.
+        A function that undoes it.
     """
     handler = _Handler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(credentials) if log_format == "json" else TextFormatter(credentials))
@@ -90,14 +90,14 @@ def set_up_logs(
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: `ts`, `level`, `logger`, `message`, then what it is about."""
+    """One object a line: `ts`, `level`, `logger`, `message`, then the context fields."""
 
     def __init__(self, secrets: CatalogCredentials) -> None:
         super().__init__()
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record, whatever is in it."""
+        """Returns the line of any record; never fails."""
         fields = _fields(record, self._secrets)
         return _writable(json_escaped(json.dumps(fields, ensure_ascii=False, separators=(",", ":"))))
 
@@ -110,7 +110,7 @@ class TextFormatter(logging.Formatter):
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record, whatever is in it."""
+        """Returns the line of any record; never fails."""
         fields = _fields(record, self._secrets)
         ts, level, message = (str(fields.pop(name)) for name in ("ts", "level", "message"))
         blocks = [str(fields.pop(name)) for name in ("traceback", "stack") if name in fields]
@@ -120,7 +120,7 @@ class TextFormatter(logging.Formatter):
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Never prints what it could not write: the standard one would, as it is, to stderr."""
+    """Drops records that it cannot write: the standard handler prints them unredacted to stderr."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the base class's name
         del record
@@ -139,11 +139,11 @@ def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
     except Exception as error:  # noqa: BLE001  # a mistake in a call must not cost the line
-        return f"{record.msg} ({type(error).__name__} while it was put together)"
+        return f"{record.msg} ({type(error).__name__} while formatting it)"
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:
-    """What was given as `extra`, and the object that kopf speaks of."""
+    """The fields given as `extra`, and the object that kopf names."""
     given = {name: value for name, value in vars(record).items() if name not in _STANDARD | _KOPF}
     given = {
         f"{name}_" if name in ("ts", "level", "logger") else name: value for name, value in given.items()
@@ -167,7 +167,7 @@ def _error(record: logging.LogRecord) -> dict[str, object]:
 
 
 def _clean(value: object, name: str, secrets: CatalogCredentials, depth: int = 0) -> Any:
-    """A value as plain data, redacted and cut without leaving half of a credential."""
+    """A value as plain data, redacted, and cut without leaving half of a credential."""
     if value is None or isinstance(value, bool):
         return value
     if is_telling(name):
@@ -202,7 +202,7 @@ def _writable(text: str) -> str:
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """What nobody caught is logged like everything else, and redacted."""
+    """Logs uncaught exceptions, redacted like everything else."""
     if issubclass(kind, KeyboardInterrupt):
         return
     logging.getLogger("lithify").critical("not caught", exc_info=(kind, error, trace))

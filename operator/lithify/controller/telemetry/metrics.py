@@ -1,7 +1,7 @@
-"""What the controller counts and measures, for Prometheus.
+"""The controller's metrics, for Prometheus.
 
 The controller calls the methods of `Metrics`; `server` shows the registry. Each call is a few dictionary
-operations. Figures of tables are added up when they are asked for, so that a change of one costs nothing.
+operations. Figures of tables are summed at each scrape, so that a change of one costs nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LAUNCHES = frozenset({"started", "found", "refused", "unavailable"})
 
 
 def new_registry() -> CollectorRegistry:
-    """A registry with what is known of this process: memory, processor time, open files."""
+    """A registry with figures of this process: memory, processor time, open files."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     return registry
@@ -55,7 +55,7 @@ class Metrics:
     """All series of the operator.
 
     Args:
-        registry: takes them.
+        registry: where they are registered.
         version: of this release.
         per_table: whether each table has series of its own.
     """
@@ -85,21 +85,21 @@ class Metrics:
         self._gauges[series.BUILD].labels(version or "unknown").set(1)
 
     def table_changed(self, key: ObjectKey, status: LakeTableStatus | None, identifier: str = "") -> None:
-        """A LakeTable says this now; None if it is gone, and its series with it."""
+        """Sets the state of a LakeTable; None if it is gone, which removes its series."""
         self._tables.put(key, status, identifier)
 
     def observed(self, result: str, seconds: float) -> None:
-        """A look at a table ended: changed, unchanged, failed, timed-out or not-asked."""
+        """Counts an observation: changed, unchanged, failed, timed-out or not-asked."""
         known = _known(result, _RESULTS)
         self._counters[series.OBSERVATIONS].labels(known).inc()
         self._histograms[series.OBSERVATION_SECONDS].labels(known).observe(seconds)
 
     def observation_age(self, seconds: float) -> None:
-        """How long ago the table was looked at whose last look is the oldest."""
+        """Sets the age of the oldest among all tables' last observations."""
         self._gauges[series.OBSERVATION_AGE].set(seconds)
 
     def catalog_changed(self, key: ObjectKey, *, is_silent: bool) -> None:
-        """A Catalog does not answer, or it does, or it is gone; only those that do not have a series."""
+        """Sets whether a Catalog answers, or that it is gone; only those that do not answer have a series."""
         silent, labels = self._gauges[series.SILENT_CATALOGS], (key.namespace, key.name)
         if is_silent:
             silent.labels(*labels).set(1)
@@ -108,39 +108,39 @@ class Metrics:
         (self._silent.add if is_silent else self._silent.discard)(key)
 
     def queue(self, depth: int, oldest_seconds: float) -> None:
-        """How many objects wait to be reconciled, and how long the first of them has."""
+        """Sets the number of queued objects, and how long the first of them has waited."""
         self._gauges[series.QUEUE_DEPTH].set(depth)
         self._gauges[series.QUEUE_AGE].set(oldest_seconds)
 
     def reconciled(self, kind: str, result: str, seconds: float) -> None:
-        """A reconciliation ended: done, conflict or failed."""
+        """Counts a reconciliation: done, conflict or failed."""
         known = _known(kind, _KINDS)
         self._counters[series.RECONCILES].labels(known, _known(result, _ENDINGS)).inc()
         self._histograms[series.RECONCILE_SECONDS].labels(known).observe(seconds)
 
     def waiting(self, count: int) -> None:
-        """How many runs, begun or not, are held back by limits."""
+        """Sets the number of runs, begun or not, that limits hold back."""
         self._gauges[series.WAITING].set(count)
 
     def compaction_changed(self, key: ObjectKey, run: Compaction | None) -> None:
-        """A Compaction stands so now; None if it is gone."""
+        """Sets the state of a Compaction; None if it is gone."""
         self._runs.put(key, run)
 
     def compaction_started(self, strategy: RunStrategy) -> None:
-        """The first attempt of a Compaction began; to be called once for each."""
+        """Counts the first attempt of a Compaction; to be called once for each."""
         self._counters[series.STARTED].labels(strategy.value).inc()
 
     def stage_left(self, stage: Reason, seconds: float) -> None:
-        """A Compaction left a stage after so long."""
+        """Measures how long a Compaction was in a stage."""
         self._histograms[series.STAGE_SECONDS].labels(stage.value).observe(max(0.0, seconds))
 
     def attempt_ended(self, failure: Failure | None) -> None:
-        """An attempt ended; None if it succeeded."""
+        """Counts the end of an attempt; None if it succeeded."""
         outcome = "succeeded" if failure is None else failure.value
         self._counters[series.ATTEMPTS].labels(outcome).inc()
 
     def compaction_finished(self, status: CompactionStatus, strategy: RunStrategy) -> None:
-        """A Compaction has just come to its end; to be called once for each."""
+        """Counts the end of a Compaction; to be called once for each."""
         condition = condition_of(status.conditions, SUCCEEDED)
         reason = _known(condition.reason if condition else "", frozenset(Reason))
         self._counters[series.FINISHED].labels(strategy.value, reason).inc()
@@ -151,28 +151,28 @@ class Metrics:
             self._add(status.result)
 
     def launched(self, result: str) -> None:
-        """A driver was to be started: started, found, refused or unavailable."""
+        """Counts the start of a driver: started, found, refused or unavailable."""
         self._counters[series.LAUNCHES].labels(_known(result, _LAUNCHES)).inc()
 
     def request(self, verb: str, kind: ResourceKind, code: int, seconds: float) -> None:
-        """A request to the API server ended; `code` is 0 if there was no answer."""
+        """Counts a request to the API server; `code` is 0 if there was no response."""
         method, name = _known(verb.upper(), _VERBS), _known(kind.name, _KINDS)
-        status = str(code) if 0 <= code < 600 else OTHER  # there are no others in HTTP
+        status = str(code) if 0 <= code < 600 else OTHER  # HTTP has no others
         self._counters[series.REQUESTS].labels(method, name, status).inc()
         self._histograms[series.REQUEST_SECONDS].labels(method, name).observe(seconds)
         if method not in _READS:
             self._counters[series.WRITES].labels(name).inc()
 
     def leads(self, is_leader: bool) -> None:
-        """Whether this process does the work."""
+        """Sets whether this process leads."""
         self._gauges[series.LEADER].set(is_leader)
 
     def loop_lag(self, seconds: float) -> None:
-        """By how much the event loop was late of late."""
+        """Sets the recent delay of the event loop."""
         self._gauges[series.LOOP_LAG].set(seconds)
 
     def _begin_at_zero(self) -> None:
-        """Shows the usual counters before they count: `increase` overlooks what a series begins with."""
+        """Creates the usual counters at zero: `increase` ignores a series' first value."""
         for strategy in RunStrategy:
             self._counters[series.STARTED].labels(strategy.value)
             self._counters[series.FINISHED].labels(strategy.value, Reason.COMPACTED.value)

@@ -94,11 +94,11 @@ _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("table_summary_snapshots",), f"`{series.SNAPSHOTS.name}`"),
 )
-"""What others call a figure, and where it is here."""
+"""Names of figures elsewhere, and their names here."""
 
 
 def render() -> str:
-    """The page docs/metrics.md."""
+    """Returns the page docs/metrics.md."""
     parts = [_INTRO]
     for title, found in SECTIONS.items():
         parts += [f"## {title}\n", _lines(("Name", "Type", "Labels", "Meaning"), map(_cells, found))]

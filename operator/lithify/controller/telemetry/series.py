@@ -1,8 +1,8 @@
-"""Every time series that the operator has: name, type, labels, meaning.
+"""Every time series of the operator: name, type, labels, meaning.
 
 `metrics` makes them, `page` writes docs/metrics.md of them. Names follow Prometheus's conventions: base
-units, `_total` for what only grows. Labels have few values; only the series of `TABLE_SERIES` have one a
-table, and they are off unless asked for.
+units, `_total` for counters. Labels have few values; only the series of `TABLE_SERIES` have one per table,
+and they are off by default.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Series:
     Attributes:
         name: in full.
         shape: its type.
-        meaning: what it says, as a clause.
+        meaning: what it measures, as a clause.
         labels: names of its labels.
         buckets: upper bounds of a histogram's buckets, in seconds.
     """
@@ -51,66 +51,63 @@ def _histogram(name: str, meaning: str, buckets: tuple[float, ...], *labels: str
 
 
 _REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""The API server gives up on etcd within ten seconds, the client on the API server after thirty."""
+"""Buckets up to the timeouts: the API server waits ten seconds for etcd, the client thirty for the API
+server."""
 _LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _RUN = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0)
-"""Up to the default deadline of a run's longest stage."""
+"""Buckets up to the default deadline of a run's longest stage."""
 
 TABLES = _gauge("lithify_tables", "LakeTables, by the reason of their condition Ready", "reason")
-TABLES_BY_HEALTH = _gauge("lithify_tables_by_health", "LakeTables, by what HEALTH says", "health")
+TABLES_BY_HEALTH = _gauge("lithify_tables_by_health", "LakeTables, by HEALTH", "health")
 DUE_TABLES = _gauge("lithify_due_tables", "LakeTables in which a trigger has fired")
 FILES = _gauge("lithify_files", "data files of all tables")
 BYTES = _gauge("lithify_bytes", "bytes of these files")
-SMALL_FILES = _gauge("lithify_small_files", "files below the size from which a file is left alone")
-LEVEL0_FILES = _gauge("lithify_level0_files", "files that no compaction has sorted in yet")
+SMALL_FILES = _gauge("lithify_small_files", "files below the size from which files are left alone")
+LEVEL0_FILES = _gauge("lithify_level0_files", "files in level 0, which no compaction has merged yet")
 MAX_LEVEL0_FILES = _gauge(
-    "lithify_max_level0_files", "level-0 files of the bucket that has most, over all tables"
+    "lithify_max_level0_files", "level-0 files of the bucket with the most, over all tables"
 )
 MAX_SORTED_RUNS = _gauge(
-    "lithify_max_sorted_runs", "sorted runs of the bucket that has most, over all tables"
+    "lithify_max_sorted_runs", "sorted runs of the bucket with the most, over all tables"
 )
 MAX_SIZE_AMPLIFICATION = _gauge(
     "lithify_max_size_amplification_ratio",
-    "bytes below the top level by those in it, of the table with most among those of 1 GiB and more",
+    "ratio of bytes below the top level to those in it; the maximum over tables of 1 GiB and more",
 )
-DEBT_BYTES = _gauge(
-    "lithify_debt_bytes", "compaction debt: bytes that the compactions that are due would read"
-)
+DEBT_BYTES = _gauge("lithify_debt_bytes", "compaction debt: bytes that due compactions would read")
 DUE_BUCKETS = _gauge("lithify_due_buckets", "buckets in which a trigger has fired")
 BLOCKED_BUCKETS = _gauge(
-    "lithify_blocked_buckets", "buckets that cannot be compacted while their files stay as they are"
+    "lithify_blocked_buckets", "buckets that cannot be compacted until their files change"
 )
-SNAPSHOTS = _gauge("lithify_snapshots", "snapshots that tables keep")
-EXPIRED_BYTES = _gauge(
-    "lithify_expired_bytes", "bytes of files that only older snapshots still need, at least"
-)
+SNAPSHOTS = _gauge("lithify_snapshots", "retained snapshots of all tables")
+EXPIRED_BYTES = _gauge("lithify_expired_bytes", "minimum bytes of files that only older snapshots need")
 
-OBSERVATIONS = _counter("lithify_observations_total", "looks at tables, by how they ended", "result")
+OBSERVATIONS = _counter("lithify_observations_total", "observations of tables, by result", "result")
 OBSERVATION_SECONDS = _histogram(
-    "lithify_observation_duration_seconds", "how long a look at a table takes", _LOOK, "result"
+    "lithify_observation_duration_seconds", "duration of an observation of a table", _LOOK, "result"
 )
-OBSERVATION_AGE = _gauge("lithify_oldest_observation_age_seconds", "age of the oldest last look at a table")
+OBSERVATION_AGE = _gauge(
+    "lithify_oldest_observation_age_seconds", "age of the oldest among all tables' last observations"
+)
 SILENT_CATALOGS = _gauge(
     "lithify_silent_catalogs", "1 for each Catalog that does not answer", "catalog_namespace", "catalog"
 )
 
-QUEUE_DEPTH = _gauge("lithify_queue_depth", "objects that wait to be reconciled")
-QUEUE_AGE = _gauge("lithify_queue_oldest_age_seconds", "how long the first of them has waited")
-RECONCILES = _counter("lithify_reconciles_total", "reconciliations, by how they ended", "kind", "result")
+QUEUE_DEPTH = _gauge("lithify_queue_depth", "objects queued for reconciliation")
+QUEUE_AGE = _gauge("lithify_queue_oldest_age_seconds", "wait of the first object in the queue")
+RECONCILES = _counter("lithify_reconciles_total", "reconciliations, by result", "kind", "result")
 RECONCILE_SECONDS = _histogram(
-    "lithify_reconcile_duration_seconds", "how long a reconciliation takes", _REQUEST, "kind"
+    "lithify_reconcile_duration_seconds", "duration of a reconciliation", _REQUEST, "kind"
 )
 
-ACTIVE = _gauge(
-    "lithify_active_compactions", "Compactions that are not at their end, by where they stand", "stage"
-)
+ACTIVE = _gauge("lithify_active_compactions", "unfinished Compactions, by stage", "stage")
 WAITING = _gauge(
     "lithify_waiting_compactions",
-    "runs that limits hold back: Compactions, and tables that are due and have none yet",
+    "runs that limits hold back: Compactions, and due tables without one",
 )
 OLDEST_START = _gauge(
     "lithify_oldest_run_start_timestamp_seconds",
-    "when the run began that is at work longest; without a value while none is",
+    "start of the longest active run; no value while none is active",
 )
 STARTED = _counter("lithify_compactions_started_total", "Compactions whose first attempt began", "strategy")
 FINISHED = _counter(
@@ -118,7 +115,7 @@ FINISHED = _counter(
 )
 RUN_SECONDS = _histogram(
     "lithify_compaction_duration_seconds",
-    "from the first attempt of a Compaction to its end",
+    "time from the first attempt of a Compaction to its end",
     _RUN,
     "strategy",
     "reason",
@@ -127,11 +124,11 @@ STAGE_SECONDS = _histogram(
     "lithify_compaction_stage_duration_seconds", "how long Compactions stay in a stage", _RUN, "stage"
 )
 ATTEMPTS = _counter(
-    "lithify_compaction_attempts_total", "attempts that ended: succeeded, or the kind of failure", "outcome"
+    "lithify_compaction_attempts_total", "ended attempts: succeeded, or the kind of failure", "outcome"
 )
-LAUNCHES = _counter("lithify_driver_launches_total", "drivers that were to be started", "result")
+LAUNCHES = _counter("lithify_driver_launches_total", "starts of drivers, by result", "result")
 INPUT_FILES = _counter("lithify_compaction_input_files_total", "files that were rewritten")
-OUTPUT_FILES = _counter("lithify_compaction_output_files_total", "files that they became")
+OUTPUT_FILES = _counter("lithify_compaction_output_files_total", "files that replaced them")
 INPUT_BYTES = _counter("lithify_compaction_input_bytes_total", "bytes read")
 OUTPUT_BYTES = _counter("lithify_compaction_output_bytes_total", "bytes written")
 INPUT_ROWS = _counter("lithify_compaction_input_rows_total", "rows read")
@@ -140,24 +137,28 @@ UPGRADED_FILES = _counter("lithify_compaction_upgraded_files_total", "files that
 BUCKETS = _counter("lithify_compaction_buckets_total", "buckets that were compacted")
 SKIPPED_BUCKETS = _counter(
     "lithify_compaction_skipped_buckets_total",
-    "buckets left out because others changed them meanwhile, or because they are blocked",
+    "buckets left out because others changed them during the run, or because they are blocked",
 )
 TASKS = _counter("lithify_compaction_tasks_total", "Spark tasks")
-TASK_RETRIES = _counter("lithify_compaction_task_retries_total", "tries of tasks beyond the first")
-CORE_SECONDS = _counter("lithify_compaction_core_seconds_total", "processor time of the tasks")
+TASK_RETRIES = _counter("lithify_compaction_task_retries_total", "retries of tasks")
+CORE_SECONDS = _counter("lithify_compaction_core_seconds_total", "CPU time of the tasks")
 ORPHANS = _counter("lithify_compaction_orphans_deleted_total", "files of dead attempts that were removed")
 
 REQUESTS = _counter(
-    "lithify_api_requests_total", "requests to the API server; code 0 is no answer", "verb", "kind", "code"
+    "lithify_api_requests_total",
+    "requests to the API server; code 0 means no response",
+    "verb",
+    "kind",
+    "code",
 )
 REQUEST_SECONDS = _histogram(
-    "lithify_api_request_duration_seconds", "how long the API server takes", _REQUEST, "verb", "kind"
+    "lithify_api_request_duration_seconds", "duration of requests to the API server", _REQUEST, "verb", "kind"
 )
-WRITES = _counter("lithify_api_writes_total", "those of these requests that change something", "kind")
+WRITES = _counter("lithify_api_writes_total", "requests to the API server that change objects", "kind")
 
-LEADER = _gauge("lithify_leader", "1 if this process does the work, 0 if it stands by")
-LOOP_LAG = _gauge("lithify_event_loop_lag_seconds", "by how much the event loop was late of late")
-BUILD = _gauge("lithify_build_info", "always 1; the label says which release this is", "version")
+LEADER = _gauge("lithify_leader", "1 if this process leads, 0 if it stands by")
+LOOP_LAG = _gauge("lithify_event_loop_lag_seconds", "recent delay of the event loop")
+BUILD = _gauge("lithify_build_info", "always 1; the label is the release", "version")
 
 RENAMED_BY_SCRAPES = frozenset(
     {
@@ -173,40 +174,40 @@ RENAMED_BY_SCRAPES = frozenset(
         "service",
     }
 )
-"""Labels that a scrape sets itself: those of our own would become `exported_namespace` and so on."""
+"""Labels that a scrape sets itself: ours of that name would become `exported_namespace` and so on."""
 
 TABLE_LABELS = ("table_namespace", "table", "identifier")
-"""Namespace and name of the LakeTable, and the table as its catalog knows it."""
+"""Namespace and name of the LakeTable, and the table's name in its catalog."""
 
 TABLE_SERIES: dict[str, Series] = {
     field: _gauge(f"lithify_table_{name}", meaning, *TABLE_LABELS)
     for field, name, meaning in (
         ("files", "files", "data files"),
         ("bytes", "bytes", "bytes of them"),
-        ("small_files", "small_files", "files below the size from which a file is left alone"),
-        ("level0_files", "level0_files", "files that no compaction has sorted in yet"),
-        ("max_level0_files", "max_level0_files", "level-0 files of the bucket that has most"),
-        ("sorted_runs", "sorted_runs", "sorted runs of the bucket that has most"),
+        ("small_files", "small_files", "files below the size from which files are left alone"),
+        ("level0_files", "level0_files", "files in level 0, which no compaction has merged yet"),
+        ("max_level0_files", "max_level0_files", "level-0 files of the bucket with the most"),
+        ("sorted_runs", "sorted_runs", "sorted runs of the bucket with the most"),
         (
             "size_amplification",
             "size_amplification_ratio",
-            "bytes below the top level by those in it; without a value where none has files above level 0",
+            "ratio of bytes below the top level to those in it; no value without files above level 0",
         ),
-        ("due_bytes", "debt_bytes", "bytes that the compaction that is due would read"),
+        ("due_bytes", "debt_bytes", "bytes that the due compaction would read"),
         ("due_buckets", "due_buckets", "buckets in which a trigger has fired"),
         (
             "blocked_buckets",
             "blocked_buckets",
-            "buckets that cannot be compacted while their files stay as they are",
+            "buckets that cannot be compacted until their files change",
         ),
         ("failures", "consecutive_failures", "compactions that failed since the last success"),
-        ("snapshots", "snapshots", "snapshots that the table keeps"),
-        ("run_start", "run_start_timestamp_seconds", "when the run began that is at work"),
+        ("snapshots", "snapshots", "retained snapshots"),
+        ("run_start", "run_start_timestamp_seconds", "start of the active run"),
         ("last_success", "last_success_timestamp_seconds", "when a compaction last succeeded"),
         ("last_full", "last_full_timestamp_seconds", "when a full compaction last succeeded"),
     )
 }
-"""By the field that each one shows."""
+"""By the observed field."""
 
 SECTIONS: dict[str, tuple[Series, ...]] = {
     "Tables": (
@@ -226,7 +227,7 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         SNAPSHOTS,
         EXPIRED_BYTES,
     ),
-    "Looks at tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE, SILENT_CATALOGS),
+    "Observations of tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE, SILENT_CATALOGS),
     "Compactions": (
         ACTIVE,
         WAITING,
@@ -263,6 +264,6 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         LOOP_LAG,
         BUILD,
     ),
-    "One series a table": tuple(TABLE_SERIES.values()),
+    "One series per table": tuple(TABLE_SERIES.values()),
 }
-"""All of them, as the page shows them."""
+"""All of them, as the page groups them."""

@@ -1,7 +1,7 @@
-"""The pages that machines read: /metrics, /healthz and /readyz.
+"""The HTTP endpoints /metrics, /healthz and /readyz.
 
-Opened by the commands around the operator. It must answer while the operator is busy, so metrics are written
-in a thread; what they are written from is brought up to date before, on the event loop.
+Opened by the commands around the operator. They must respond while the operator is busy, so metrics are
+rendered in a thread; gauges are updated before, on the event loop.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _HOST_AND_PORT = "host:port, such as 0.0.0.0:8080 or [::]:8080"
 
 
 def _nothing() -> None:
-    """Brings nothing up to date."""
+    """Updates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What is on the pages.
+    """Sources of the pages.
 
     Attributes:
         registry: the metrics.
-        facts: what is known of the process.
-        refresh: brings gauges up to date before they are read.
+        facts: the state of the process.
+        refresh: updates gauges before they are read.
         ticks: the clock of the facts.
     """
 
@@ -45,29 +45,29 @@ class Pages:
     ticks: Callable[[], float] = monotonic
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Everything that is counted, in the form that is asked for."""
+        """Returns all metrics, in the requested format."""
         self.refresh()
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         text = await asyncio.to_thread(encode, self.registry)
         return web.Response(body=text, headers={"Content-Type": content_type})
 
     async def healthz(self, request: web.Request) -> web.Response:
-        """200 if the process should live on, else 503 and why."""
+        """Returns 200 if the process should live on, else 503 and why."""
         del request
         return _answer(health(self.facts(), self.ticks()))
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """200 if the process can do its work or stands by, else 503 and why."""
+        """Returns 200 if the process can do its work or stands by, else 503 and why."""
         del request
         return _answer(readiness(self.facts()))
 
 
 @asynccontextmanager
 async def serve(listen: str, pages: Pages) -> AsyncIterator[str]:
-    """Serves the pages; gives the address, with the port that the system chose where 0 was asked for.
+    """Serves the pages; yields the address, with the port that the system chose if 0 was requested.
 
     Args:
-        listen: host and port; nothing before the colon stands for all addresses.
+        listen: host and port; an empty host means all addresses.
         pages: what to serve.
 
     Raises:
@@ -103,7 +103,7 @@ def parse_listen(listen: str) -> tuple[str, int]:
     """Host and port of an address.
 
     Raises:
-        InvalidOption: it is none.
+        InvalidOption: the text is no address.
     """
     host, colon, port = listen.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host

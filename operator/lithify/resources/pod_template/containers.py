@@ -1,4 +1,4 @@
-"""Containers of a pod template: what they run, with what, and how they are asked after their health.
+"""Containers of a pod template: command, resources, mounts, probes and lifecycle.
 
 Used by `template`.
 """
@@ -21,7 +21,7 @@ from lithify.resources.pod_template.privileges import security_context
 
 
 def container() -> Schema:
-    """A container, whichever of a pod's."""
+    """A container of any of a pod's lists."""
     return fields(
         name=text(),
         image=text(4096),
@@ -45,7 +45,7 @@ def container() -> Schema:
 
 
 def resources() -> Schema:
-    """What a container, or a pod as a whole, asks for."""
+    """Resources of a container, or of a pod as a whole."""
     return fields(
         limits=mapped(amount(), 32),
         requests=mapped(amount(), 32),
@@ -97,7 +97,7 @@ def _volumes() -> dict[str, Schema]:
 
 
 def _life() -> dict[str, Schema]:
-    """When a container starts, ends, starts again, and counts as healthy."""
+    """Lifecycle hooks, restarts and probes of a container."""
     hook = fields(**_actions(), sleep=fields(seconds=number()))
     exit_codes = fields(operator=text(32), values=listed(number(), 256))
     return {

@@ -1,4 +1,4 @@
-"""What of a pod template its schema does not allow, for templates that no API server has held against it.
+"""Checks a pod template against its schema, for templates that no API server has validated against it.
 
 Called by `launching.template`. Such templates were stored under an older definition of the kind, or come from
 an API server that still has one. They may be of any depth: the walk ends where the schema does.
@@ -33,7 +33,7 @@ _WORDS = {
 
 
 def misfits(template: object) -> Iterator[Misfit]:
-    """The fields that the schema does not have, that have another type, or that are too long or too many."""
+    """The unknown fields, and those of a wrong type, too long or with too many items."""
     yield from _misfits(SCHEMA, template, "")
 
 
@@ -58,7 +58,7 @@ def _misfits(schema: Schema, value: Any, path: str) -> Iterator[Misfit]:
 
 
 def _problem(schema: Schema, value: Any) -> str | None:
-    """Why a value is none for its place, whatever is inside of it."""
+    """Why a value is invalid in its place, apart from what it contains."""
     kind = schema.get("type")
     if kind is None:
         is_amount = isinstance(value, int | str) and not isinstance(value, bool)

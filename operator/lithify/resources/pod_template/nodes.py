@@ -1,6 +1,6 @@
-"""Nodes of a schema with bounds, from which the modules of this package put the pod template together.
+"""Bounded nodes of a schema, from which the modules of this package build the pod template's schema.
 
-Used by this package only. Everything has a bound, so no template can be deep or large without end.
+Used by this package only. Each node has a bound, so no template can be deep or large without a limit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def flag() -> Schema:
 
 
 def amount() -> Schema:
-    """A quantity or a port: an integer, or a string such as `500m` or `http`."""
+    """A quantity or a port: an integer, or a string, for example `500m` or `http`."""
     return {
         "x-kubernetes-int-or-string": True,
         "anyOf": [{"type": "integer"}, {"type": "string"}],
@@ -52,7 +52,7 @@ def mapped(values: Schema, most: int = 64) -> Schema:
 
 
 def fields(**properties: Schema) -> Schema:
-    """An object with these fields. Without any it only shows that it is there: what is inside is dropped."""
+    """An object with these fields. Without any, only its presence is kept: its contents are dropped."""
     return {"type": "object", "properties": properties}
 
 

@@ -1,6 +1,6 @@
 """Security contexts of pods and containers. Used by `containers` and `template`.
 
-What of them may be set is `launching.isolation`'s to judge; here is only what they look like.
+`launching.isolation` decides which of their fields may be set; this module defines their shape.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lithify.resources.pod_template.nodes import (
 
 
 def pod_security_context() -> Schema:
-    """What holds for all containers of a pod."""
+    """Settings for all containers of a pod."""
     return fields(
         **_shared(),
         fsGroup=number(),
@@ -31,7 +31,7 @@ def pod_security_context() -> Schema:
 
 
 def security_context() -> Schema:
-    """What holds for one container."""
+    """Settings for one container."""
     return fields(
         **_shared(),
         allowPrivilegeEscalation=flag(),

@@ -1,4 +1,4 @@
-"""Where a pod of a template may run: affinity, tolerations, spreading, and who is asked.
+"""Scheduling of a template's pod: affinity, tolerations, topology spread, and the scheduler's name.
 
 Used by `template`.
 """

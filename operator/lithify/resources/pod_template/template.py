@@ -68,7 +68,7 @@ def _spec() -> Schema:
 
 
 def _identity() -> dict[str, Schema]:
-    """As whom a pod runs, how it is called, and which spaces it shares with its node."""
+    """A pod's account and name, and the namespaces that it shares with its node."""
     return {
         "automountServiceAccountToken": flag(),
         "enableServiceLinks": flag(),
@@ -86,7 +86,7 @@ def _identity() -> dict[str, Schema]:
 
 
 SCHEMA: Schema = fields(metadata=_metadata(), spec=_spec())
-"""The template's JSON schema; each object in it has the fields that it names and no others."""
+"""The template's JSON schema; each object in it has exactly the fields that it names."""
 
 PodTemplate = Annotated[Mapping[str, Any], Field(json_schema_extra=SCHEMA)]
-"""A pod's metadata and spec as plain data. `misfits` says what of it the schema does not allow."""
+"""A pod's metadata and spec as plain data. `misfits` checks it against the schema."""

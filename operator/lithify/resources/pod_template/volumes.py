@@ -1,4 +1,4 @@
-"""Volumes of a pod template. Used by `template`, and by `launching.isolation`, which judges their kinds."""
+"""Volumes of a pod template. Used by `template`, and by `launching.isolation`, which checks their kinds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ CONTAINED = (
     "projected",
     "secret",
 )
-"""Kinds that the restricted level of the Pod Security Standards lets pass, and volumes of OCI images."""
+"""Kinds that the restricted level of the Pod Security Standards allows, and volumes of OCI images."""
 OF_THE_NODE = ("fc", "flexVolume", "hostPath", "iscsi", "nfs")
-"""Kinds that reach the node's files, its network or programs on it, and that Kubernetes still has."""
+"""Kinds that reach the node's files, its network or its programs, and that Kubernetes still has."""
 FORMER = (
     "awsElasticBlockStore",
     "azureDisk",
@@ -48,7 +48,7 @@ FORMER = (
     "storageos",
     "vsphereVolume",
 )
-"""Kinds that Kubernetes has removed or hands to CSI drivers; they are in the schema to be refused."""
+"""Kinds that Kubernetes has removed or replaced by CSI drivers; they are in the schema to be refused."""
 
 
 def volume() -> Schema:

@@ -239,7 +239,7 @@ EVERYTHING: dict[str, Any] = {
     "problem": UNREACHABLE,
     "active": "orders-7-k2x9q",
     "admitted": False,
-    "limit": "all 4 runs are active",
+    "limit": "the limit of 4 active runs is reached",
     "duplicate_of": "older",
     "status": FAILED,
     "policy_problem": "no such zone",

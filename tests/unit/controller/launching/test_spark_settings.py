@@ -19,7 +19,7 @@ def test_of_the_others_that_make_pods_none_passes(key: str) -> None:
 
 
 REFUSED = {
-    "it decides where the run takes place": (
+    "it sets the cluster, account or identity": (
         "spark.master",
         "spark.submit.deployMode",
         "spark.remote",

@@ -69,7 +69,7 @@ def test_another_table_of_the_name_is_not_touched() -> None:
     way = under_way().ask(driver=ended(outcome_of(Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE)))
     way.ask(driver=None, table_uuid="table-2").ask(after=601).ask().ask(found=None)
     assert way.reason is Reason.TABLE_NOT_FOUND
-    assert "anew" in message(way)
+    assert "re-created" in message(way)
 
 
 class TestBackOff:
