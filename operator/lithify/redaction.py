@@ -55,13 +55,13 @@ _WITHIN = (
     re.compile(r"(?:password|pwd|secret|token|sig|signature)=([^&;\s]+)", re.IGNORECASE),
     re.compile(r"//[^/:@\s]*:([^/@\s]+)@"),
 )
-"""Credentials that are parts of a value, such as a URI."""
+"""Credentials that are parts of a value, for example of a URI."""
 _SHORTEST_WITHIN = 4
-"""What is shorter is no secret, and would be found in every other word."""
+"""Shorter parts do not count as secrets: they would occur in many words."""
 
 
 def credentials_in(options: Mapping[str, str]) -> tuple[str, ...]:
-    """The values among catalog options, and the parts of values, that nobody may see; the longest first."""
+    """Returns the secret values of catalog options, and secret parts of values; the longest first."""
     found = {value for name, value in options.items() if is_telling(name)}
     for value in options.values():
         for pattern in _WITHIN:

@@ -23,7 +23,7 @@ class PullPolicy(StrEnum):
 
 
 class QueueAdmission(StrEnum):
-    """What Kueue admits of a run before it may start."""
+    """What Kueue must admit before a run may start."""
 
     GROUP = "Group"
     DRIVER = "Driver"
@@ -34,9 +34,9 @@ class DriverPod:
     """The pod that plans and commits."""
 
     cores: int = Field(default=1, description="Its processor cores.", ge=1, le=64)
-    memory: Quantity = Field(default="1Gi", description="Its memory in all.")
+    memory: Quantity = Field(default="1Gi", description="Its total memory.")
     scratch_size: Quantity | None = Field(
-        default=None, description="The most that it may keep in /tmp. Default: what its node allows."
+        default=None, description="Size limit of its /tmp. Default: what its node allows."
     )
     pod_template: PodTemplate | None = Field(
         default=None, description="A pod template to start from: volumes, tolerations, affinity, labels..."
@@ -49,15 +49,18 @@ class DriverPod:
 class ExecutorPods:
     """The pods that rewrite files."""
 
-    min_instances: int = Field(default=1, description="At least so many.", ge=1, le=10000)
-    max_instances: int = Field(default=4, description="At most so many.", ge=1, le=10000)
+    min_instances: int = Field(default=1, description="Minimum number.", ge=1, le=10000)
+    max_instances: int = Field(default=4, description="Maximum number.", ge=1, le=10000)
     cores: int = Field(
-        default=1, description="Processor cores of each; so many tasks at a time.", ge=1, le=64
+        default=1,
+        description="Processor cores of each, and the number of tasks that it runs at a time.",
+        ge=1,
+        le=64,
     )
-    memory: Quantity = Field(default="2Gi", description="Memory of each in all.")
+    memory: Quantity = Field(default="2Gi", description="Total memory of each.")
     scratch_size: Quantity | None = Field(
         default=None,
-        description="The most that each may keep in /tmp, where wide merges spill.",
+        description="Size limit of the /tmp of each, where wide merges spill.",
     )
     pod_template: PodTemplate | None = Field(
         default=None, description="A pod template to start from, as for the driver."
@@ -66,7 +69,7 @@ class ExecutorPods:
 
 @part()
 class KueueTemplate:
-    """How runs are queued by Kueue, which has to be in the cluster with its pod integration on."""
+    """Queueing of runs by Kueue, which must be in the cluster with its pod integration enabled."""
 
     queue_name: str = matching(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
@@ -78,7 +81,8 @@ class KueueTemplate:
     admission: QueueAdmission = Field(
         default=QueueAdmission.GROUP,
         description="Group: driver and executors are admitted together, a fixed number of pods that each "
-        "count as the largest of them. Driver: only it waits and counts; executors start beside the quota.",
+        "count as the largest of them. Driver: only the driver waits and counts; executors are outside "
+        "the quota.",
     )
 
 
@@ -94,7 +98,7 @@ class SparkTemplate:
 
     image: str | None = Field(
         default=None,
-        description="Image of driver and executors. Default: the one that the operator was started with.",
+        description="Image of driver and executors. Default: the one that the operator is configured with.",
         min_length=1,
         max_length=512,
     )
@@ -126,18 +130,18 @@ class SparkTemplate:
     )
     commit_every: Quantity | None = Field(
         default=None,
-        description="How much a run reads between two commits at most, but for a bucket that is larger. "
+        description="Maximum size that a run reads between two commits, except for a larger bucket. "
         "Default: about what takes five minutes.",
     )
     target_run_seconds: int = Field(
         default=600,
-        description="About how long a run should take: so many executors are asked for, "
-        "between minInstances and maxInstances.",
+        description="About how long a run should take; sets the number of executors, between "
+        "minInstances and maxInstances.",
         ge=30,
         le=86400,
     )
     dynamic_allocation: bool = Field(
         default=False,
-        description="Executors end when they find nothing to do any more, down to minInstances.",
+        description="Idle executors end, down to minInstances.",
     )
     kueue: KueueTemplate | None = Field(default=None, description="Queues runs by Kueue.")

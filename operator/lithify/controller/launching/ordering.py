@@ -23,7 +23,7 @@ def instructions_of(
     sizing: ExecutorSizing | None = None,
     reach: Reach = DRIVER,
 ) -> Instructions:
-    """The instructions for an attempt; credentials come from a mounted Secret unless they are given."""
+    """The instructions for an attempt; credentials come from a mounted Secret unless they are passed."""
     reference = order.secret_ref
     mounts = reference if credentials is None else None
     commit_every = order.spark.commit_every
@@ -48,7 +48,7 @@ def instructions_of(
 
 
 def shared_instructions(lead: Instructions, orders: Sequence[DriverOrder]) -> Instructions:
-    """The instructions for a driver that several runs share, from those for the first one alone."""
+    """The instructions for a driver that several runs share, made from those for the first one alone."""
     return replace(lead, members=tuple(_member_of(order, lead.table.reach) for order in orders))
 
 

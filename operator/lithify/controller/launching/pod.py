@@ -339,7 +339,7 @@ def _unexpanded(text: str) -> str:
 def executor_template(
     order: DriverOrder, sizing: ExecutorSizing, members: Sequence[DriverOrder] = ()
 ) -> Plain:
-    """What Spark makes executor pods from; it adds name, image, memory and the like by itself."""
+    """The template that Spark makes executor pods from; Spark adds name, image, memory and the like."""
     marks = executor_marks(order.spark.kueue, executor_prefix(order), sizing.most)
     metadata: Plain = {"labels": {**_labels(order, EXECUTOR_ROLE, members), **marks.labels}}
     if marks.annotations:

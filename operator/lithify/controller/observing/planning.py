@@ -20,7 +20,7 @@ from lithify.tables.registry import open_table
 
 @dataclass(frozen=True, slots=True)
 class _ZoneClock:
-    """A clock that shows the time of a zone, None for the machine's."""
+    """A clock in a time zone, None for the machine's."""
 
     clock: Clock
     zone: ZoneInfo | None
@@ -33,7 +33,7 @@ class _ZoneClock:
 
 
 def plan(request: PlanRequest, clock: Clock) -> PlanFound:
-    """What a run would do.
+    """Returns the plan of a run.
 
     Raises:
         NotFound: there is no such table, or another one has its name now.

@@ -116,7 +116,7 @@ class ObserverPool:
         return found
 
     async def plan(self, request: PlanRequest, timeout: float) -> PlanFound:
-        """What a run would do; raises like `observe`. Plans never take more than half of the places."""
+        """Returns the plan of a run; raises like `observe`. Plans never take more than half of the slots."""
         what = f"planning a compaction of {request.address.name}"
         found: PlanFound = await self._ask(request, "", what, timeout)
         return found
@@ -124,15 +124,15 @@ class ObserverPool:
     async def find_run(
         self, address: TableAddress, run: str, timeout: float, since: datetime | None = None
     ) -> RunFound | None:
-        """What a run has committed; raises like `observe`, and `CommitUnknown` (see `TableObserver`)."""
-        what = f"looking for what run {run} committed to {address.name}"
+        """Returns a run's commits; raises like `observe`, and `CommitUnknown` (see `TableObserver`)."""
+        what = f"searching {address.name} for commits of run {run}"
         found: RunFound | None = await self._ask(FindRun(address, run, since), "", what, timeout)
         return found
 
     async def list_tables(
         self, address: TableAddress, timeout: float, wanted: TableFilter = ALL_TABLES
     ) -> TableList:
-        """The wanted tables of the catalog; raises like `observe`."""
+        """Returns the wanted tables of the catalog; raises like `observe`."""
         what = f"listing the tables of {address.warehouse}"
         found: TableList = await self._ask(ListTables(address, wanted), "", what, timeout)
         return found

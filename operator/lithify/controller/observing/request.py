@@ -20,7 +20,7 @@ class PlanRequest:
 
     Attributes:
         address: which table.
-        selection: which part of it, and how much the run would take.
+        selection: which part of it, and the run's strategy.
         task_bytes: about how much one task would read; None for the table's usual size.
     """
 
@@ -94,5 +94,5 @@ class TableObserver(Protocol):
     async def list_tables(
         self, address: TableAddress, timeout: float, wanted: TableFilter = ALL_TABLES
     ) -> TableList:
-        """The wanted tables of the catalog; the name in the address does not matter."""
+        """Returns the wanted tables of the catalog; the name in the address does not matter."""
         ...

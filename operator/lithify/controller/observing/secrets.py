@@ -14,13 +14,13 @@ _MOST_ENTRIES = 1000
 
 
 def redactor_of(address: TableAddress) -> Redactor:
-    """Takes a catalog's credentials out of texts. Make it only when there is a text: it takes a while."""
+    """Returns a redactor of a catalog's credentials. Make it only for a text to redact: it takes a while."""
     ordinary = (address.warehouse, address.catalog_options.get("metastore", ""))
     return Redactor(credentials_in(address.catalog_options), ordinary)
 
 
 def without_secrets(error: LithifyError, address: TableAddress) -> LithifyError:
-    """The same error, with no credential of the table's catalog in its message or fields.
+    """Returns the same error without credentials of the table's catalog in its message or fields.
 
     Its texts are bounded, too: a library may quote a whole response of a server. Tracebacks are removed: they
     would keep the data that was read in memory until the next answer.
@@ -34,7 +34,7 @@ def without_secrets(error: LithifyError, address: TableAddress) -> LithifyError:
 
 
 def own_texts(address: TableAddress) -> tuple[str, ...]:
-    """What whoever has put the table under care has written: it is shown as it is, see `Redactor.redact`."""
+    """Texts written by the user who registered the table: shown unchanged, see `Redactor.redact`."""
     return (*names_of(address.name), *address.overrides, *address.overrides.values())
 
 

@@ -1,7 +1,7 @@
 """Memory of each observing worker, so that all of them fit into the operator's container.
 
-Called by `cli.operator_process` at start. Reads what the kernel says of control groups; imposes nothing: each
-worker does that to itself (`limits`).
+Called by `cli.operator_process` at start. Reads the kernel's control groups; imposes nothing: each worker
+limits itself (`limits`).
 """
 
 from __future__ import annotations

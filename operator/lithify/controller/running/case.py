@@ -148,7 +148,7 @@ def is_planned_here(run: Compaction) -> bool:
 
 
 def names_driver(status: CompactionStatus) -> bool:
-    """Whether a driver was seen that was started for the attempt; a name without a UID is none."""
+    """Whether status names a driver that was started for the attempt; a name without a UID does not count."""
     return status.driver is not None and status.driver.uid is not None
 
 

@@ -301,5 +301,5 @@ def _patience(case: Case) -> float:
 
 
 def _snapshot(text: str | None) -> str | None:
-    """An id as status may have it: whoever can change a pod can write anything into its outcome."""
+    """A valid id, else None: every user who can change a pod can write anything into its outcome."""
     return text if text is not None and is_snapshot_id(text) else None

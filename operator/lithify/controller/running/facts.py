@@ -1,6 +1,7 @@
 """Input and output of the state machine of a Compaction.
 
-Gathered by `reconciling.run_facts`, carried out by `reconciling.acts`; the machine itself is in `machine`.
+`reconciling.run_facts` gathers the facts, `reconciling.acts` carries out the acts; the machine itself is in
+`machine`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _TOO_LONG = (
 
 
 def is_planning(case: Case) -> bool:
-    """Whether an attempt is under way that only plans, and for which there is no driver."""
+    """Whether the current attempt only plans, and has no driver."""
     if case.current is not None or names_driver(case.status) or not case.reason.has_driver:
         return False
     return case.reason is Reason.PLANNING or is_plan_only(case.run)

@@ -1,9 +1,9 @@
 """The pod template of a CompactionPolicy as a whole: its type in the model, and its schema.
 
 Used by `resources.spark_template` and `launching.template`. The schema has every field of a
-PodTemplateSpec, also those that Lithify refuses: the API server drops unknown fields in silence, and a
-refusal can be read. The model keeps a template as plain data, so that one that an older release has let in
-can still be read.
+PodTemplateSpec, also those that Lithify refuses: the API server drops unknown fields silently,
+while a refusal has a message. The model keeps a template as plain data, so that one accepted by an older
+release can still be read.
 """
 
 from __future__ import annotations
