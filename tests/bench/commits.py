@@ -25,7 +25,7 @@ from lithify.clock import SystemClock
 from lithify.errors import CommitConflict
 from lithify.job.driver import compact
 from lithify.job.runner import InlineRunner
-from lithify.tables.format import Selection
+from lithify.tables.address import Selection
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import create, invent, orders
 from support.runs import request

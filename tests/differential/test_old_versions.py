@@ -20,7 +20,7 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
 from lithify.clock import SystemClock
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.observing.looking import TableWatch

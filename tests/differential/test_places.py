@@ -18,7 +18,7 @@ from pypaimon import CatalogFactory
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, Row
 from lithify.errors import UnsupportedTable
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.layout.external_paths import entropy
 from support.runs import run_inline

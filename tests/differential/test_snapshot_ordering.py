@@ -19,7 +19,7 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import UnsupportedTable
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, ManifestEntry
 from support.runs import run_inline

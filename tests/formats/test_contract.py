@@ -21,17 +21,8 @@ from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import Commits
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import (
-    CommitStep,
-    OpenTable,
-    Plan,
-    Selection,
-    Sizing,
-    TableAddress,
-    Task,
-    TaskOutputs,
-    TaskResult,
-)
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.format import CommitStep, OpenTable, Plan, Sizing, Task, TaskOutputs, TaskResult
 from lithify.tables.model import SnapshotId, is_snapshot_id
 from lithify.tables.observation import Observation
 from lithify.tables.registry import open_table, open_watch

@@ -27,7 +27,7 @@ from lithify.errors import (
     StorageError,
 )
 from lithify.settings import ALLOWED_ADDRESSES
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.io.addresses import read_policy
 from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
 from lithify.tables.paimon.catalog import rest_client

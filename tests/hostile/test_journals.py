@@ -18,8 +18,7 @@ from lithify.errors import CorruptTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.format import TableAddress
+from lithify.tables.address import Selection, TableAddress
 from support.runs import ShiftedClock
 
 LATER = (0, 2, 4)

@@ -18,8 +18,7 @@ from lithify.errors import CorruptTable, InvalidOption, LithifyError, Unsupporte
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.format import TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from support.rest_server import WAREHOUSE, RestServer

@@ -27,7 +27,7 @@ from lithify.errors import ClusterRefused, Failure, NotFound
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.spark_template import SparkTemplate
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import KEY, order

@@ -16,8 +16,8 @@ from lithify.clock import Clock
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.format import TableAddress, TaskResult
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.format import TaskResult
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock

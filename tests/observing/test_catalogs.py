@@ -14,7 +14,7 @@ from pypaimon import CatalogFactory
 
 from lithify.clock import SystemClock
 from lithify.errors import NotAllowed, NotFound
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches

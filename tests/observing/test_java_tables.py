@@ -11,7 +11,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.observing.looking import TableWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches

@@ -10,7 +10,7 @@ from typing import Any
 
 from infrastructure.objectstore.server import S3Server
 from infrastructure.oracle.client import Table
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.orphans import reconcile
 from support.operators.objects import Object, secret

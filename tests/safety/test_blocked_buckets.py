@@ -18,7 +18,7 @@ from infrastructure.oracle.model import Row
 from lithify.errors import CommitConflict, CorruptTable, MissingFile, StorageError, UnsupportedTable
 from lithify.job.report import Report
 from lithify.job.steps import Commits
-from lithify.tables.format import Selection
+from lithify.tables.address import Selection
 from lithify.tables.model import BlockedBucket, fingerprint_of
 from support.cases import case
 from support.races import Meanwhile

@@ -11,7 +11,7 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import AttemptFenced, InvalidOption, LithifyError, NotFound
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.references import unreferenced

@@ -15,8 +15,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.format import TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.cases import case
 from support.runs import ShiftedClock

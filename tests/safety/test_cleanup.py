@@ -18,7 +18,8 @@ from lithify.clock import Clock
 from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFailed
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.tables.format import TableAddress, TaskResult
+from lithify.tables.address import TableAddress
+from lithify.tables.format import TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.orphans import reconcile

@@ -15,7 +15,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.job.report import Report
-from lithify.tables.format import Selection
+from lithify.tables.address import Selection
 from lithify.tables.paimon.options.table_options import ManifestOptions
 from support.asked import Asked, recorded
 from support.invented.shape import REAL_DAY, Shape

@@ -32,8 +32,8 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.format import TableAddress, TaskResult
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.format import TaskResult
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from support.cases import case

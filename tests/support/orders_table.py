@@ -15,7 +15,7 @@ from lithify.job.driver import Observer, Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.sample import Mess, make_table, read_table
 
 NAME = "shop.orders"

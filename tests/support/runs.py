@@ -27,7 +27,8 @@ from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.job.steps import Commits
 from lithify.planning.merge_tree.policy import PickingRule, Strategy
 from lithify.rewriting.budget import Budget
-from lithify.tables.format import Selection, Sizing, TableAddress
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.format import Sizing
 from lithify.tables.paimon.catalog.opening import open_table
 
 TESTS = Path(__file__).resolve().parents[1]

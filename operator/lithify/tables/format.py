@@ -18,8 +18,7 @@ from lithify.clock import Clock
 from lithify.errors import InvalidOption, LithifyError, MissingFile, UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.settings import RUN
-from lithify.tables.address import Selection as Selection
-from lithify.tables.address import TableAddress as TableAddress
+from lithify.tables.address import Selection
 from lithify.tables.inspection import TableInspection
 from lithify.tables.model import RUN_ID, BlockedBucket, GroupId, SnapshotId
 from lithify.tables.observation import RunFound

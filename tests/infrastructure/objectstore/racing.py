@@ -13,7 +13,7 @@ from typing import Any
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CommitUnknown, StorageError
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.snapshots import Snapshots, Written
 

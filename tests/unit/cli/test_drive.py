@@ -23,7 +23,7 @@ from lithify.job.attempt.pod import PodAddress
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from support.launching.orders import order
 from unit.cli.conftest import Lithify
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lithify.cli.render_inspection import group_view, inspection_dict, inspection_view, levels_picture
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.inspection import (
     GroupInspection,
     LevelSummary,

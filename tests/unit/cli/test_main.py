@@ -24,7 +24,7 @@ from lithify.errors import (
     TaskFailed,
     UnsupportedTable,
 )
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from unit.cli.conftest import Lithify, named
 
 COMMANDS = ["inspect", "plan", "compact", "demo"]

@@ -12,7 +12,7 @@ from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.clock import SystemClock
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.planning.merge_tree.rewrites import UnitWork
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run

@@ -11,7 +11,7 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.tables import registry
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.sample import Mess, PaimonSamples
 from lithify.tables.registry import sample_maker

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from support.orders_table import copy_of, make_orders
 
 

@@ -28,7 +28,7 @@ from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
 from support.orders_table import copy_of, make_orders, run

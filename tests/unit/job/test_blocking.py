@@ -13,7 +13,7 @@ from lithify.clock import SystemClock
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.job.blocks import error_of
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Selection, TableAddress
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.column_groups import with_columns

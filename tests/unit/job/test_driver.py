@@ -15,7 +15,8 @@ import pytest
 from lithify.errors import CommitConflict, InvalidOption, NotFound
 from lithify.job.driver import Silent
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Selection, Sizing, TableAddress
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.format import Sizing
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.planning import RunPlan

@@ -29,7 +29,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.resources.compaction import Reason
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from support.launching.orders import order
 
 Runs = Callable[[Request, DriveObserver], Report]

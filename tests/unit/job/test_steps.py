@@ -21,8 +21,8 @@ from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import FIRST_BYTES, Commits, Pace
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.format import Sizing, TableAddress, TaskResult
+from lithify.tables.address import Selection, TableAddress
+from lithify.tables.format import Sizing, TaskResult
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.found_runs import find_run
 from lithify.tables.paimon.primary_key.merge_task import MergeTask

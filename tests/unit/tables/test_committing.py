@@ -14,7 +14,8 @@ from pypaimon.snapshot.snapshot import Snapshot
 from infrastructure.sampling import Sampler
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
-from lithify.tables.format import Selection, TaskOutputs
+from lithify.tables.address import Selection
+from lithify.tables.format import TaskOutputs
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.changes import BucketChange

@@ -31,6 +31,7 @@ from infrastructure.paimon_versions.reading_damage import real_files
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.address import Selection, TableAddress
 from lithify.tables.files.avro.container import (
     MAGIC,
     as_long,
@@ -40,7 +41,6 @@ from lithify.tables.files.avro.container import (
     new_header,
     read_header,
 )
-from lithify.tables.format import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.manifest_lists import read_list

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import MissingFile
-from lithify.tables.format import TableAddress
+from lithify.tables.address import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.orders_table import copy_of, make_orders, run
 
