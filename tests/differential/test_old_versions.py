@@ -23,7 +23,7 @@ from lithify.clock import SystemClock
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.observing.looking import TableWatch
+from lithify.tables.paimon.observing.looking import PaimonWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.paimon.primary_key.inspecting import inspect_table
 from lithify.tables.watching import ObservationRequest
@@ -138,7 +138,7 @@ def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version
     clock = SystemClock(UTC)
     address = TableAddress(str(table.warehouse), str(table.name))
     look = ObservationRequest(address, "uid", is_full=True)
-    watch = TableWatch(ObservationCaches(tmp_path / "kept", 1 << 20), clock)
+    watch = PaimonWatch(ObservationCaches(tmp_path / "kept", 1 << 20), clock)
 
     found = watch.observe(look)
 
@@ -149,7 +149,7 @@ def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version
     assert sum(bucket.files for bucket in inspected(address, clock)) == len(files)
     run_inline(table)
     known = replace(look, is_full=False, known_uuid=found.table_uuid, known_snapshot=found.snapshot)
-    fresh = TableWatch(ObservationCaches(tmp_path / "fresh", 1 << 20), clock)
+    fresh = PaimonWatch(ObservationCaches(tmp_path / "fresh", 1 << 20), clock)
     assert without_history(watch.observe(known)) == without_history(fresh.observe(look))
 
 

@@ -25,7 +25,7 @@ from lithify.tables.paimon.catalog.connecting import list_tables
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
-from lithify.tables.paimon.observing.looking import TableWatch
+from lithify.tables.paimon.observing.looking import PaimonWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import ObservationRequest
 
@@ -47,7 +47,7 @@ def test_a_look_at_an_unchanged_table_is_one_small_request(
     s3: Bucket, proxy: S3Proxy, tmp_path: Path
 ) -> None:
     small_table(s3)
-    watch = TableWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
+    watch = PaimonWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
     where = address(s3, proxy.endpoint)
     first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None
@@ -67,7 +67,7 @@ def test_a_look_at_a_table_with_one_more_snapshot_reads_no_more_than_that(
     s3: Bucket, proxy: S3Proxy, tmp_path: Path
 ) -> None:
     table = small_table(s3)
-    watch = TableWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
+    watch = PaimonWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
     where = address(s3, proxy.endpoint)
     first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None

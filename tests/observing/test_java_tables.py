@@ -13,7 +13,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
 from lithify.tables.address import TableAddress
 from lithify.tables.observation import Observation
-from lithify.tables.paimon.observing.looking import TableWatch
+from lithify.tables.paimon.observing.looking import PaimonWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import ObservationRequest
 from support.observations import levels_of
@@ -28,8 +28,8 @@ class Watcher:
     """Looks at a table again and again, and each time makes sure that a full look finds the same."""
 
     def __init__(self, table: Table, folder: Path) -> None:
-        self._watch = TableWatch(ObservationCaches(folder / "kept", 1 << 20), SystemClock(UTC))
-        self._fresh = TableWatch(ObservationCaches(folder / "fresh", 1 << 20), SystemClock(UTC))
+        self._watch = PaimonWatch(ObservationCaches(folder / "kept", 1 << 20), SystemClock(UTC))
+        self._fresh = PaimonWatch(ObservationCaches(folder / "fresh", 1 << 20), SystemClock(UTC))
         self._look = ObservationRequest(TableAddress(str(table.warehouse), str(table.name)), "uid")
         self.seen: Observation | None = None
 

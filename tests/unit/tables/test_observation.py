@@ -23,7 +23,7 @@ from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.observing import live_files as live
-from lithify.tables.paimon.observing.looking import TableWatch
+from lithify.tables.paimon.observing.looking import PaimonWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
 from lithify.tables.watching import Filter, ObservationRequest
 from support.asked import recorded
@@ -61,7 +61,7 @@ class Watcher:
 
     def start_again(self) -> None:
         """As a new worker process does."""
-        self.watch = TableWatch(ObservationCaches(self.folder, 1 << 20), self.clock, self.most_open)
+        self.watch = PaimonWatch(ObservationCaches(self.folder, 1 << 20), self.clock, self.most_open)
 
     def look(self, **changes: object) -> Observation | None:
         fields: dict[str, object] = {"address": self.table.address, "cache_key": "uid", **changes}

@@ -23,7 +23,7 @@ from lithify.tables.address import Selection, TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.model import SnapshotId
 from lithify.tables.observation import Observation, PlanFound
-from lithify.tables.paimon.observing.looking import TableWatch
+from lithify.tables.paimon.observing.looking import PaimonWatch
 from lithify.tables.watching import Filter, ObservationRequest
 from support.cases import case
 from support.small_tables import SmallTable
@@ -149,7 +149,7 @@ class TestErrors:
             raise ZeroDivisionError("signed with open sesame 77")
 
         with monkeypatch.context() as patch:
-            patch.setattr(TableWatch, "observe", fail)
+            patch.setattr(PaimonWatch, "observe", fail)
             error = error_of(answers, ObservationRequest(target, "uid"))
         assert (type(error), error.failure) == (LithifyError, Failure.BUG)
         assert "ZeroDivisionError" in str(error)

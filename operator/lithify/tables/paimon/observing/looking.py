@@ -1,6 +1,6 @@
 """Observes tables without reading their data: live files, due work, changes since the last observation.
 
-Called by the workers of the controller's observer pool, one `TableWatch` per process. For an unchanged table
+Called by the workers of the controller's observer pool, one `PaimonWatch` per process. For an unchanged table
 one small request suffices: does a file of the next snapshot exist or, if a catalog's server commits, which
 snapshot is the newest? Writes nothing except each table's cache in a local folder.
 """
@@ -48,7 +48,7 @@ class _Opened:
     newest: SnapshotMark | None = None
 
 
-class TableWatch:
+class PaimonWatch:
     """Observes tables, and caches what makes the next observation cheap.
 
     Args:
@@ -221,6 +221,6 @@ def _open(address: TableAddress) -> _Opened:
     return _Opened(address, table, table.uuid)
 
 
-def open_watch(cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:
+def open_watch(cache: Path, limit: int, clock: Clock, most_open: int) -> PaimonWatch:
     """Opens a watch that caches tables in a folder of about `limit` bytes."""
-    return TableWatch(ObservationCaches(cache, limit), clock, most_open)
+    return PaimonWatch(ObservationCaches(cache, limit), clock, most_open)
