@@ -268,7 +268,7 @@ class Plan(Protocol):
 
     @property
     def held(self) -> Sequence[GroupId]:
-        """Groups that are skipped because they could not be compacted before and their files are unchanged."""
+        """Groups skipped because they could not be compacted before and their files are unchanged."""
         ...
 
     @property
@@ -323,8 +323,8 @@ class StepOutcome:
 class CommitStep(Protocol):
     """The part of a run that is committed together. From `begin` on, a later run can find all of its files.
 
-    Order of calls: run `tasks`, run `followers`, then `finish`, `commit` and `clean`; or `give_up` at any time
-    before `commit` returns.
+    Order of calls: run `tasks`, run `followers`, then `finish`, `commit` and `clean`; or `give_up` at any
+    time before `commit` returns.
     """
 
     has_stragglers: bool
