@@ -25,7 +25,7 @@ class TableAddress:
     Attributes:
         warehouse: root directory of the catalog (for REST catalogs, the warehouse's name).
         name: `database.table` or `database.table$branch_name`; empty for requests about the catalog.
-        catalog_options: catalog options that the adapter accepts (`metastore`, `uri`, credentials...); never logged.
+        catalog_options: options that the adapter accepts (`metastore`, `uri`, credentials...); never logged.
         overrides: table options that replace the stored ones.
         rule: the Paimon version whose picking rule applies.
         reach: paths for which this process may use its own permissions.

@@ -17,8 +17,8 @@ class PickingRule(StrEnum):
 
     Any pick of whole runs from the top is correct, so this changes how much is compacted, never the rows.
     `V1_4` stops at the first run that is larger than the size ratio allows. `V2_0` also takes the run of
-    level 1 into every forced level-0 pick. `V2_1` also lets a pick that has already grown take runs of level 0
-    and 1 of any size.
+    level 1 into every forced level-0 pick. `V2_1` also lets a pick that has already grown take runs of levels
+    0 and 1 of any size.
     """
 
     V1_4 = "1.4"

@@ -94,8 +94,8 @@ def _cuts(rewrite: Rewrite, count: int) -> Iterator[OrderKey]:
 def _bytes_upto_ends(files: Sequence[DataFile]) -> Iterator[tuple[OrderKey, int]]:
     """For every key at which a file ends, in order: the bytes at or below that key.
 
-    A file that extends beyond the key counts proportionally, as if its keys were spread evenly. The files that
-    span a key are represented as a sum of linear functions, each from zero to the file's size.
+    A file that extends beyond the key counts proportionally, as if its keys were spread evenly. The files
+    that span a key are represented as a sum of linear functions, each from zero to the file's size.
     """
     begins = sorted(files, key=lambda file: file.min_key)
     scale = _Scale(min(file.min_key for file in files), max(file.max_key for file in files))
