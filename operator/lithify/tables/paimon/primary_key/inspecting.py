@@ -1,7 +1,7 @@
 """Inspects a table from metadata alone: levels, runs, small files, deletes, triggers.
 
-Called by `compacting` for `lithify inspect` and the demo. Counts and sums come from `bucket_statistics`, as in
-observations; `DataFile` objects are made only to evaluate triggers. Writes nothing.
+Called by `compacting` for `lithify inspect` and the demo. Counts and sums come from `bucket_statistics`, as
+in observations; `DataFile` objects are made only to evaluate triggers. Writes nothing.
 """
 
 from __future__ import annotations
