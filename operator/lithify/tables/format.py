@@ -409,7 +409,7 @@ class OpenTable(Protocol):
         ...
 
     def committed_by(self, run: str) -> CommittedRun | None:
-        """What a run has committed, None if nothing."""
+        """What a run has committed; None if it has committed nothing."""
         ...
 
     def find_run(self, run: str) -> RunFound | None:
@@ -417,7 +417,7 @@ class OpenTable(Protocol):
         ...
 
     def groups_of(self, run: str) -> Collection[GroupId]:
-        """The groups that a run has compacted."""
+        """Groups that a run has compacted."""
         ...
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:

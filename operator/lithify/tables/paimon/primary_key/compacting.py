@@ -62,7 +62,7 @@ class CompactedTable:
         return Recovered(cleaned.deleted, cleaned.problems)
 
     def committed_by(self, run: str) -> CommittedRun | None:
-        """What a run has committed, None if nothing."""
+        """What a run has committed; None if it has committed nothing."""
         found = self.table.snapshots.committed_by_run(run)
         return None if found is None else CommittedRun(snapshot_id(found.id), is_last_step(found))
 
@@ -71,7 +71,7 @@ class CompactedTable:
         return find_run(self.table, run)
 
     def groups_of(self, run: str) -> frozenset[BucketId]:
-        """The buckets that a run has compacted."""
+        """Buckets that a run has compacted."""
         return buckets_of(self.table, run)
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:

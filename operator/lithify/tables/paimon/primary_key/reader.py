@@ -33,7 +33,7 @@ _MAX_FILES_FOR_DICTIONARIES = 64
 
 
 class Reading:
-    """How all files of one task are read, so that all rows have the same Arrow schema.
+    """Settings for reading all files of one task, so that all rows have the same Arrow schema.
 
     Args:
         files: every file of the task.

@@ -39,7 +39,7 @@ from lithify.tables.paimon.schema.schema import (
 
 @dataclass(frozen=True, slots=True)
 class FileTarget:
-    """Where and how the files of one task are written.
+    """Location and settings of the files that one task writes.
 
     Attributes:
         folder: the bucket's directory in the table's folder.

@@ -80,7 +80,7 @@ class FirstValue(_Selection):
         return first_of(valid, starts) if self.skips_nulls else starts
 
     def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
-        """Like `aggregate`; a value before the last delete, though replaced by it, still blocks later ones."""
+        """Like `aggregate`; a value before the last delete, though replaced, still blocks later ones."""
         if retracts.any():
             raise cannot_retract(self._name, self.column)
         counts = ~removes & valid_of(values) if self.skips_nulls else ~removes
