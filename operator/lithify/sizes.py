@@ -1,4 +1,4 @@
-"""Numbers of bytes as people and table options write them: `128 mb`, `20GiB`. Pure.
+"""Parses sizes as people and table options write them: `128 mb`, `20GiB`. Pure.
 
 Called by the command line and by adapters. Units are binary, as in Paimon, Flink and Java: `k` is 1024 bytes.
 Quantities of Kubernetes, where `M` is a million, are in `resources.quantities`.
@@ -21,10 +21,10 @@ _PARTS = re.compile(r"([0-9]+)\s*([A-Za-z]*)")
 
 
 def parse_size(text: str) -> int:
-    """The number of bytes that a text says: a whole number and, if it is not in bytes, a unit.
+    """The number of bytes in a text: a whole number and an optional unit, bytes by default.
 
     Raises:
-        ValueError: it says none, or more than fits into 64 bits.
+        ValueError: the text is no size, or it exceeds 64 bits.
     """
     match = _PARTS.fullmatch(text.strip())
     if match is None:

@@ -1,6 +1,6 @@
-"""Nulls of nested Arrow columns: parts that are declared NOT NULL have none, not even beneath other nulls.
+"""Nulls of nested Arrow columns: children declared NOT NULL have none, not even beneath a null parent.
 
-Used by `offsets`, where merges make nulls, and by formats, whose files state them otherwise.
+Used by `offsets`, where merges create nulls, and by formats whose files represent nulls differently.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import pyarrow.compute as pc
 
 
 def take_or_null(column: pa.Array, places: npt.NDArray[np.int64]) -> pa.Array:
-    """The values of a column at some positions, null for -1."""
+    """Takes the values of a column at some positions, null for position -1."""
     taken = pc.take(column, pa.array(places, mask=places < 0))
     if not taken.null_count:
         return taken
     if pa.types.is_dictionary(taken.type):
-        # Arrow takes null for one of the values that are referred to, and so the bounds that it writes
-        # to Parquet may be those of values that nothing refers to any more.
+        # Arrow counts null as a referenced dictionary value, so the bounds that it writes to Parquet
+        # may include values that no row refers to any more.
         return taken.dictionary_decode().dictionary_encode()
     return _declared(taken) if pa.types.is_struct(taken.type) else taken
 
 
 def _declared(values: pa.StructArray) -> pa.StructArray:
-    """A struct whose parts only have nulls where they may."""
+    """Removes nulls from the children of a struct that are declared NOT NULL."""
     parts = []
     for number, field in enumerate(values.type):
         part = values.field(number)
@@ -36,9 +36,9 @@ def _declared(values: pa.StructArray) -> pa.StructArray:
 
 
 def unmarked(values: pa.Array) -> pa.Array:
-    """The same without marks of nulls: zeros, empty texts and lists are beneath them.
+    """The values without a validity bitmap: nulls become zeros, empty texts or empty lists.
 
-    Libraries leave there whatever was in memory, which need not be a value of the type.
+    Libraries leave arbitrary memory in null slots, which may be no valid value of the type.
     """
     kind, buffers = values.type, values.buffers()
     if pa.types.is_struct(kind):
@@ -58,7 +58,7 @@ def unmarked(values: pa.Array) -> pa.Array:
 
 
 def _zero(kind: pa.DataType) -> pa.Scalar | None:
-    """The value of zero bytes, None for a type whose values have no fixed length."""
+    """The value whose bytes are all zero, None for types without a fixed length."""
     try:
         size = max(1, kind.bit_width // 8)
     except ValueError:
@@ -67,6 +67,6 @@ def _zero(kind: pa.DataType) -> pa.Scalar | None:
 
 
 def map_entries(kind: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """The entries of a map column, of their keys and values."""
+    """The entries of a map column as a struct array of keys and values."""
     fields = [pa.field("key", kind.key_type, nullable=False), kind.item_field]
     return pa.StructArray.from_arrays([keys, items], fields=fields)

@@ -1,1 +1,1 @@
-"""What a table is (`model`), and one adapter per real format beside it."""
+"""The common model of a table, and one adapter package per table format."""

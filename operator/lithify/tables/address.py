@@ -1,8 +1,8 @@
-"""Which table, and which part of it: the two values that every order, request and question nests.
+"""The address of a table and the selection of a part of it, nested in every order and request.
 
 Made by the command line from flags and by the controller from resources; sent to workers by pickle and to
-drivers as JSON. A new field that says how a table is reached, or which part of it is meant, goes here and
-nowhere else. Opens nothing and imports no adapter.
+drivers as JSON. New fields about how a table is reached or which part is selected belong only here.
+Opens nothing and imports no adapter.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from lithify.tables.io.reach import UNBOUNDED, Reach
 
 @dataclass(frozen=True, slots=True)
 class TableAddress:
-    """Which table, and how to get at it.
+    """Identifies a table and says how to reach it.
 
     Attributes:
-        warehouse: root directory of the catalog (for REST catalogs the name of the warehouse).
-        name: `database.table` or `database.table$branch_name`; empty where only the catalog is meant.
-        catalog_options: those that the adapter accepts (`metastore`, `uri`, credentials...); never logged.
+        warehouse: root directory of the catalog (for REST catalogs, the warehouse's name).
+        name: `database.table` or `database.table$branch_name`; empty for requests about the catalog.
+        catalog_options: options that the adapter accepts (`metastore`, `uri`, credentials...); never logged.
         overrides: table options that replace the stored ones.
-        rule: whose picking rule.
-        reach: where the rights of this process may be used.
-        format: the format of the table, as `registry` knows it.
+        rule: the Paimon version whose picking rule applies.
+        reach: paths for which this process may use its own permissions.
+        format: name of the table format in `registry`.
         time_zone: name of the time zone of the table's writers, None for this machine's.
-        uuid: the expected UUID, checked by `registry.open_table`; None accepts any. Looks ignore it: they
-            tell which one they found.
-        catalog: which Catalog it is of, as `namespace/name`; empty outside of the operator.
+        uuid: the expected UUID, checked by `registry.open_table`; None accepts any. Observations
+            ignore it and report the UUID that they found.
+        catalog: the table's Catalog resource as `namespace/name`; empty outside the operator.
     """
 
     warehouse: str
@@ -51,7 +51,7 @@ class TableAddress:
         """The time zone of the table's writers, None for this machine's.
 
         Raises:
-            InvalidOption: there is no zone of that name.
+            InvalidOption: no time zone has that name.
         """
         try:
             return None if self.time_zone is None else find_zone(self.time_zone)
@@ -61,14 +61,14 @@ class TableAddress:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which part of a table, and how much of the work that is due there; empty means all.
+    """The part of a table to compact and the strategy; empty selects the whole table.
 
     Attributes:
-        partitions: each a set of column values; a partition is meant if it has the values of one of them.
+        partitions: sets of column values; a partition is selected if it matches any of them.
         buckets: bucket numbers.
         strategy: minor or full.
-        held: fingerprints of groups that could not be compacted before, by path: left out, or counted as
-            blocked, while they have these files.
+        held: fingerprints by path of groups that could not be compacted before. While a group still has
+            these files, it is left out or counted as blocked.
     """
 
     partitions: tuple[Mapping[str, str], ...] = ()
@@ -77,5 +77,5 @@ class Selection:
     held: Mapping[str, str] = field(default_factory=dict)
 
     def selects(self, spec: Mapping[str, str]) -> bool:
-        """Whether a partition with these values is meant."""
+        """Whether a partition with these values is selected."""
         return not self.partitions or any(wanted.items() <= spec.items() for wanted in self.partitions)

@@ -1,9 +1,8 @@
-"""The seam between runs and table formats: what a run needs of a table, whatever its format.
+"""The interface between runs and table formats: what a run needs of a table in any format.
 
-`job` works with these Protocols only; `registry` finds the adapter that implements them. A group is what one
-decision is about and what one commit takes as a whole: in Paimon a bucket of a partition, elsewhere a
-partition or a node of a tree. Units and tasks are the adapter's own; a run counts them, ships tasks to
-executors, and hands results back.
+`job` works with these Protocols only; `registry` finds the adapter that implements them. A group is the unit
+of decisions and of commits: in Paimon a bucket of a partition, in other formats a partition or a node of a
+tree. Units and tasks are opaque to a run; it counts them, ships tasks to executors and returns their results.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from lithify.tables.observation import RunFound
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """How work is cut.
+    """How work is split into tasks.
 
     Attributes:
-        task_bytes: about how much one task reads; None for four times the target file size.
-        budget: memory of one task.
-        share: the part of the usual size that one task reads, where `task_bytes` is None.
+        task_bytes: approximate bytes that one task reads; None for four times the target file size.
+        budget: memory budget of one task.
+        share: fraction of the default size that one task reads if `task_bytes` is None.
     """
 
     task_bytes: int | None = None
@@ -56,15 +55,15 @@ class GroupReport:
     """One group that was compacted.
 
     Attributes:
-        group: its path.
+        group: path of the group.
         trigger: the trigger that fired, for example `SortedRuns`.
-        reason: the numbers behind it.
-        output_level: where output went; None where files have no levels.
-        upgraded: files that only changed in metadata.
-        before: the files that were rewritten.
-        after: what they became.
-        levels_before: live files a level, before; None where files have no levels.
-        levels_after: the same, after.
+        reason: the numbers behind the trigger.
+        output_level: level of the output; None where files have no levels.
+        upgraded: number of files changed in metadata only.
+        before: totals of the rewritten files.
+        after: totals of the new files.
+        levels_before: number of live files per level before; None where files have no levels.
+        levels_after: number of live files per level after; None where files have no levels.
     """
 
     group: str
@@ -80,12 +79,12 @@ class GroupReport:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A group that cannot be compacted while its files stay as they are.
+    """A group that cannot be compacted while its files stay the same.
 
     Attributes:
-        group: which.
-        error: what was met.
-        told: the same for people, and for the decision about the next run.
+        group: the group.
+        error: the error that blocks it.
+        told: the same as a report, for people and for the decision about the next run.
     """
 
     group: GroupId
@@ -95,14 +94,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:
-    """What went wrong for good, in a form that survives the way back to the driver."""
+    """A permanent failure of a task, in a form that can be sent to the driver."""
 
     kind: str
     path: str
     problem: str
 
     def as_error(self) -> LithifyError:
-        """The error that it stands for."""
+        """The error that this failure describes."""
         kind: Any = getattr(errors, self.kind)
         if kind is UnsupportedTable:
             return UnsupportedTable(self.path, (self.problem,))
@@ -115,8 +114,8 @@ class TaskOutputs:
     """The new files of a task or of a group, as handles that only the adapter reads.
 
     Attributes:
-        data: data files, in their order.
-        changelog: files with the changes that the data files make visible.
+        data: data files in order.
+        changelog: changelog files of the changes that the data files make visible.
         index: index files, such as deletion vectors.
     """
 
@@ -136,14 +135,14 @@ class TaskOutputs:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What a task did.
+    """Result of one task.
 
     Attributes:
         index: number of the task.
-        outputs: what it wrote.
+        outputs: files that the task wrote.
         seconds: processor time.
-        peak_bytes: largest resident size of the process so far.
-        attempt: which try of the task this was, from 0.
+        peak_bytes: peak resident memory of the process.
+        attempt: number of the try, from 0.
         failure: why there are no outputs.
         elapsed: wall time in seconds.
     """
@@ -158,7 +157,7 @@ class TaskResult:
 
 
 class Task(Protocol):
-    """One piece of work for one executor; picklable."""
+    """Work for one executor; picklable."""
 
     @property
     def index(self) -> int:
@@ -167,31 +166,31 @@ class Task(Protocol):
 
     @property
     def input_sizes(self) -> Mapping[str, int]:
-        """Bytes of the files that it reads, by path."""
+        """Bytes of the files that the task reads, by path."""
         ...
 
     def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
-        """Does the work, on an executor.
+        """Runs the task on an executor.
 
         Args:
-            clock: for creation times.
-            attempt: counts the tries of this task from 0.
+            clock: source of creation times.
+            attempt: number of the try, from 0.
             attempt_id: unique among all tries of all tasks of the step; part of the file names.
         """
         ...
 
 
 class TableView(Protocol):
-    """The selected groups in one pinned snapshot; what else it holds is the adapter's own."""
+    """The selected groups in one pinned snapshot; everything else in it is private to the adapter."""
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """The snapshot."""
+        """Id of the pinned snapshot."""
         ...
 
 
 class WorkUnit(Protocol):
-    """What a run does in one group."""
+    """The work of a run in one group."""
 
     @property
     def group(self) -> GroupId:
@@ -205,12 +204,12 @@ class WorkUnit(Protocol):
 
     @property
     def rewritten_files(self) -> int:
-        """How many files are rewritten."""
+        """Number of files that are rewritten."""
         ...
 
     @property
     def upgraded_files(self) -> int:
-        """How many files change in metadata only."""
+        """Number of files that change in metadata only."""
         ...
 
     @property
@@ -220,22 +219,22 @@ class WorkUnit(Protocol):
 
     @property
     def reason(self) -> str:
-        """The numbers behind it, as a sentence for people."""
+        """The numbers behind the trigger, as a sentence for people."""
         ...
 
     @property
     def output_level(self) -> int | None:
-        """Where output goes; None where files have no levels."""
+        """Level of the output; None where files have no levels."""
         ...
 
     @property
     def drop_deletes(self) -> bool:
-        """Whether rows that retract their key vanish."""
+        """Whether rows that retract their key are dropped."""
         ...
 
     @property
     def rewrites(self) -> Sequence[Sequence[str]]:
-        """Names of the files that are rewritten, those that are merged with each other together."""
+        """Names of the rewritten files, grouped by merge."""
         ...
 
     @property
@@ -245,21 +244,21 @@ class WorkUnit(Protocol):
 
 
 class Plan(Protocol):
-    """What a run does, and where it does nothing."""
+    """The work of a run and the groups that it leaves alone."""
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """The snapshot that it was made for."""
+        """Id of the snapshot that was planned on."""
         ...
 
     @property
     def units(self) -> Sequence[WorkUnit]:
-        """What is to be done."""
+        """The work, one unit per group."""
         ...
 
     @property
     def resting(self) -> Mapping[str, int]:
-        """In how many groups there is nothing to do, by reason."""
+        """Number of groups without work, by reason."""
         ...
 
     @property
@@ -269,22 +268,22 @@ class Plan(Protocol):
 
     @property
     def held(self) -> Sequence[GroupId]:
-        """Groups that could not be compacted before, and whose files are the same as then: not tried."""
+        """Groups skipped because they could not be compacted before and their files are unchanged."""
         ...
 
     @property
     def conflicts(self) -> Mapping[Any, str]:
-        """Groups that others have compacted since the snapshot, with the reason."""
+        """Groups that other writers have compacted since the snapshot, with the reason."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was done about earlier attempts.
+    """Result of cleaning up after earlier attempts.
 
     Attributes:
         deleted: files that were deleted.
-        problems: why others were not; later runs try again.
+        problems: why other files could not be deleted; later runs retry.
     """
 
     deleted: int
@@ -293,11 +292,11 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class CommittedRun:
-    """What a run has committed before it was started again.
+    """What a run committed before it was restarted.
 
     Attributes:
-        snapshot: its last snapshot.
-        is_complete: whether all of it is done.
+        snapshot: the run's last snapshot.
+        is_complete: whether the run has committed all of its work.
     """
 
     snapshot: SnapshotId
@@ -306,13 +305,13 @@ class CommittedRun:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What became of a step.
+    """Outcome of a step.
 
     Attributes:
-        snapshot: what was committed; None if nothing was.
+        snapshot: the committed snapshot; None if nothing was committed.
         tries: how often the commit was built.
-        reports: the groups that were committed.
-        conflicts: groups that were not, with the reason.
+        reports: the committed groups.
+        conflicts: groups that were not committed, with the reason.
     """
 
     snapshot: SnapshotId | None
@@ -322,10 +321,10 @@ class StepOutcome:
 
 
 class CommitStep(Protocol):
-    """The part of a run that is committed together; nothing of it can be lost track of once it has begun.
+    """The part of a run that is committed together. From `begin` on, a later run can find all of its files.
 
-    The order of calls: `tasks` are run, then `followers`, then `finish`, `commit` and `clean`; or `give_up`,
-    at any time before `commit` returns.
+    Order of calls: run `tasks`, run `followers`, then `finish`, `commit` and `clean`; or `give_up` at any
+    time before `commit` returns.
     """
 
     has_stragglers: bool
@@ -333,99 +332,99 @@ class CommitStep(Protocol):
 
     @property
     def number(self) -> int:
-        """Which step of its run it is, those of earlier starts of the run included."""
+        """Number of the step in its run, counting steps before a restart."""
         ...
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Its tasks."""
+        """The tasks of the step."""
         ...
 
     def beat(self) -> None:
-        """Leaves a sign of life."""
+        """Writes a heartbeat."""
         ...
 
     def followers(self, results: Sequence[TaskResult]) -> Sequence[Task]:
-        """Tasks that have to follow once all tasks are done."""
+        """Tasks to run after all of `tasks` are done."""
         ...
 
     def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
-        """Takes the results in; returns the groups that turned out to be blocked.
+        """Accepts the tasks' results; returns the groups that their tasks found to be blocked.
 
         Raises:
-            LithifyError: a task failed for a reason that does not concern its group alone.
+            LithifyError: a task failed for a reason that affects more than its own group.
         """
         ...
 
     def commit(self, to_come: int) -> StepOutcome:
-        """Commits; `to_come` is how many groups of the run's plan have not been begun.
+        """Commits the step; `to_come` is the number of groups of the run's plan not yet begun.
 
         Raises:
-            CommitUnknown: nobody can tell whether it was committed.
-            CommitOutrun: others committed all the time.
+            CommitUnknown: it cannot be determined whether the commit succeeded.
+            CommitOutrun: every try lost to a concurrent commit.
         """
         ...
 
     def clean(self) -> Sequence[str]:
-        """Deletes what the commit left out and forgets the step; returns why something could not be."""
+        """Deletes uncommitted files and the step's records; returns why something could not be deleted."""
         ...
 
     def give_up(self) -> None:
-        """Ends a step that cannot be committed any more."""
+        """Ends a step that can no longer be committed."""
         ...
 
 
 class OpenTable(Protocol):
-    """A table that was opened, as a run works with it."""
+    """An open table as a run uses it."""
 
     @property
     def name(self) -> str:
-        """How people call it."""
+        """The table's name for people."""
         ...
 
     @property
     def uuid(self) -> str:
-        """Tells it from another one of the same name."""
+        """UUID that distinguishes the table from others of the same name."""
         ...
 
     def check_supported(self) -> None:
-        """Makes sure that this release can compact it.
+        """Checks that this release can compact the table.
 
         Raises:
-            UnsupportedTable: it cannot; every option and column in the way is named.
+            UnsupportedTable: it cannot; the error names every unsupported option and column.
         """
         ...
 
     def check_writable(self) -> None:
-        """Makes sure that commits to it can be made safely.
+        """Checks that commits to the table are safe.
 
         Raises:
             UnsupportedTable: the store would let commits overwrite each other.
-            NotAllowed, StorageError: it does not let us write.
+            NotAllowed, StorageError: the store refuses writes.
         """
         ...
 
     def recover(self, clock: Clock) -> Recovered:
-        """Removes what dead attempts have left behind, where that is certain to be safe."""
+        """Removes the files of dead attempts where that is certain to be safe."""
         ...
 
     def committed_by(self, run: str) -> CommittedRun | None:
-        """What a run has committed, None if nothing."""
+        """What a run has committed; None if it has committed nothing."""
         ...
 
     def find_run(self, run: str) -> RunFound | None:
-        """What a run has committed, in numbers; None if no snapshot says that it committed anything."""
+        """Figures of what a run has committed; None if no snapshot records a commit of it."""
         ...
 
     def groups_of(self, run: str) -> Collection[GroupId]:
-        """The groups that a run has compacted."""
+        """Groups that a run has compacted."""
         ...
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
-        """What the newest snapshot holds of the selected groups; also of a table that is not supported.
+        """Describes the selected groups in the newest snapshot, also for unsupported tables.
 
         Raises:
-            InvalidOption, NotFound: the selection makes no sense.
+            InvalidOption, NotFound: the selection does not fit the table.
             CorruptTable: metadata is missing or unreadable.
         """
         ...
@@ -434,50 +433,50 @@ class OpenTable(Protocol):
         """Pins the newest snapshot and lists the files of the selected groups; None if there is none.
 
         Raises:
-            InvalidOption, NotFound: the selection makes no sense.
+            InvalidOption, NotFound: the selection does not fit the table.
         """
         ...
 
     def look_again(self, groups: Collection[Any]) -> TableView | None:
-        """The same for exactly these groups."""
+        """Pins the newest snapshot and lists the files of exactly these groups; None if there is none."""
         ...
 
     def plan(self, view: Any, selection: Selection, clock: Clock) -> Plan:
-        """Plans the groups of a view by the selection's strategy, without those that it holds.
+        """Plans the groups of a view by the selection's strategy, except groups in `selection.held`.
 
         Raises:
-            UnsupportedTable: something keeps all groups from being compacted.
+            UnsupportedTable: a problem prevents the compaction of every group.
         """
         ...
 
     def tasks_of(self, plan: Any, sizing: Sizing) -> Mapping[Any, Sequence[Any]]:
-        """The tasks of each group's unit."""
+        """The tasks of each group."""
         ...
 
     def count_tasks(self, plan: Any, sizing: Sizing) -> int:
-        """How many tasks a plan makes; none of them is kept."""
+        """Number of tasks of a plan, without keeping the tasks."""
         ...
 
     def part_of(self, plan: Any, units: Sequence[Any]) -> Any:
-        """The same plan with some of its units only."""
+        """The plan restricted to some of its units."""
         ...
 
     def check_again(self, units: Sequence[Any]) -> Mapping[Any, str]:
-        """The groups of units that could not be committed any more, with the reason."""
+        """Groups whose units can no longer be committed, with the reason."""
         ...
 
     def begin(
         self, plan: Any, tasks: Mapping[Any, Sequence[Any]], run: str, after: int, clock: Clock
     ) -> CommitStep:
-        """Begins a step with all units of a plan; `after` is the number of the run's last one."""
+        """Begins a step with all units of a plan; `after` is the number of the run's last step."""
         ...
 
 
 def check_run_id(run: str) -> None:
-    """Makes sure that the names of files can be made of the id of a run.
+    """Checks that the id of a run can be part of file names.
 
     Raises:
-        InvalidOption: they cannot.
+        InvalidOption: it cannot.
     """
     if re.fullmatch(RUN_ID, run) is None:
         raise InvalidOption(RUN, f"'{run}' is not up to 63 letters, digits and dashes")

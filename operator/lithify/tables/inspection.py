@@ -1,7 +1,7 @@
-"""What `lithify inspect` shows of a table: plain values, whatever the format.
+"""What `lithify inspect` shows of a table: plain values, the same for every format.
 
-Made by the format adapters from metadata alone, read by the command line. Figures that every kind of table
-has are fields of a group; those of one kind are a block of their own (`merge_tree`), None for other kinds.
+Made by the format adapters from metadata alone, read by the command line. Figures common to all kinds of
+tables are fields of a group; figures of one kind are a separate block (`merge_tree`), None for other kinds.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from lithify.tables.model import BlockedBucket, SnapshotId
 
 @dataclass(frozen=True, slots=True)
 class TriggerState:
-    """What one trigger says about a group.
+    """Verdict of one trigger on a group.
 
     Attributes:
-        trigger: its name.
+        trigger: name of the trigger.
         fired: whether it makes the group due.
         detail: the numbers behind the answer, as a sentence for people.
     """
@@ -39,11 +39,11 @@ class LevelSummary:
 
 @dataclass(frozen=True, slots=True)
 class MergeTreeShape:
-    """What a group has that is a merge tree.
+    """Figures of a group that is a merge tree.
 
     Attributes:
-        levels: its non-empty levels, from 0.
-        sorted_runs: sorted runs.
+        levels: the non-empty levels, from 0.
+        sorted_runs: number of sorted runs.
     """
 
     levels: tuple[LevelSummary, ...]
@@ -55,15 +55,15 @@ class GroupInspection:
     """One group of files: in Paimon a bucket of a partition.
 
     Attributes:
-        group: its path.
-        files: data files.
-        bytes: bytes of them.
-        rows: rows of them, deletes included.
-        small_files: files below the size from which a file is left alone.
-        delete_ratio: share of the rows that retract their key; None if a writer did not count them.
-        triggers: what each trigger says.
-        due: why a minor compaction would do something; None if it would not.
-        merge_tree: its levels; None where files have none.
+        group: path of the group.
+        files: number of data files.
+        bytes: total size of the data files.
+        rows: rows in the data files, deletes included.
+        small_files: number of files below the small-file size.
+        delete_ratio: fraction of rows that retract their key; None if a writer did not count them.
+        triggers: verdict of each trigger.
+        due: why a minor compaction has work; None if it has none.
+        merge_tree: figures of the levels; None where files have no levels.
     """
 
     group: str
@@ -83,11 +83,11 @@ class TableInspection:
 
     Attributes:
         table: `database.table`.
-        snapshot: the snapshot that was looked at; None if there is none.
-        primary_key: key columns without the partition's; empty for tables without one.
+        snapshot: id of the inspected snapshot; None if the table has none.
+        primary_key: key columns except partition columns; empty for tables without a primary key.
         partition_keys: partition columns.
-        unsupported: why this release cannot compact it.
-        groups: its groups, but for those that are blocked.
+        unsupported: why this release cannot compact the table.
+        groups: all groups that are not blocked.
         blocked: groups whose metadata shows that they cannot be compacted.
     """
 

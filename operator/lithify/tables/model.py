@@ -1,8 +1,8 @@
-"""The vocabulary that several layers share: ids of snapshots, groups and runs, and the files of a merge tree.
+"""Types shared by several layers: ids of snapshots, groups and runs, and the files of a merge tree.
 
-Made by the format adapters. `DataFile`, `Bucket` and `BucketId` are what merge trees are planned with
-(`planning.merge_tree`); what runs and the operator work with has no keys, levels or sequence numbers. Keys
-are bytes whose order is the table's key order (`rewriting.order` makes them): planning only compares bytes.
+Made by the format adapters. Only merge-tree planning (`planning.merge_tree`) uses `DataFile`, `Bucket` and
+`BucketId`; runs and the operator know no keys, levels or sequence numbers. Keys are bytes whose order is the
+table's key order (`rewriting.order` makes them): planning only compares bytes.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from hashlib import sha256
 from typing import Any, NewType, Protocol
 
 SnapshotId = NewType("SnapshotId", str)
-"""Names a snapshot of a table. Only the table's adapter can read it; others compare ids for equality."""
+"""Id of a snapshot. Only the table's adapter can interpret it; other code compares ids for equality."""
 
 MOST_SNAPSHOT_ID = 64
-"""Characters of the id of a snapshot: room for three 64-bit numbers."""
+"""Maximum length of a snapshot id in characters; three 64-bit numbers fit."""
 
 SNAPSHOT_ID = "[A-Za-z0-9._:-]+"
-"""Pattern of the ids of snapshots, whatever the format."""
+"""Pattern of snapshot ids in every format."""
 
 RUN_ID = "[A-Za-z0-9-]{1,63}"
-"""Pattern of the id of a run, of which names of files are made."""
+"""Pattern of run ids, which are part of file names."""
 
 OrderKey = NewType("OrderKey", bytes)
 """A primary key as bytes whose lexicographic order is the key's order."""
 
 
 class GroupId(Protocol):
-    """Which group of files: what one decision is about. Hashable; its text is its path."""
+    """Identifies a group of files, the unit of decisions. Hashable; `str()` gives its path."""
 
     @property
     def path(self) -> str:
-        """How people and the file system write it, for example `dt=2026-01-01/bucket-3`."""
+        """Path as shown to people and used in the file system, for example `dt=2026-01-01/bucket-3`."""
         ...
 
 
@@ -42,8 +42,8 @@ class GroupId(Protocol):
 class BucketId:
     """One bucket of one partition: one merge tree.
 
-    `partition` is the format's own encoding of the partition values (an identity, not for people);
-    `path` is how people and the file system write it, for example `dt=2026-01-01/bucket-3`.
+    `partition` encodes the partition values as the format does (an identity, not for people); `path` is the
+    path for people and the file system, for example `dt=2026-01-01/bucket-3`.
     """
 
     partition: bytes
@@ -56,23 +56,23 @@ class BucketId:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """What planning knows of one data file.
+    """A data file as planning sees it.
 
     Attributes:
         name: unique within its bucket.
         size: bytes.
-        rows: rows, deletes included.
-        level: 0 for a fresh file (a sorted run of its own), above that the run it belongs to.
+        rows: number of rows, deletes included.
+        level: 0 for a newly written file (a sorted run by itself); each higher level is one run.
         min_key: smallest key.
         max_key: largest key.
         min_sequence: smallest sequence number.
         max_sequence: largest sequence number.
-        created_millis: creation time in the wall clock of whoever wrote it, as milliseconds.
-        delete_rows: rows that retract their key; None where the writer did not count them.
-        schema_id: the schema that the file was written with.
-        earliest: the earliest time among its rows in seconds since the epoch, where rows of the table expire;
-            None if that is not known.
-        handle: by which the adapter finds all else that it knows of the file; nobody else reads it.
+        created_millis: creation time by the writer's wall clock, in milliseconds.
+        delete_rows: number of rows that retract their key; None where the writer did not count them.
+        schema_id: id of the schema that the file was written with.
+        earliest: earliest time among the rows in seconds since the epoch, for tables whose rows expire; None
+            if unknown.
+        handle: opaque key under which the adapter finds its other data about the file.
     """
 
     name: str
@@ -91,11 +91,11 @@ class DataFile:
 
     @property
     def may_hold_deletes(self) -> bool:
-        """Whether the file has, or for want of a count may have, rows that retract their key."""
+        """Whether the file may have rows that retract their key: the count is positive or unknown."""
         return self.delete_rows is None or self.delete_rows > 0
 
     def has_expired_rows(self, before: int | None) -> bool:
-        """Whether some of its rows have a time before this one (seconds since the epoch)."""
+        """Whether the file has rows with a time before this one (seconds since the epoch)."""
         return before is not None and self.earliest is not None and self.earliest < before
 
 
@@ -115,13 +115,13 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class BlockedBucket:
-    """A bucket that cannot be compacted while its files stay as they are.
+    """A bucket that cannot be compacted while its files stay the same.
 
     Attributes:
-        bucket: its path.
-        is_corrupt: whether its files contradict the metadata; else this release does not support them.
-        problem: the file or column in the way and what is wrong with it, as a sentence for people.
-        fingerprint: identifies the files that were found; see `fingerprint_of`.
+        bucket: path of the bucket.
+        is_corrupt: whether the files contradict the metadata; False if this release does not support them.
+        problem: the file or column at fault and what is wrong with it, as a sentence for people.
+        fingerprint: identifies the bucket's files; see `fingerprint_of`.
     """
 
     bucket: str
@@ -131,7 +131,7 @@ class BlockedBucket:
 
 
 def is_snapshot_id(text: str) -> bool:
-    """Whether a text can be the id of a snapshot; what comes from elsewhere need not be."""
+    """Whether a text is a valid snapshot id; used to validate external input."""
     return len(text) <= MOST_SNAPSHOT_ID and re.fullmatch(SNAPSHOT_ID, text) is not None
 
 

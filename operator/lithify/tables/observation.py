@@ -1,7 +1,7 @@
-"""What the controller knows of a table without reading its data. Plain values, whatever the format.
+"""What the controller knows of a table without reading its data. Plain values, the same for every format.
 
-Made by the format adapters, read by `controller.deciding`. Figures that only some kinds of tables have are a
-part of their own, such as `MergeTreeObservation`; decisions are made without them.
+Made by the format adapters, read by `controller.deciding`. Figures of only some kinds of tables are in
+separate classes such as `MergeTreeObservation`; decisions do not use them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ class Finding:
     """Why a bucket is due; in formats without buckets, a partition.
 
     Attributes:
-        trigger: the trigger that fired, by its name in `planning.triggers`.
-        bucket: path of the bucket for which it fired most clearly.
-        detail: the numbers behind it, as a sentence for people.
-        buckets: how many buckets it fired for.
-        bytes: what a compaction of these would read.
-        files: how many files these buckets have.
+        trigger: name of the trigger that fired, from `planning.triggers`.
+        bucket: path of the bucket for which the trigger fired most clearly.
+        detail: the numbers behind the trigger, as a sentence for people.
+        buckets: number of buckets for which the trigger fired.
+        bytes: bytes that a compaction of these buckets would read.
+        files: number of files in these buckets.
     """
 
     trigger: str
@@ -36,12 +36,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class KeptSnapshots:
-    """The snapshots that the table keeps, and who expires them.
+    """The snapshots that the table retains, and who expires them.
 
     Attributes:
-        count: how many there are.
-        oldest: when the oldest was committed.
-        expired_bytes: bytes of data files that older snapshots hold and the newest does not, at least.
+        count: number of snapshots.
+        oldest: commit time of the oldest snapshot.
+        expired_bytes: lower bound of the bytes of data files in older snapshots but not in the newest.
         writers_expire: whether the table's writers expire snapshots (those of write-only tables do not).
     """
 
@@ -53,18 +53,18 @@ class KeptSnapshots:
 
 @dataclass(frozen=True, slots=True)
 class MergeTreeObservation:
-    """What only tables have whose files are arranged in levels.
+    """Figures of tables whose files are arranged in levels.
 
     Attributes:
-        buckets: buckets with files.
-        level0_files: files of level 0.
-        max_level0_files: most files of level 0 in a bucket.
-        max_level0_bucket: the bucket with most, None if there are none.
-        sorted_runs: most sorted runs in a bucket.
-        sorted_runs_bucket: the bucket with most, None if there are none.
+        buckets: number of buckets with files.
+        level0_files: number of level-0 files.
+        max_level0_files: largest number of level-0 files in a bucket.
+        max_level0_bucket: the bucket with the most level-0 files, None if there are none.
+        sorted_runs: largest number of sorted runs in a bucket.
+        sorted_runs_bucket: the bucket with the most sorted runs, None if there are none.
         run_trigger: the number of sorted runs from which a bucket is due, None if unknown.
-        size_amplification_percent: bytes below the top level by those in it, over all buckets that have files
-            above level 0; None if none has.
+        size_amplification_percent: ratio of bytes below the top level to bytes in it, over all buckets that
+            have files above level 0; None if no bucket has.
     """
 
     buckets: int
@@ -79,12 +79,12 @@ class MergeTreeObservation:
 
 @dataclass(frozen=True, slots=True)
 class CommitCount:
-    """Commits since the last full compaction, where the table asks for one after a number of them.
+    """Commits since the last full compaction, for tables that ask for one every `wanted` commits.
 
     Attributes:
-        found: commits so far; at most `wanted`.
-        wanted: commits after which a full compaction is due.
-        option: the table option that says so.
+        found: number of commits so far; at most `wanted`.
+        wanted: number of commits after which a full compaction is due.
+        option: the table option that sets `wanted`.
     """
 
     found: int
@@ -94,32 +94,32 @@ class CommitCount:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at a table.
+    """Result of observing a table once.
 
     Attributes:
-        table_uuid: tells the table from another one of the same name.
-        snapshot: the newest snapshot, None if there is none.
-        snapshot_time: when it was committed.
-        schema_id: the newest schema.
+        table_uuid: distinguishes the table from others of the same name.
+        snapshot: id of the newest snapshot, None if there is none.
+        snapshot_time: commit time of the newest snapshot.
+        schema_id: id of the newest schema.
         refusals: why this release cannot compact the table; empty if it can.
         write_only: whether writers leave compaction to others.
-        partitions: partitions with files.
-        files: data files.
-        bytes: bytes of them.
-        small_files: files below the size from which a file is left alone.
-        delete_percent: deleted rows in per cent of all (in merge trees, rows that retract their key); None if
-            a writer did not count them.
-        findings: why a minor compaction is due; empty if it is not. The strongest first.
-        partitions_due: the partitions that a minor compaction should take, where a filter is set.
-        full_partitions: the partitions that a full one should take, where a filter or idle time is set.
+        partitions: number of partitions with files.
+        files: number of data files.
+        bytes: total size of the data files.
+        small_files: number of files below the small-file size.
+        delete_percent: deleted rows in per cent of all rows (in merge trees, rows that retract their key);
+            None if a writer did not count them.
+        findings: why a minor compaction is due, strongest first; empty if it is not due.
+        partitions_due: the partitions for a minor compaction, if a filter is set.
+        full_partitions: the partitions for a full compaction, if a filter or idle time is set.
         full_bytes: bytes that a full compaction would read.
-        snapshots: the snapshots that are kept.
-        next_trigger: when something of this changes although nobody writes (an interval ends, off-peak hours
-            begin, a partition becomes idle); None for never.
+        snapshots: the snapshots that the table retains.
+        next_trigger: when the observation changes without a commit (an interval ends, off-peak hours begin, a
+            partition becomes idle); None for never.
         blocked: buckets that cannot be compacted.
         commits: commits since the last full compaction; None if the table does not count them.
-        check_seconds: how often the table asks to be looked at; None if it does not say.
-        merge_tree: figures of its levels; None if its files have no levels.
+        check_seconds: observation interval that the table asks for; None if it sets none.
+        merge_tree: figures of the levels; None if files have no levels.
     """
 
     table_uuid: str
@@ -147,16 +147,16 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class RunFound:
-    """What a run has committed, as its snapshots say.
+    """What a run has committed, according to its snapshots.
 
     Attributes:
-        snapshot: the last one.
-        base: the one before its first.
-        input_files: files that it removed.
-        output_files: files that it added.
-        input_bytes: bytes of the first.
-        output_bytes: bytes of the second.
-        is_complete: whether the run was through; else a step of it was the last that came about.
+        snapshot: the run's last snapshot.
+        base: the snapshot before the run's first.
+        input_files: number of files that the run removed.
+        output_files: number of files that the run added.
+        input_bytes: bytes of the removed files.
+        output_bytes: bytes of the added files.
+        is_complete: whether the run finished; False if it stopped after one of its steps.
     """
 
     snapshot: SnapshotId
@@ -170,18 +170,18 @@ class RunFound:
 
 @dataclass(frozen=True, slots=True)
 class PlanFound:
-    """What a run would do, in figures.
+    """Figures of the work that a run would do.
 
     Attributes:
         snapshot: the snapshot that was planned on, None if the table has none.
-        buckets: buckets that would be compacted.
-        tasks: tasks that this would take.
-        files: files that would be rewritten.
-        bytes: bytes that would be read.
-        upgraded_files: files that would be moved to another level in metadata only.
-        blocked: buckets that cannot be compacted, the first of them.
-        blocked_count: number of all of them, with those that were left out because they were known before.
-        problem: why the run would fail, if blocked buckets are all that was left to do.
+        buckets: number of buckets to compact.
+        tasks: number of tasks.
+        files: number of files to rewrite.
+        bytes: bytes to read.
+        upgraded_files: number of files that only change level in metadata.
+        blocked: the first of the buckets that cannot be compacted.
+        blocked_count: number of all blocked buckets, including those skipped because they were known before.
+        problem: why the run would fail, if only blocked buckets remain.
     """
 
     snapshot: SnapshotId | None

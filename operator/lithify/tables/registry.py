@@ -1,6 +1,6 @@
-"""Which adapter serves which table format. Adapters are imported when one is first needed.
+"""Maps table formats to adapters, which are imported on first use.
 
-Called by `job`, the operator's workers and the command line, which know no format otherwise.
+Called by `job`, the operator's workers and the command line, which reach adapters only through this module.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class _Adapter:
     """The modules of an adapter.
 
     Attributes:
-        runs: has `open_table`.
-        looks: has `open_watch`; needs nothing that writes data files.
-        samples: has `sample_maker`; None where there are no sample tables.
+        runs: module with `open_table`.
+        looks: module with `open_watch`; imports nothing that writes data files.
+        samples: module with `sample_maker`; None for formats without sample tables.
     """
 
     runs: str
@@ -50,13 +50,13 @@ FORMATS = tuple(_ADAPTERS)
 
 
 def open_table(address: TableAddress) -> OpenTable:
-    """Opens a table for a run, and makes sure that it is the one that is expected.
+    """Opens a table for a run and checks that its UUID is the expected one.
 
     Raises:
-        InvalidOption: there is no such format, or an option cannot be used.
-        NotFound: the warehouse, database or table does not exist, or it is another table.
-        UserError: it cannot be served.
-        StorageError: the file system refuses, or the catalog does not answer.
+        InvalidOption: the format does not exist, or an option cannot be used.
+        NotFound: the warehouse, database or table does not exist, or the UUID differs.
+        UserError: the table cannot be served.
+        StorageError: the file system refuses access, or the catalog does not answer.
     """
     opens: Callable[[TableAddress], OpenTable] = _module(_adapter(address.format).runs).open_table
     table = opens(address)
@@ -67,27 +67,27 @@ def open_table(address: TableAddress) -> OpenTable:
 
 
 def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:
-    """What looks at the tables of a format.
+    """Opens the observer of a format's tables.
 
     Args:
         name: the format.
-        cache: a folder for what is kept of tables between two looks.
-        limit: bytes of that, about.
-        clock: what the time is.
-        most_open: how many tables stay open.
+        cache: folder of the data cached between observations.
+        limit: approximate size limit of the cache in bytes.
+        clock: source of the current time.
+        most_open: maximum number of tables that stay open.
 
     Raises:
-        InvalidOption: there is no such format.
+        InvalidOption: the format does not exist.
     """
     opens: Callable[[Path, int, Clock, int], TableWatch] = _module(_adapter(name).looks).open_watch
     return opens(cache, limit, clock, most_open)
 
 
 def sample_maker(name: str) -> SampleMaker:
-    """What makes sample tables of a format.
+    """Returns the maker of sample tables of a format.
 
     Raises:
-        InvalidOption: there is no such format, or it has no sample table.
+        InvalidOption: the format does not exist or has no sample table.
     """
     module = _adapter(name).samples
     if module is None:

@@ -1,7 +1,7 @@
-"""The seam between `lithify demo` and table formats: a sample table that is worth compacting.
+"""The interface between `lithify demo` and table formats: a sample table that is worth compacting.
 
-An adapter that has one offers a `SampleMaker`, which `registry` finds. Samples are made with the format's own
-library, so that nothing of Lithify's is in them before they are compacted.
+`registry` finds the `SampleMaker` of adapters that have one. Samples are written by the format's own library,
+so they contain nothing from Lithify before they are compacted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class SampleScan:
     """All rows of a sample.
 
     Attributes:
-        rows: in key order.
-        seconds: how long it took to read them.
+        rows: the rows in key order.
+        seconds: time taken to read them.
     """
 
     rows: pa.Table
@@ -34,11 +34,11 @@ class SampleMaker(Protocol):
 
     @property
     def commits(self) -> int:
-        """How many commits a sample has."""
+        """Number of commits of a sample."""
         ...
 
     def make_sample(self, address: TableAddress, progress: Callable[[int], None]) -> None:
-        """Creates the table and fills it; `progress` receives how many commits are done."""
+        """Creates and fills the table; `progress` receives the number of commits done."""
         ...
 
     def read_sample(self, address: TableAddress) -> SampleScan:

@@ -1,7 +1,7 @@
-"""The seam between the operator's workers and table formats: looks at tables, whatever their format.
+"""The interface between the operator's workers and table formats: observes tables of any format.
 
-`registry` finds the adapter. The controller makes requests and sends them to its workers as they are.
-Nothing here reads data, and nothing is written but what an adapter keeps of a table between two looks.
+`registry` finds the adapter. The controller makes requests and sends them unchanged to its workers.
+Observers read no data and write only their cache.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Filter:
     """Which partitions and buckets count as due.
 
     Attributes:
-        selection: which part of the table. Of no concern is its strategy: an observation tells of both.
-        idle_seconds: for full compactions, partitions written to more recently do not count.
+        selection: the part of the table. Its strategy is ignored: an observation covers both strategies.
+        idle_seconds: partitions written to more recently than this do not count for full compactions.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -30,17 +30,17 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ObservationRequest:
-    """A look at a table.
+    """A request to observe a table.
 
     Attributes:
-        address: which table, and how to get at it.
-        cache_key: names what is kept of the table between two looks; in the operator its LakeTable's uid.
-        known_uuid: the table that was seen last.
-        known_snapshot: its newest snapshot then, None if it had none. Unchanged answers are given relative
-            to these.
-        is_full: look as if for the first time.
-        reconsider: answer also if nothing has changed, because the time of a trigger has come or because
-            something else than before is asked for. Costs no more than an unchanged answer does.
+        address: the table and how to reach it.
+        cache_key: key of the table's cached data; in the operator the uid of its LakeTable.
+        known_uuid: UUID of the table at the last observation.
+        known_snapshot: newest snapshot at the last observation, None if there was none. "Unchanged" means
+            that UUID and snapshot are the same as then.
+        is_full: observe as if for the first time, ignoring cached data.
+        reconsider: answer even if nothing has changed, because a trigger's time has come or the filter has
+            changed. Costs no more than an unchanged answer.
         wanted: which partitions and buckets count as due.
     """
 
@@ -54,27 +54,27 @@ class ObservationRequest:
 
 
 class TableWatch(Protocol):
-    """Looks at tables, and keeps of them what makes the next look cheap."""
+    """Observes tables and caches what makes the next observation cheap."""
 
     def observe(self, request: ObservationRequest) -> Observation | None:
-        """Looks at a table; None if it still has the snapshot that is known.
+        """Observes a table; None if its newest snapshot is still the known one.
 
         Raises:
-            InvalidOption: the filter names a column that is none of the partition's.
+            InvalidOption: the filter names a column that is not a partition column.
             LithifyError: the table cannot be opened or read.
         """
         ...
 
     def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
-        """What a run has committed; None if no snapshot says that it committed anything.
+        """What a run has committed; None if no snapshot records a commit of it.
 
         Raises:
-            CommitUnknown: snapshots are expired that may have been its.
+            CommitUnknown: expired snapshots may have been of this run.
         """
         ...
 
     def check_catalog(self, address: TableAddress) -> None:
-        """Asks a catalog for its databases only."""
+        """Checks that a catalog answers, by listing its databases."""
         ...
 
     def list_tables(self, address: TableAddress) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The merge tree of one bucket: its files as sorted runs, newest first.
 
 Called by every planner of primary-key tables. Follows Paimon's `Levels` and `SortedRun`: a level-0 file is a
-run of its own, the files of a level above that are one run together. The position of a run in `Levels.runs`
+run by itself, the files of a higher level form one run together. The position of a run in `Levels.runs`
 is its *run number*: lower is newer, and it breaks ties between records that are equal in key and sequence.
 """
 

@@ -86,12 +86,12 @@ class Unit:
 
     @property
     def rewritten_files(self) -> int:
-        """How many files are rewritten."""
+        """Number of files that are rewritten."""
         return sum(len(rewrite.files) for rewrite in self.work.rewrites)
 
     @property
     def upgraded_files(self) -> int:
-        """How many files only change level."""
+        """Number of files that only change level."""
         return len(self.work.upgrades)
 
 
@@ -124,8 +124,8 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
 def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: datetime) -> Unit | Rest:
     """Compacts all files to the top level.
 
-    In a bucket whose files are all there already, only files with expired rows are rewritten, or all files if
-    the table requires that.
+    In a bucket whose files are all at the top level already, only files with expired rows are rewritten, or
+    all files if the table requires that.
     """
     verdict = TriggerVerdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
     everything = Pick(levels.runs, levels.max_level, verdict)

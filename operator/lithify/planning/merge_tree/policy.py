@@ -17,8 +17,8 @@ class PickingRule(StrEnum):
 
     Any pick of whole runs from the top is correct, so this changes how much is compacted, never the rows.
     `V1_4` stops at the first run that is larger than the size ratio allows. `V2_0` also takes the run of
-    level 1 into every forced level-0 pick. `V2_1` moreover lets a pick that has already grown take runs of
-    level 0 and 1 whatever their size.
+    level 1 into every forced level-0 pick. `V2_1` also lets a pick that has already grown take runs of levels
+    0 and 1 of any size.
     """
 
     V1_4 = "1.4"
@@ -82,8 +82,8 @@ class MergeTreeOptions:
         force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
         target_file_size: size at which output files roll.
         small_file_size: files below this are rewritten with adjacent ones.
-        expire_seconds: how long after their time rows expire; None if they never do.
-        rule: whose picking rule.
+        expire_seconds: seconds after a row's time until the row expires; None if rows never expire.
+        rule: the Paimon version whose picking rule applies.
     """
 
     num_levels: int = 6

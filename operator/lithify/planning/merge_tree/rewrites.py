@@ -63,7 +63,7 @@ def work_of_unit(
 
 
 def work_of_top_files(files: Iterable[DataFile]) -> UnitWork:
-    """Rewrites each file of a top level by itself (Paimon's `FileRewriteCompactTask`)."""
+    """Rewrites each file of the top level separately (Paimon's `FileRewriteCompactTask`)."""
     return UnitWork(tuple(Rewrite((Section(((file,),)),)) for file in files), ())
 
 

@@ -1,4 +1,4 @@
-"""Sections: groups of files whose key ranges overlap transitively, and the fewest runs to read each with.
+"""Sections: groups of files whose key ranges overlap transitively, each arranged in the fewest possible runs.
 
 Called by `rewrites`. Follows Paimon's `IntervalPartition`: sections never overlap each other, so each can be
 merged alone; inside one, files that do not overlap are chained into one run so that few are open at a time.

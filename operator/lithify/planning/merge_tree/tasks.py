@@ -19,7 +19,7 @@ _MAX_REREADING = 2
 """Upper bound of bytes read by all tasks, relative to the input: files across cuts are read several times."""
 
 _DIGITS = 16
-"""Bytes of a key that are used to interpolate between two keys; enough for two integer columns."""
+"""Number of key bytes used to interpolate between two keys; enough for two integer columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class KeySpan:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """What one task merges: sections in key order, of which it takes the keys of its span.
+    """The input of one task: sections in key order, restricted to the keys of a span.
 
     Attributes:
-        sections: the sections that the span touches, each with the files that it touches.
+        sections: the sections that the span touches, each with only the files that the span touches.
         span: the keys to take.
         size: estimated bytes to read.
         is_last: whether the rewrite ends with this task.
@@ -92,10 +92,10 @@ def _cuts(rewrite: Rewrite, count: int) -> Iterator[OrderKey]:
 
 
 def _bytes_upto_ends(files: Sequence[DataFile]) -> Iterator[tuple[OrderKey, int]]:
-    """For every key at which a file ends, in order: the bytes at or below it.
+    """For every key at which a file ends, in order: the bytes at or below that key.
 
-    A file that extends beyond the key counts with a share, as if its keys were spread evenly. The files that
-    are open at a key are represented as a sum of linear functions, each from zero to the file's size.
+    A file that extends beyond the key counts proportionally, as if its keys were spread evenly. The files
+    that span a key are represented as a sum of linear functions, each from zero to the file's size.
     """
     begins = sorted(files, key=lambda file: file.min_key)
     scale = _Scale(min(file.min_key for file in files), max(file.max_key for file in files))

@@ -74,7 +74,7 @@ def size_amplification(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdi
 
 
 def size_ratio(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int) -> TriggerVerdict:
-    """Whether the newest runs are of similar size; `taken` is how many the ratio lets a pick take."""
+    """Whether the newest runs are of similar size; `taken` is the number of runs in such a pick."""
     too_few = _too_few_runs(levels, policy)
     if too_few is not None:
         return TriggerVerdict(Trigger.SIZE_RATIO, fired=False, detail=too_few)
@@ -92,7 +92,7 @@ def sorted_runs(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdict:
 def last_full_compaction(levels: Levels, now: datetime) -> int | None:
     """When the top level was last written (epoch milliseconds), None if it is empty.
 
-    Creation times are wall-clock readings of the writers, taken to be in the time zone of `now`.
+    Creation times are wall-clock readings of the writers, assumed to be in the time zone of `now`.
     """
     top = [run for run in levels.runs if run.level == levels.max_level]
     created = [file.created_millis for run in top for file in run.files]

@@ -1,8 +1,8 @@
 """The earliest row time in each data file, from the statistics in its manifest entry.
 
 Used by `manifests` for tables with record-level expiry: a file whose earliest time has expired is rewritten
-where it would otherwise only change level, and full compactions rewrite it at the top level. Follows Paimon's
-`RecordLevelExpire.isExpireFile`. Files without statistics of the column have no earliest time. Reads nothing.
+instead of only changing level, and full compactions rewrite it at the top level. Follows Paimon's
+`RecordLevelExpire.isExpireFile`. Files without statistics of the column have no earliest time. Does no I/O.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _Octets = npt.NDArray[np.uint8]
 _Mask = npt.NDArray[np.bool_]
 _ARITY_BYTES, _SLOT_BYTES = 4, 8
 _INLINE_PRECISION = 3
-"""Timestamps up to this precision are stored in their slot as milliseconds; others have a pointer there."""
+"""Timestamps up to this precision are stored as milliseconds in the slot; others as a pointer."""
 _INTEGERS = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
-"""Bytes of integer types in a slot."""
+"""Number of slot bytes that each integer type uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class EarliestTimes:
     def _of_alike(
         self, rows: pa.Array, schema_id: int, names: Sequence[str] | None
     ) -> tuple[Seconds, _Mask] | None:
-        """The times of files with the same schema and statistics columns; None without this column."""
+        """The times of files with the same schema and statistics columns; None without the time column."""
         try:
             schema = self.schema_of(schema_id)
         except (CorruptTable, MissingFile):
-            return None  # a run that needs the schema reports that
+            return None  # a run that needs the schema reports the error
         wanted = self.newest.column(self.column)
         stored = next((column for column in schema.columns if column.id == wanted.id), None)
         fields = [column.name for column in schema.columns] if names is None else list(names)
@@ -87,7 +87,7 @@ class EarliestTimes:
 def _times(
     rows: _BinaryRows, field: int, stored: ColumnType, wanted: ColumnType
 ) -> tuple[Seconds, _Mask] | None:
-    """A field of each row in seconds, and which rows have it; None for other types."""
+    """The time field of each row in seconds and a mask of rows that have it; None for other types."""
     if stored.root in _INTEGERS and wanted.root in _INTEGERS:
         values, known = rows.integers(field, _INTEGERS[stored.root])
         return seconds_of_integers(values, wanted.root), known
@@ -113,12 +113,12 @@ class _BinaryRows:
         self._arity = arity
 
     def integers(self, field: int, width: int) -> tuple[Seconds, _Mask]:
-        """The integers of a given width in a field, and which rows have one."""
+        """The integers of a given width in a field, and a mask of rows that have one."""
         known = self._known(field)
         return self._read(known, self._starts + self._slot(field), width), known
 
     def millis(self, field: int) -> tuple[Seconds, _Mask]:
-        """The milliseconds of timestamps stored behind a pointer, and which rows have one."""
+        """The milliseconds of timestamps stored behind a pointer, and a mask of rows that have one."""
         known = self._known(field)
         offsets = self._read(known, self._starts + self._slot(field), _SLOT_BYTES) >> 32
         beyond = known & ((offsets < 0) | (offsets + _ARITY_BYTES + _SLOT_BYTES > self._sizes))
@@ -130,7 +130,7 @@ class _BinaryRows:
         return self._slots + _SLOT_BYTES * field
 
     def _known(self, field: int) -> _Mask:
-        """Mask of the rows that have the field: some have no fields at all, in others it is null."""
+        """Mask of the rows that have the field: a row may have no fields at all, or a null in this one."""
         has_arity = self._sizes >= _ARITY_BYTES
         arity = np.zeros(len(self._starts), dtype=np.int64)
         for byte in range(_ARITY_BYTES):
@@ -144,7 +144,7 @@ class _BinaryRows:
         return has_fields
 
     def _read(self, known: _Mask, places: Seconds, width: int) -> Seconds:
-        """Reads little-endian signed integers at some offsets; 0 for rows that are not known."""
+        """Reads little-endian signed integers at given offsets; 0 for rows outside the mask."""
         octets = self._octets[places[known][:, None] + np.arange(width)]
         result = np.zeros(len(known), dtype=np.int64)
         result[known] = np.ascontiguousarray(octets).view(f"<i{width}")[:, 0]

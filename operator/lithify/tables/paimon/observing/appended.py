@@ -1,8 +1,8 @@
 """The snapshots appended since the last full compaction, for `full-compaction.delta-commits`.
 
 Called by `live_files`. The count is derived from the table's own snapshots: a full compaction records in its
-last snapshot which one it was planned on, so commits that came while it ran count again. A compaction by
-another program is noticed only if it left no work for a full one.
+last snapshot the snapshot that it was planned on, so commits made during the compaction still count. A
+compaction by another program is noticed only if it left no work for a full one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _APPEND = "APPEND"
 
 
 def read_appended(table: PaimonTable, figures: pa.Table) -> tuple[int, ...]:
-    """The numbers of these snapshots, oldest first, without an earlier result.
+    """The ids of the snapshots appended since the last full compaction, oldest first, read from scratch.
 
     Args:
-        table: the table; its option limits how many snapshots are searched for.
+        table: the table; its option limits the number of snapshots to find.
         figures: statistics of all buckets.
     """
     wanted = table.options.delta_commits
@@ -43,7 +43,7 @@ def read_appended(table: PaimonTable, figures: pa.Table) -> tuple[int, ...]:
 def update_appended(
     table: PaimonTable, known: Sequence[int], steps: Iterable[Snapshot], figures: pa.Table
 ) -> tuple[int, ...]:
-    """Updates an earlier result `known` by some more snapshots."""
+    """Extends an earlier result `known` by newer snapshots."""
     wanted = table.options.delta_commits
     if wanted is None or _is_compacted(figures):
         return ()

@@ -1,4 +1,4 @@
-"""Expired rows in a table's buckets: bytes of the files with expired rows, and when the next file has some.
+"""Expired rows in a table's buckets: bytes of the files with expired rows, and when the next file gets some.
 
 Called by `judging`. Pure. Observation rounds expiry to full hours: in a table with many buckets some file is
 always about to get its first expired row, and every change triggers another observation. Runs are exact.
@@ -19,7 +19,7 @@ from lithify.tables.paimon.observing.bucket_statistics import PLACE
 
 _HOUR_MILLIS = 3_600_000
 _LATEST_SECONDS = 1 << 50
-"""Later than the end of any calendar, and small enough to be counted in milliseconds."""
+"""Beyond any calendar date, and still within 64 bits when converted to milliseconds."""
 
 
 def by_the_hour(policy: MergeTreeOptions, now: datetime) -> MergeTreeOptions:
@@ -38,7 +38,7 @@ def expiry_columns(files: pa.Table, policy: MergeTreeOptions, now: datetime) -> 
         now: an aware time.
 
     Returns:
-        `expired_bytes`: bytes of files with expired rows; `expires_at`: when the next file has some, in
+        `expired_bytes`: bytes of files with expired rows; `expires_at`: when the next file gets some, in
         milliseconds since the epoch, rounded up to the full hour, null for never.
     """
     groups = ColumnGroups(files, PLACE)

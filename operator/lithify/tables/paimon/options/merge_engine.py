@@ -19,6 +19,6 @@ class MergeEngine(StrEnum):
 
 
 def merge_engine(options: Mapping[str, str]) -> MergeEngine | None:
-    """The engine of a table, None if this release does not know it: such tables are refused."""
+    """The engine of a table, None if this release does not support it; such tables are refused."""
     written = options.get("merge-engine", MergeEngine.DEDUPLICATE).strip().lower()
     return next((engine for engine in MergeEngine if engine == written), None)

@@ -1,1 +1,1 @@
-"""Data files of primary-key tables: key-value rows in, key-value rows and their statistics out."""
+"""Compaction of primary-key tables: planning, tasks, merge functions, and reading and writing data files."""

@@ -1,8 +1,7 @@
-"""Sets aside the buckets that cannot be compacted, so that the others can be.
+"""Isolates the errors of single buckets, so that the other buckets are still compacted.
 
-Used by `planning` and `outputs`. An error about the files of one bucket blocks that bucket and
-nothing else. Every other error (the store, the catalog, memory, the whole table) is left alone: it ends the
-run.
+Used by `planning` and `outputs`. An error about the files of one bucket blocks only that bucket. Every
+other error (the store, the catalog, memory, the whole table) propagates and ends the run.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from lithify.tables.paimon.table import PaimonTable
 
 
 class Blocks:
-    """The errors of a view's buckets while they are planned or rewritten.
+    """Collects the errors of a view's buckets while they are planned or rewritten.
 
     Attributes:
-        errors: the error of each bucket that has one.
+        errors: the error of each bucket that failed.
 
     Args:
         table: the table.
@@ -36,19 +35,19 @@ class Blocks:
 
     @contextmanager
     def isolate(self, bucket: BucketId) -> Iterator[None]:
-        """Swallows and keeps an error that is about the files of the bucket; lets all others pass."""
+        """Records an error about the bucket's files instead of raising it; other errors propagate."""
         try:
             yield
         except BUCKET_ERRORS as error:
-            # A missing file may only mean that the bucket has changed, whatever else is found in it.
+            # A missing file takes precedence: it may only mean that the bucket has changed.
             if bucket not in self.errors or isinstance(error, MissingFile):
                 self.errors[bucket] = error
 
     def sorted_out(self) -> tuple[tuple[Block, ...], dict[BucketId, str]]:
-        """The buckets that are blocked, by path; and those in conflict, with the reason.
+        """The blocked buckets in path order, and the buckets in conflict with the reason.
 
-        In conflict are those whose missing file the newest snapshot does without: others compacted them, and
-        expired what was to be read here.
+        A bucket is in conflict if its missing file is not in the newest snapshot either: another writer has
+        compacted the bucket and expired the file.
         """
         conflicts = {
             bucket: f"{error.path} was compacted and expired by others"

@@ -1,6 +1,6 @@
-"""A primary-key table as a run works with it: Paimon's `OpenTable`.
+"""Paimon's `OpenTable`: a primary-key table as a run uses it.
 
-Made by `adapter`. Looks at the table, plans, and begins steps; `step` carries them out.
+Made by `adapter`. Pins snapshots, plans, and begins steps; `step` implements a step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lithify.tables.paimon.table import PaimonTable
 
 
 class CompactedTable:
-    """A table that a run compacts.
+    """An open primary-key table.
 
     Args:
         table: the table.
@@ -40,42 +40,42 @@ class CompactedTable:
 
     @property
     def name(self) -> str:
-        """How people call it."""
+        """The table's name for people."""
         return self.table.name
 
     @property
     def uuid(self) -> str:
-        """Tells it from another one of the same name."""
+        """UUID that distinguishes the table from others of the same name."""
         return self.table.uuid
 
     def check_supported(self) -> None:
-        """Makes sure that this release can compact it; see `PaimonTable.check_supported`."""
+        """Checks that this release can compact the table; see `PaimonTable.check_supported`."""
         self.table.check_supported()
 
     def check_writable(self) -> None:
-        """Makes sure that snapshots can be written; see `PaimonTable.check_writable`."""
+        """Checks that snapshots can be written; see `PaimonTable.check_writable`."""
         self.table.check_writable()
 
     def recover(self, clock: Clock) -> Recovered:
-        """Removes what dead attempts have left behind; see `orphans.reconcile`."""
+        """Removes the files of dead attempts; see `orphans.reconcile`."""
         cleaned = reconcile(self.table, clock)
         return Recovered(cleaned.deleted, cleaned.problems)
 
     def committed_by(self, run: str) -> CommittedRun | None:
-        """What a run has committed, None if nothing."""
+        """What a run has committed; None if it has committed nothing."""
         found = self.table.snapshots.committed_by_run(run)
         return None if found is None else CommittedRun(snapshot_id(found.id), is_last_step(found))
 
     def find_run(self, run: str) -> RunFound | None:
-        """What a run has committed, in numbers; see `found_runs.find_run`."""
+        """Figures of what a run has committed; see `found_runs.find_run`."""
         return find_run(self.table, run)
 
     def groups_of(self, run: str) -> frozenset[BucketId]:
-        """The buckets that a run has compacted."""
+        """Buckets that a run has compacted."""
         return buckets_of(self.table, run)
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
-        """What the newest snapshot holds of the selected buckets; see `inspecting.inspect_table`."""
+        """Describes the selected buckets in the newest snapshot; see `inspecting.inspect_table`."""
         return inspect_table(self.table, selection, clock)
 
     def look(self, selection: Selection) -> View | None:
@@ -83,7 +83,7 @@ class CompactedTable:
         return self.table.view(selection)
 
     def look_again(self, groups: Collection[BucketId]) -> View | None:
-        """Pins the newest snapshot, and looks at exactly these buckets."""
+        """Pins the newest snapshot and lists the files of exactly these buckets."""
         self.table.check_supported()
         return self.table.view_of(groups)
 
@@ -99,15 +99,15 @@ class CompactedTable:
         return tasks
 
     def count_tasks(self, plan: RunPlan, sizing: Sizing) -> int:
-        """How many tasks a plan makes; none of them is kept."""
+        """Number of tasks of a plan, without keeping the tasks."""
         return sum(1 for _ in tasks_of(self.table, plan, sizing))
 
     def part_of(self, plan: RunPlan, units: Sequence[Unit]) -> RunPlan:
-        """The same plan with some of its units only."""
+        """The plan restricted to some of its units."""
         return replace(plan, units=tuple(units))
 
     def check_again(self, units: Sequence[Unit]) -> dict[BucketId, str]:
-        """The buckets of units whose work would be in vain, with the reason."""
+        """Buckets whose units can no longer be committed, with the reason."""
         changed = schema_conflict(self.table.schema, self.table.newest_schema())
         if changed is not None:
             return {unit.bucket: changed for unit in units}
@@ -122,5 +122,5 @@ class CompactedTable:
     def begin(
         self, plan: RunPlan, tasks: Mapping[BucketId, Sequence[MergeTask]], run: str, after: int, clock: Clock
     ) -> CompactionStep:
-        """Begins a step with all units of a plan: writes its journal."""
+        """Begins a step with all units of a plan by writing its journal entry."""
         return begin_step(self.table, plan, tasks, run, after, clock)

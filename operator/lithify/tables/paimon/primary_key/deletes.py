@@ -1,4 +1,4 @@
-"""Whether a data file holds records that retract their key, whatever its metadata claims."""
+"""Detects records that retract their key in a data file without relying on its manifest entry."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _KIND = FileColumn(VALUE_KIND, SYSTEM_COLUMNS[VALUE_KIND])
 
 
 def hold_deletes(readers: Readers, path: str) -> bool:
-    """Whether any row of a file retracts its key; footers usually tell."""
+    """Whether any row of a file retracts its key; reading the footer usually suffices."""
     return readers.hold_any(path, _KIND, RETRACTING_KINDS)

@@ -1,7 +1,7 @@
-"""Leaves rows out that have expired, before the merge sees them.
+"""Filters out expired rows before the merge.
 
-Used by `reader`. A row that has expired does not take part in the merge at all, so an older row of its key
-that has not expired comes back: that is what Paimon's `RecordLevelExpire` does, too.
+Used by `reader`. An expired row does not take part in the merge at all, so an older row of its key that has
+not expired becomes visible again, as with Paimon's `RecordLevelExpire`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _PER_MILLI = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 @dataclass(frozen=True, slots=True)
 class ExpiredRows:
-    """The rows that a task leaves out.
+    """The rule by which a task filters out rows.
 
     Attributes:
-        column: the column with the time of a row.
-        root: root of its Paimon type.
+        column: the column with a row's time.
+        root: root of the column's Paimon type.
         before: rows with an earlier time (seconds since the epoch) have expired.
     """
 
@@ -41,7 +41,7 @@ class ExpiredRows:
 
 
 def _seconds(times: pa.Array, root: str) -> Seconds:
-    """Times in seconds since the epoch; those of nulls are arbitrary."""
+    """Times in seconds since the epoch; arbitrary for nulls."""
     if times.type.equals(INSTANT):
         days, nanos = instants(times)
         return seconds_of_millis((days - EPOCH_DAY) * (_DAY_SECONDS * 1000) + nanos // 1_000_000)

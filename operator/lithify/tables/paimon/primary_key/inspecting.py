@@ -1,7 +1,7 @@
-"""What there is to know of a table without reading data: levels, runs, small files, deletes, triggers.
+"""Inspects a table from metadata alone: levels, runs, small files, deletes, triggers.
 
-Called by `compacting` for `lithify inspect` and the demo. Counts and sums are those of `bucket_statistics`,
-which observations use as well; files become objects only to ask the triggers. Writes nothing.
+Called by `compacting` for `lithify inspect` and the demo. Counts and sums come from `bucket_statistics`, as
+in observations; `DataFile` objects are made only to evaluate triggers. Writes nothing.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Place = tuple[bytes, int]
 
 
 def inspect_table(table: PaimonTable, selection: Selection, clock: Clock) -> TableInspection:
-    """Looks at the selected buckets in the newest snapshot; a table that is not supported is shown, too.
+    """Describes the selected buckets in the newest snapshot, also for unsupported tables.
 
     Raises:
-        InvalidOption, NotFound: the selection makes no sense.
+        InvalidOption, NotFound: the selection does not fit the table.
         CorruptTable: a snapshot or manifest is missing or unreadable.
     """
     view = table.view(selection)
@@ -68,9 +68,9 @@ def _inspect_buckets(
 def inspector(
     files: pa.Table, policy: MergeTreeOptions, now: datetime
 ) -> Callable[[Bucket], GroupInspection]:
-    """What inspects one bucket after the other, all of whose files are in a frame of live files.
+    """Returns a function that inspects one bucket; `files` has the live files of all buckets.
 
-    The function raises CorruptTable where the files of a level overlap.
+    The function raises CorruptTable if files of a level overlap.
     """
     figures = _by_place(bucket_statistics(files, policy.small_file_size))
     levels = _by_place(level_statistics(files))
@@ -84,7 +84,7 @@ def inspector(
 
 
 def _by_place(figures: pa.Table) -> Mapping[Place, Sequence[Mapping[str, Any]]]:
-    """The rows about each bucket."""
+    """The rows of each bucket."""
     found: dict[Place, list[Mapping[str, Any]]] = {}
     for row in figures.to_pylist():
         partition, number = (row.pop(name) for name in PLACE)

@@ -1,9 +1,9 @@
-"""Makes one file of the small files that tasks of one rewrite leave side by side.
+"""Joins adjacent small files that different tasks of one rewrite have written.
 
-Called by `step` when all tasks are done. A task puts a small rest into the file before it, but where
-merging shrinks its rows to less than one file it has none. A compaction in one piece would have written those
-rows to the same file as their neighbours, so a second wave of tasks reads them back and does that; most runs
-need none.
+Called by `step` when all tasks are done. A task appends a small remainder to its previous file, but has no
+previous file if merging shrinks all of its rows to less than one file. A single task would have written those
+rows to the same file as their neighbours, so a second wave of tasks reads and rewrites them; most runs need
+none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UnitTask = tuple[Unit, MergeTask]
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A task that reads files of this attempt, which nobody needs once it is done."""
+    """A task that rewrites files of this attempt, which are obsolete once it is done."""
 
     unit: Unit
     task: MergeTask
@@ -41,7 +41,7 @@ class Made:
 
 
 def joins_of(work: Sequence[UnitTask], results: Sequence[TaskResult]) -> list[Join]:
-    """The joins that the results of all tasks call for; tasks of a rewrite follow each other in `work`."""
+    """The joins needed after all tasks; tasks of one rewrite are adjacent in `work`."""
     by_index = {result.index: result for result in results}
     joins: list[Join] = []
     files: list[Made] = []
@@ -54,7 +54,7 @@ def joins_of(work: Sequence[UnitTask], results: Sequence[TaskResult]) -> list[Jo
 
 
 def without_joined(results: Sequence[TaskResult], joins: Sequence[Join]) -> list[TaskResult]:
-    """The results less the files that were joined."""
+    """The results without the files that were joined."""
     joined = {file.name for join in joins for file in join.files}
     return [replace(result, outputs=_without(result.outputs, joined)) for result in results]
 
@@ -64,7 +64,7 @@ def _without(outputs: TaskOutputs, joined: Collection[str]) -> TaskOutputs:
 
 
 def _neighbours(files: Sequence[Made]) -> Iterator[list[Made]]:
-    """Small files in a row; where they do not come to one that is not small, with the file after them."""
+    """Groups of adjacent small files; a group whose total is still small includes the next file."""
     group: list[Made] = []
     size = 0
     for made in files:

@@ -1,7 +1,7 @@
-"""Which files a merge looks keys up in: those above the output level, for tables that keep the first row.
+"""Chooses the files in which a first-row merge looks up keys: those above the output level.
 
-Called by `planning`. They are neither inputs nor changed: a task reads the keys of those that its own keys
-may be in, beside its inputs and in one pass over both.
+Called by `planning`. These files are neither inputs nor changed: a task reads only keys from the files
+that overlap its key range, in the same pass as its inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 
 
 def function_of_rewrite(function: MergeFunction, unit: Unit, rewrite: Rewrite) -> MergeFunction:
-    """The merge function of a table as one rewrite needs it: told which runs are which."""
+    """The table's merge function for one rewrite, with the run numbers that it needs set."""
     if not isinstance(function, FirstRow):
         return function
     runs = unit.levels.runs
@@ -33,12 +33,12 @@ def function_of_rewrite(function: MergeFunction, unit: Unit, rewrite: Rewrite) -
 
 
 def looks_up(function: MergeFunction) -> bool:
-    """Whether keys are looked up in levels above the output."""
+    """Whether the merge looks up keys in levels above the output."""
     return isinstance(function, FirstRow) and function.looks_up
 
 
 def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
-    """Runs above the output level, each with the files that may have keys of a task."""
+    """Runs above the output level, each restricted to files that may have keys of the task."""
     files = [file for section in part.sections for file in section.files]
     first, last = min(file.min_key for file in files), max(file.max_key for file in files)
     for run in unit.levels.runs:
@@ -50,12 +50,12 @@ def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
 
 
 def known_run_number(unit: Unit, level: int) -> int:
-    """The run number of the files of a level that a unit has not picked."""
+    """The run number of a level that the unit has not picked."""
     return next(number for number, run in enumerate(unit.levels.runs) if run.level == level)
 
 
 def in_one_section(part: TaskPlan) -> TaskPlan:
-    """The task with its sections put end to end, so that other files are read beside all of them once."""
+    """The task with its sections concatenated into one, so that lookup files are read only once."""
     runs = zip_longest(*(section.runs for section in part.sections), fillvalue=())
     joined = tuple(tuple(file for files in run for file in files) for run in runs)
     return replace(part, sections=(Section(joined),))

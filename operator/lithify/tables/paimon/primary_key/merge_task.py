@@ -1,9 +1,9 @@
-"""One task: merges the key range of a rewrite that it was given and returns the metadata of its files.
+"""One task: merges a key range of a rewrite and returns the metadata of the files written.
 
-Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. What
-a retry cannot mend (a missing or corrupt file, a full disk) comes back as a `TaskFailure` instead of being
-raised, so that Spark does not try it again; anything else is raised and retried. Either way the files that
-the attempt has written are deleted.
+Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. A
+permanent failure (a missing or corrupt file, a full disk) is returned as a `TaskFailure`, not raised, so that
+Spark does not retry; anything else is raised and retried. Either way the files that the attempt has written
+are deleted.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """All that an executor needs.
+    """Everything that an executor needs to run the task.
 
     Attributes:
         index: number of the task in its attempt.
         prefix: the attempt's prefix of file names.
-        sections: what to read.
-        keys: which keys of it.
-        is_last: whether no other task's rows follow in the same rewrite.
-        spec: how rows are merged.
+        sections: the input files.
+        keys: the key range to merge.
+        is_last: whether this is the last task of the rewrite in key order.
+        spec: how records are merged.
         schemas: the schemas of the input files, by id.
         target: where and how to write; the writer's id is filled in by the executor.
         storage: access to the files.
-        budget: memory.
-        expired: rows that do not take part in the merge; None if rows of the table do not expire.
-        known: runs of files of which the keys alone take part, in the only section.
+        budget: memory budget.
+        expired: filter of expired rows; None if rows of the table do not expire.
+        known: runs of which only the keys are read; the task then has one section.
     """
 
     index: int
@@ -100,9 +100,9 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     """Merges, writes, and cleans up after itself if that fails.
 
     Args:
-        task: what to do.
-        clock: for creation times.
-        attempt: counts the tries of this task from 0.
+        task: the task.
+        clock: source of creation times.
+        attempt: number of the try, from 0.
         attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
     """
     started, began = time.process_time(), time.monotonic()
@@ -144,7 +144,7 @@ class _Merge:
         self._clock = clock
 
     def run(self) -> list[FileMeta]:
-        """Writes the merged rows and returns what was written."""
+        """Writes the merged rows and returns the metadata of the files."""
         inputs = self._task.inputs
         rolling = Rolling(
             target_size=self._target.options.target_size,
@@ -186,7 +186,7 @@ class _Merge:
         return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
 
     def delete_files(self) -> None:
-        """Deletes whatever was written; an error in here would hide the one that it is done for."""
+        """Deletes all written files; suppresses errors, which would hide the original one."""
         for name in self._written:
-            with suppress(LithifyError):  # the driver looks for what is left, by the attempt's prefix
+            with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
                 self._task.storage.delete(self._target.path(name))

@@ -1,7 +1,7 @@
-"""What the tasks of a round returned, as changes to commit.
+"""Turns the results of a step's tasks into changes to commit.
 
-Made by `step` between the tasks and the commit. A task that fails because others compacted and expired what
-it was reading makes its bucket a conflict; one that fails because of the bucket's files blocks the bucket;
+Made by `step` between the tasks and the commit. A task that fails because another writer compacted and
+expired its input makes its bucket a conflict; one that fails because of the bucket's files blocks the bucket;
 every other failure is raised.
 """
 
@@ -19,15 +19,15 @@ from lithify.tables.paimon.table import PaimonTable
 
 
 class Outputs:
-    """What the tasks of a round returned, by bucket.
+    """Results of a step's tasks, by bucket.
 
     Attributes:
-        changes: what to commit.
-        lost: buckets whose inputs vanished while they were read, because they were compacted and expired.
-        blocks: buckets whose files cannot be compacted as they are.
+        changes: the changes to commit.
+        lost: buckets whose inputs another writer compacted and expired while tasks read them.
+        blocks: buckets whose files cannot be compacted.
 
     Raises:
-        LithifyError: a task failed for a reason that does not concern its bucket alone.
+        LithifyError: a task failed for a reason that affects more than its own bucket.
     """
 
     def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
@@ -45,7 +45,7 @@ class Outputs:
 
     @property
     def has_leftovers(self) -> bool:
-        """Whether files of buckets that are not committed may be in the table's folder."""
+        """Whether the table's folder may have new files of buckets that are not committed."""
         return bool(self.lost or self.blocks)
 
     def of(self, bucket: BucketId) -> TaskOutputs:

@@ -1,7 +1,7 @@
-"""The plan of a run: every selected bucket of one pinned snapshot, its units, and the tasks they make.
+"""The plan of a run: the units of the selected buckets in one pinned snapshot, and their tasks.
 
-Called by `compacting`. `planning.merge_tree` decides; this module feeds it from the
-table and turns units into the tasks that executors get. It reads footers of a few files and writes nothing.
+Called by `compacting`. `planning.merge_tree` decides; this module provides its input from the table
+and turns units into tasks for executors. It reads footers of a few files and writes nothing.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run does, and where it does nothing.
+    """The work of a run and the buckets that it leaves alone.
 
     Attributes:
-        view: the snapshot that it was made for.
-        units: what is to be done.
-        rests: buckets in which there is nothing to do.
+        view: the snapshot that was planned on.
+        units: the work, one unit per bucket.
+        rests: buckets without work.
         blocks: buckets that cannot be compacted.
-        held: buckets that could not be compacted before, and whose files are the same as then: not tried.
-        conflicts: buckets that others have compacted since the view was made, with the reason.
+        held: buckets skipped because they could not be compacted before and their files are unchanged.
+        conflicts: buckets that other writers have compacted since the view was made, with the reason.
         strategy: minor or full.
     """
 
@@ -72,12 +72,12 @@ class RunPlan:
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """The snapshot that it was made for."""
+        """Id of the snapshot that was planned on."""
         return self.view.snapshot_id
 
     @property
     def resting(self) -> Mapping[str, int]:
-        """In how many buckets there is nothing to do, by reason."""
+        """Number of buckets without work, by reason."""
         return Counter(rest.reason for rest in self.rests)
 
 
@@ -90,20 +90,19 @@ def plan_run(
 ) -> RunPlan:
     """Plans every bucket of a view.
 
-    What is wrong with the files of a bucket blocks that bucket only: files of one level that overlap, a key
-    bound without an order, a file of a kind that is not rewritten, or one that cannot be read although its
-    deletes have to be counted.
+    A problem with the files of a bucket blocks only that bucket: overlapping files of one level, a key bound
+    without an order, an unsupported kind of file, or an unreadable file whose deletes must be counted.
 
     Args:
         table: the table.
-        view: its buckets.
+        view: the snapshot and its buckets.
         strategy: minor or full.
-        clock: for triggers that depend on the time.
+        clock: source of the time for triggers that depend on it.
         held: fingerprints by bucket path: buckets that still have these files are left out.
 
     Raises:
-        UnsupportedTable: something keeps all buckets from being compacted.
-        StorageError: the file system refuses.
+        UnsupportedTable: a problem prevents the compaction of every bucket.
+        StorageError: the file system refuses access.
     """
     table.check_view(view)
     now, policy, blocks = clock.now(), table.options.policy, Blocks(table, view)
@@ -153,7 +152,7 @@ def _is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
 
 
 def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[Unit, MergeTask]]:
-    """The tasks of all units, each with its unit; they belong to no attempt yet (see `numbered`)."""
+    """The tasks of all units, each with its unit; not assigned to an attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
     chosen = merge_function(table.schema, ignore_deletes=table.options.ignore_deletes)
     for unit in plan.units:
@@ -167,7 +166,7 @@ def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tupl
 
 
 def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
-    """The files of a unit that are rewritten, moved, or looked up in."""
+    """The files of a unit that are rewritten, upgraded, or used for lookups."""
     if not table.options.policy.looks_up:
         return unit.inputs
     upper = (run.files for run in unit.levels.runs if run.level > unit.output_level)
@@ -175,7 +174,7 @@ def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
 
 
 def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[Unit, MergeTask]]:
-    """The tasks as those of one attempt, after whose prefix their files will be named."""
+    """Numbers the tasks and assigns them to an attempt, whose prefix starts their file names."""
     return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
 
 
@@ -233,7 +232,7 @@ def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:
 
 
 def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_inside: bool) -> InputFile:
-    """What a reader has to know of a data file of a unit."""
+    """Describes a data file of a unit to a reader."""
     file = entry.file
     run = unit.run_numbers[file.name] if file.name in unit.run_numbers else known_run_number(unit, file.level)
     return InputFile(
@@ -250,10 +249,10 @@ def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:
 def _files_hiding_deletes(
     table: PaimonTable, view: View, units: Iterable[Unit], blocks: Blocks
 ) -> dict[BucketId, frozenset[int]]:
-    """By bucket, the handles of files that would be upgraded to the top level as free of deletes but are not.
+    """By bucket, the handles of files planned for upgrade to the top level that hold uncounted deletes.
 
-    Some writers (pypaimon among them) store deletes without counting them, and an upgrade to a level between
-    keeps a file as it is. What a compaction has written is counted.
+    Some writers (pypaimon among them) store deletes without counting them, and an upgrade to an intermediate
+    level does not rewrite the file. Files written by a compaction have correct counts and are not checked.
     """
     suspects = [
         (unit.bucket, file, entry)
@@ -278,7 +277,7 @@ def _files_hiding_deletes(
 
 
 def _corrected(bucket: Bucket, doubted: frozenset[int]) -> Bucket:
-    """The bucket with the delete count of the doubted files unknown."""
+    """The bucket with the delete count of the doubted files set to unknown."""
     return replace(bucket, files=tuple(_doubt(file, doubted) for file in bucket.files))
 
 

@@ -29,22 +29,22 @@ from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS,
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
 _MAX_FILES_FOR_DICTIONARIES = 64
-"""Files are only searched for dictionaries where there are few of them."""
+"""Maximum number of files that are searched for dictionaries."""
 
 
 class Reading:
-    """How all files of one task are read, so that the rows of all of them have the same Arrow schema.
+    """Settings for reading all files of one task, so that all rows have the same Arrow schema.
 
     Args:
         files: every file of the task.
-        schemas: the schemas that they were written with, by id.
-        newest: the schema of the rows.
-        plain: columns that the merge compares, which are never read as dictionaries.
+        schemas: the schemas of the files, by id.
+        newest: the newest schema, which the rows have.
+        plain: columns that are never read as dictionaries because the merge compares them.
         storage: access to the files.
-        keys: rows outside this range may be left out.
-        share: bytes that may be fetched in advance for one run, where every fetch is a request.
-        options: what the table says of shredding VARIANT columns.
-        expired: rows to leave out; None if rows of the table do not expire.
+        keys: key range; rows outside may be left out.
+        share: bytes to prefetch per run from storage where every read is a request.
+        options: the table's options for shredding VARIANT columns.
+        expired: filter of expired rows; None if rows of the table do not expire.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Reading:
         self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
 
     def columns_of(self, file: InputFile, only: Container[str] | None = None) -> list[FileColumn | None]:
-        """The column of the file that each column of the rows is read from; None where it is missing.
+        """For each column of the rows, the file's column to read it from; None where it is missing.
 
-        Only those named are read, if any are; the others are null.
+        With `only`, other columns are not read and become null.
         """
         pairs = zip(self._stored[file.schema_id], self.schema, strict=True)
         return [
@@ -87,12 +87,12 @@ class Reading:
         ]
 
     def casts_of(self, file: InputFile) -> Sequence[Cast | None]:
-        """What turns each column of the file into that of the rows."""
+        """For each column of the rows, the cast from the file's type."""
         pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
         return [None if field.name in self._variants else cast for cast, field in pairs]
 
     def wanted(self, file: InputFile, piece_bytes: int, only: Container[str] | None = None) -> Wanted:
-        """What is read of a file, of all columns or of those named."""
+        """The request to read a file, for all columns or only the named ones."""
         position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
         first = self._stored[file.schema_id][position]
         return Wanted(
@@ -105,7 +105,7 @@ class Reading:
         )
 
     def _forms(self, files: Sequence[InputFile], options: VariantOptions) -> dict[str, pa.DataType]:
-        """In which form VARIANT columns are that are not whole: that of the largest file, if any."""
+        """Arrow types of VARIANT columns that are read shredded; inferred from the largest file."""
         forms = {}
         for position, column in enumerate(self._newest.columns):
             if column.type.root == "VARIANT":
@@ -123,7 +123,7 @@ class Reading:
         return self.readers.of(path).stored_type(path, name)
 
     def _dictionaries(self, files: Sequence[InputFile]) -> set[str]:
-        """Text columns that repeat themselves in all files: merging their codes is several times faster."""
+        """Text columns with dictionaries in all files: merging their codes is several times faster."""
         if len(files) > _MAX_FILES_FOR_DICTIONARIES:
             return set()
         names = {column.name for column in self._newest.columns if column.type.is_bytes}
@@ -140,7 +140,7 @@ class Reading:
 
 
 class FileRun:
-    """A sorted run: data files one after the other.
+    """A sorted run: a sequence of data files.
 
     Args:
         files: in key order.
@@ -162,15 +162,15 @@ class FileRun:
 
     @cached_property
     def overhead(self) -> int:
-        """What an open reader holds of the file of which it holds most."""
+        """Memory in bytes that an open reader holds, the maximum over all files."""
         return max(self._reading.readers.of(file.path).overhead(file) for file in self._files)
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:
-        """Yields the rows of all files in key order, but for some that are outside the task's key range.
+        """Yields the rows of all files in key order; may omit rows outside the task's key range.
 
         Raises:
             MissingFile: a file does not exist.
-            CorruptTable: a file cannot be read, or has not the rows that its manifest entry says.
+            CorruptTable: a file cannot be read, or its row count differs from its manifest entry.
         """
         for file in self._files:
             for batch in self._batches(file, piece_bytes):
@@ -188,7 +188,7 @@ class FileRun:
 
 
 def _grouped(files: Sequence[InputFile]) -> dict[tuple[int, str], list[InputFile]]:
-    """Files of the same schema and format."""
+    """Groups files by schema and format."""
     groups: dict[tuple[int, str], list[InputFile]] = {}
     for file in files:
         groups.setdefault((file.schema_id, format_of(file.path)), []).append(file)
@@ -196,7 +196,7 @@ def _grouped(files: Sequence[InputFile]) -> dict[tuple[int, str], list[InputFile
 
 
 def _numbered(batch: pa.RecordBatch, sequence: int | None) -> pa.RecordBatch:
-    """The rows with one sequence number for all of them, if there is one."""
+    """The rows, with all sequence numbers replaced by `sequence` if it is not None."""
     if sequence is None:
         return batch
     numbers = pa.repeat(pa.scalar(sequence, pa.int64()), batch.num_rows)
@@ -208,9 +208,9 @@ def _numbered(batch: pa.RecordBatch, sequence: int | None) -> pa.RecordBatch:
 
 
 def _stored_columns(file_schema: Schema, newest: Schema) -> list[FileColumn | None]:
-    """For each column of the rows the one that files of `file_schema` have for it, None where it is missing.
+    """For each column of the rows, the matching column in files of `file_schema`, None where it is missing.
 
-    Columns are matched by field id, so renamed, moved, added and dropped columns are all right.
+    Columns are matched by field id, so columns may have been renamed, moved, added or dropped.
     """
     stored = {column.id: FileColumn(column.name, column.type) for column in file_schema.columns}
     system = [FileColumn(name, kind) for name, kind in SYSTEM_COLUMNS.items()]

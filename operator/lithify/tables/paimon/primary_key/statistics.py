@@ -1,6 +1,6 @@
-"""Column statistics of a finished data file, in the form in which manifests hold them.
+"""Column statistics of a finished data file, as manifests store them.
 
-Called by `writer` with what the file's format tells. Follows Paimon's collectors.
+Called by `writer` with the statistics of the file's format. Follows Paimon's collectors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def key_stats(stats: Sequence[ColumnStats], types: Sequence[ColumnType], modes: 
 def value_stats(
     stats: Sequence[ColumnStats], types: Mapping[str, ColumnType], modes: Sequence[str], *, dense: bool
 ) -> tuple[Stats, tuple[str, ...] | None]:
-    """Statistics of the value columns and, if some columns are left out, the names of those that are not."""
+    """Statistics of the value columns and, if some columns have none, the names of those that do."""
     kept = [reduced(*each) for each in zip(stats, types.values(), modes, strict=True)]
     if not dense:
         return _encode(kept, list(types.values())), None

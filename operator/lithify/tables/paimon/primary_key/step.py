@@ -1,7 +1,7 @@
-"""One step of a run: what is compacted and committed together, with a journal from its first file to its end.
+"""One step of a run: compacted and committed together, with a journal entry from its first file to its end.
 
-Made by `compacting` when the journal is written. What becomes of files in every case (committed, in conflict,
-given up, unknown) is decided here and nowhere else.
+Made by `compacting` once the journal entry is written. Only this module decides what happens to files in
+every case (committed, in conflict, given up, unknown).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def begin_step(
     after: int,
     clock: Clock,
 ) -> CompactionStep:
-    """Writes the journal of a step, before its first file.
+    """Begins a step by writing its journal entry, before its first file.
 
     Args:
         table: the table.
-        plan: its units are those of the step.
+        plan: plan of the step's units only.
         tasks: the tasks of each unit.
         run: id of the run.
         after: number of the run's last attempt, 0 for none.
-        clock: for the journal, the sign of life and the commit.
+        clock: source of the time for the journal, the heartbeat and the commit.
     """
     units = [
         JournalUnit(
@@ -65,17 +65,17 @@ def begin_step(
 
 
 class CompactionStep:
-    """A step whose journal is written.
+    """A step with a journal entry.
 
     Attributes:
-        has_stragglers: whether a task may still be running somewhere: then files are not given up as its own.
+        has_stragglers: whether a task may still be running; then the journal entry stays open.
 
     Args:
         table: the table.
-        plan: its units are those of the step.
-        work: their tasks, numbered.
-        attempt: the journal's entry.
-        clock: for the sign of life and the commit.
+        plan: plan of the step's units only.
+        work: the units' tasks, numbered.
+        attempt: the journal entry.
+        clock: source of the time for the heartbeat and the commit.
     """
 
     def __init__(
@@ -103,22 +103,22 @@ class CompactionStep:
         return [task for _, task in self._work]
 
     def beat(self) -> None:
-        """Leaves a sign of life."""
+        """Writes a heartbeat."""
         self._heartbeat.beat()
 
     def followers(self, results: Sequence[TaskResult]) -> list[MergeTask]:
-        """The tasks that join small files which tasks have left side by side."""
+        """The tasks that join adjacent small files of different tasks."""
         failed = {result.index for result in results if result.failure is not None}
-        # Nothing of a bucket is committed of which a task has failed.
+        # A bucket with a failed task is not committed.
         lost = {unit.bucket for unit, task in self._work if task.index in failed}
         self._joins = [join for join in joins_of(self._work, results) if join.unit.bucket not in lost]
         return [join.task for join in self._joins]
 
     def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
-        """Takes the results in; returns the buckets that turned out to be blocked.
+        """Accepts the tasks' results; returns the buckets that their tasks found to be blocked.
 
         Raises:
-            LithifyError: a task failed for a reason that does not concern its bucket alone.
+            LithifyError: a task failed for a reason that affects more than its own bucket.
         """
         for join in self._joins:
             for file in join.files:
@@ -131,7 +131,7 @@ class CompactionStep:
         return self._outputs.blocks
 
     def commit(self, to_come: int) -> StepOutcome:
-        """Commits what `finish` took in; see `commit_loop`."""
+        """Commits the results that `finish` accepted; see `commit_loop`."""
         outputs = self._finished()
         committer = Committer(self._table, self._attempt, self._clock)
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
@@ -149,9 +149,9 @@ class CompactionStep:
         return self._plan.view.snapshot_number if is_counted and is_full else None
 
     def clean(self) -> Sequence[str]:
-        """Deletes what the commit left out, then forgets the attempt; returns why that did not work.
+        """Deletes uncommitted files, then closes the journal entry; returns why that failed.
 
-        What was committed stays so, whatever becomes of the rest: a later run finds it by the journal.
+        A failure does not affect the commit: a later run finds the remaining files by the journal.
         """
         outputs, outcome = self._finished(), self._committed
         assert outcome is not None  # noqa: S101  # a step is cleaned after its commit
@@ -159,7 +159,7 @@ class CompactionStep:
             if self.has_stragglers or outputs.has_leftovers or outcome.overwritten:
                 self._table.journal.condemn(self._attempt, self._clock.now())
                 if outcome.overwritten and not self._table.snapshots.has_server:
-                    return ()  # others may have read it and be about to build on it: a later run cleans up
+                    return ()  # other writers may have read it and may build on it: a later run cleans up
                 sweep(self._table, self._attempt)
             else:
                 self._delete_unseen(outputs, outcome)
@@ -170,9 +170,9 @@ class CompactionStep:
         return ()
 
     def give_up(self) -> None:
-        """Ends an attempt that cannot be committed any more.
+        """Ends an attempt that can no longer be committed.
 
-        An error in here would only hide the one that ended it; later runs find what is left by the journal.
+        Suppresses errors, which would hide the original one; later runs find remaining files by the journal.
         """
         with suppress(LithifyError):
             self._table.journal.condemn(self._attempt, self._clock.now())
@@ -185,9 +185,9 @@ class CompactionStep:
         return self._outputs
 
     def _close(self, snapshot: int | None = None) -> None:
-        """Forgets the attempt, unless its tasks may still be writing: a later run looks again then.
+        """Closes the journal entry; keeps it for a later run if tasks may still be writing.
 
-        So it does if the attempt has committed a snapshot where others may yet rename theirs over it.
+        Also keeps it if another writer may still rename its snapshot over the one committed by this attempt.
         """
         if self.has_stragglers:
             return
@@ -197,7 +197,7 @@ class CompactionStep:
             self._table.journal.keep(self._attempt, snapshot, self._clock.now())
 
     def _delete_unseen(self, outputs: Outputs, outcome: CommitOutcome) -> None:
-        """Deletes new files of buckets in conflict; nobody has seen them, so nothing is looked up."""
+        """Deletes new files of buckets in conflict; no reader can have seen them, so no check is needed."""
         for change in outputs.changes:
             if change.bucket not in outcome.committed:
                 for file in change.added:
@@ -205,7 +205,7 @@ class CompactionStep:
 
 
 def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
-    """What became of one unit; `added` are the new files' metadata."""
+    """The report of one unit; `added` is the new files' metadata."""
     rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
     before = Counter(file.level for run in unit.levels.runs for file in run.files)
     after = before - Counter(file.level for file in unit.inputs)

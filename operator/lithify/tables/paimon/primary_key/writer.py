@@ -1,6 +1,6 @@
-"""Writes key-value data files as Java Paimon does: columns, field ids, physical types, names, metadata.
+"""Writes key-value data files with the columns, field ids, physical types, names and metadata of Java Paimon.
 
-Called by the job's tasks, one `KeyValueFile` at a time through `rewriting.rolling`. The rows come with the
+Called by the job's tasks, one `KeyValueFile` at a time through `rewriting.rolling`. The rows have the
 value columns and the two system columns (`Schema.rows_schema`), in key order.
 """
 
@@ -39,15 +39,15 @@ from lithify.tables.paimon.schema.schema import (
 
 @dataclass(frozen=True, slots=True)
 class FileTarget:
-    """Where and how the files of one task are written.
+    """Location and settings of the files that one task writes.
 
     Attributes:
         folder: the bucket's directory in the table's folder.
-        writer_id: UUID of the writer, in the names of its files.
+        writer_id: UUID of the writer, part of its file names.
         level: the output level.
         schema: the table's newest schema.
         options: how files are written.
-        external_paths: where they go instead of the table's folder, if anywhere.
+        external_paths: storage paths used instead of the table's folder, if any.
     """
 
     folder: str
@@ -58,11 +58,11 @@ class FileTarget:
     external_paths: ExternalPaths | None = None
 
     def path(self, name: str) -> str:
-        """Where the file of that name goes."""
+        """Path of the file with this name."""
         return self.external_paths.path(name) if self.external_paths else f"{self.folder}/{name}"
 
     def names(self) -> Iterator[str]:
-        """Names for the files, in order."""
+        """Yields file names in order."""
         options = self.options
         names_codec = options.suffix_names_compression and options.named_compression
         codec = f".{options.named_compression}" if names_codec else ""
@@ -91,10 +91,10 @@ class KeyValueFile:
         return self._writer.size
 
     def write(self, rows: pa.Table) -> None:
-        """Adds one row group, stripe or the like.
+        """Writes rows as one unit of the format, such as a row group or stripe.
 
         Raises:
-            CorruptTable: a VARIANT that is to be shredded is none.
+            CorruptTable: a value to be shredded is no valid VARIANT.
             StorageError: the file cannot be written.
         """
         self._summary.add(rows)
@@ -109,7 +109,7 @@ class KeyValueFile:
         self._rows_schema = rows.schema
 
     def close(self) -> FileMeta:
-        """Finishes the file, on disk, and describes it."""
+        """Finishes the file on storage and returns its metadata."""
         size = self._finish()
         self._storage.persist([self._path])
         keys, values, columns = self._stats()
@@ -138,7 +138,7 @@ class KeyValueFile:
         )
 
     def read_back(self) -> Iterator[pa.Table]:
-        """Finishes the file and yields what was written, by units; only `abort` may follow."""
+        """Finishes the file and yields the rows written, unit by unit; only `abort` may follow."""
         self._finish()
         if self._rows_schema is None:
             return
@@ -146,7 +146,7 @@ class KeyValueFile:
             yield from self._writer.read_back(source, self._rows_schema)
 
     def abort(self) -> None:
-        """Gives the file up and deletes it."""
+        """Abandons and deletes the file."""
         self._writer.abort()
         self._new_file.give_up()
 
@@ -157,16 +157,16 @@ class KeyValueFile:
         self._writer = open_writer(self._new_file.sink, options, self._path, types)
 
     def _in_file(self, rows: pa.Table) -> pa.Table:
-        """Rows with the columns of the file."""
+        """Converts rows to the columns of the file."""
         rows = rows.unify_dictionaries()
         columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
         pairs = zip(self._schema, columns, strict=True)
         return pa.table(columns, schema=pa.schema([_as_it_comes(field, column) for field, column in pairs]))
 
     def _start_over_in_parquet(self) -> None:
-        """Makes the file Parquet, which holds every value, with what was written of it so far.
+        """Replaces the file by a Parquet file with the rows so far, since Parquet holds every value.
 
-        Java reads the format that the end of a name tells, so a table may have a few files of another one.
+        Java takes a file's format from its extension, so a table may have a few files in another format.
         """
         written, path, file = self._writer, self._path, self._new_file
         self._finish()
@@ -182,7 +182,7 @@ class KeyValueFile:
             file.give_up()
 
     def _finish(self) -> int:
-        """Writes the end of the file; returns its size."""
+        """Finishes the file; returns its size."""
         with reporting(self._path):
             size = self._writer.finish()
             self._new_file.sink.close()
@@ -202,7 +202,7 @@ class KeyValueFile:
         return key_stats(key_columns, schema.key_types, key_modes), values, columns
 
     def _stats_modes(self, keys: frozenset[str]) -> dict[str, str]:
-        """The mode of each column of the file; in Avro files no column is special to Java."""
+        """The statistics mode of each column; Java makes no exceptions for key columns in Avro files."""
         modes, names = self._target.options.stats, self._schema.names
         if self._target.options.format == "avro":
             return dict(zip(names, modes.of_columns(names), strict=True))
@@ -217,13 +217,13 @@ class KeyValueFile:
 
 
 def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
-    """The field of a column that may come as a dictionary or shredded; parts of others keep their ids."""
+    """The field with the type of a dictionary or shredded column; other fields keep their nested ids."""
     comes_otherwise = pa.types.is_dictionary(column.type) or is_shredded(column.type)
     return field.with_type(column.type) if comes_otherwise and field.type != column.type else field
 
 
 class _Summary:
-    """Key bounds, sequence range, deletes and statistics of floats of the rows written so far."""
+    """Key bounds, sequence range, delete count and float statistics of the rows written so far."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -260,7 +260,7 @@ class _Summary:
 
 
 def _raw(one_row: pa.Array, column: ColumnType) -> Raw:
-    """The raw value of a column of one row. Parts do not tell -0.0 from 0.0."""
+    """The raw value of a one-row column. Floats bypass `parts`, which do not distinguish -0.0 from 0.0."""
     if column.is_float:
         return float(one_row[0].as_py())
     return raw_of_parts(column, key_at(parts_of_column(one_row), 0))

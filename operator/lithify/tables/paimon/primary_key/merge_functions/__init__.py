@@ -1,1 +1,1 @@
-"""What the records of a key become in a primary-key table: one module a merge engine."""
+"""Merge functions of primary-key tables: one module per merge engine."""

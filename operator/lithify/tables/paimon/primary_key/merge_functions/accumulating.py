@@ -1,8 +1,8 @@
-"""Aggregated columns of a sequence group: which values are added, in which order.
+"""Aggregated columns of a sequence group: which values are aggregated and in which order.
 
-Called by `partial_update`. Paimon adds a value that is older in its group than what came before it, too, but
-as if it had been the accumulator: `older + sum` instead of `sum + older`. What that means is a matter of the
-function. Values that retract are taken back when they come, however old they are in the group.
+Called by `partial_update`. A *late* value is older in its group than a record before it. Paimon aggregates
+late values too, but with swapped arguments: `older + sum` instead of `sum + older`. The effect depends on the
+function. Retractions apply when they are read, however old they are in the group.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from lithify.tables.paimon.primary_key.merge_functions.ordered_records import Or
 
 
 class LateValues(Enum):
-    """What becomes of a value that is older in its group than what came before it."""
+    """Effect of a late value, one that is older in its group than a record before it."""
 
     ADDED = "added"
-    """It makes no difference to the function, which is commutative."""
+    """Aggregated like any other value: the function is commutative."""
     IGNORED = "ignored"
-    """The accumulator stays, because it counts as the last value."""
+    """Ignored: the accumulator counts as the last value."""
     PREPENDED = "prepended"
-    """It counts as older than all values so far."""
+    """Aggregated as if older than all values so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The records that change one group.
+    """The records that change one sequence group.
 
     Attributes:
-        base: the position of the record with whose values each key begins, -1 for none.
-        adds: positions of the other records that add their values.
-        retracts: positions of those that take them back; the base may be among these.
-        late: positions that are older in the group than what came before them.
+        base: for each key, the position of the record with the initial values, -1 for none.
+        adds: mask of the other positions whose values are added.
+        retracts: mask of the positions that retract; may include the base.
+        late: mask of the positions that are older in the group than a record before them.
     """
 
     base: IntPart
@@ -55,12 +55,12 @@ class Accumulation:
     """How a column of a sequence group is aggregated.
 
     Attributes:
-        column: its name.
-        function: what makes one value of several.
-        late: what becomes of values that come late.
-        ignores_retractions: values that retract are passed over.
-        begins_anew: whether the function can begin with the values of a delete; Paimon's state does not tell
-            such values from others if this is False.
+        column: name of the column.
+        function: the aggregate function.
+        late: effect of late values.
+        ignores_retractions: whether retractions are ignored.
+        begins_anew: whether the values of a delete can be the initial values. If False, Paimon's state does
+            not distinguish such values from others.
     """
 
     column: str
@@ -70,10 +70,10 @@ class Accumulation:
     begins_anew: bool = True
 
     def of(self, groups: Groups, records: OrderedRecords, changes: Changes) -> pa.Array:
-        """One value a key.
+        """The aggregated value of each key.
 
         Raises:
-            UnsupportedTable: the function cannot retract, or Paimon's result follows from no order of values.
+            UnsupportedTable: the function cannot retract, or no order of values gives Paimon's result.
         """
         bases = changes.base[changes.base >= 0]
         if len(bases) and not self.begins_anew:
@@ -93,7 +93,7 @@ class Accumulation:
     def _prepended(
         self, places: IntPart, retracts: Mask, records: OrderedRecords, changes: Changes
     ) -> tuple[IntPart, Mask]:
-        """Late values before all that came earlier, the latest first."""
+        """Moves late values before all earlier ones, in reverse order."""
         late = changes.late[places] & ~retracts
         if not late.any():
             return places, retracts
@@ -129,18 +129,18 @@ class Accumulation:
 
 @dataclass(frozen=True, slots=True)
 class LastNonNull:
-    """The function last_non_null_value with late values: these count only as long as there is no other.
+    """The function last_non_null_value; a late value counts only while there is no other.
 
     Attributes:
-        column: its name.
-        ignores_retractions: values that retract are passed over.
+        column: name of the column.
+        ignores_retractions: whether retractions are ignored.
     """
 
     column: str
     ignores_retractions: bool = False
 
     def of(self, groups: Groups, records: OrderedRecords, changes: Changes) -> pa.Array:
-        """One value a key."""
+        """The value of each key."""
         column = groups.rows.column(self.column)
         valid = column.is_valid().to_numpy(zero_copy_only=False)[records.rows]
         taken_back = np.full(len(groups), -1)

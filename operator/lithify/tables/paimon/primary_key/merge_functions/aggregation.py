@@ -1,8 +1,8 @@
-"""The merge engine aggregation: every column of a key's records becomes one value by a function of its own.
+"""The merge engine aggregation: reduces each column of a key's records by its own aggregate function.
 
-Made by `choosing`. Records are applied oldest first. The result counts as an insert with the sequence number
-of the newest record. With `aggregation.remove-record-on-delete` a -D is not retracted: the row becomes that
-of the delete, kind and all, and later records are applied to it.
+Made by `choosing`. Records are applied oldest first. The result is an insert with the sequence number of
+the newest record. With `aggregation.remove-record-on-delete` a -D does not retract: the row becomes that of
+the delete, including its row kind, and later records are applied to it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Aggregation:
     """Aggregates each column of a key's records.
 
     Attributes:
-        aggregates: the function of each column; columns without one are those of the newest record.
-        required: columns that must not be null.
-        removes: whether a delete removes the record instead of being retracted.
+        aggregates: the function of each column; other columns come from the newest record.
+        required: columns that are declared NOT NULL.
+        removes: whether a delete removes the record instead of retracting values.
     """
 
     aggregates: Mapping[str, FieldAggregate]
@@ -48,20 +48,20 @@ class Aggregation:
 
     @property
     def columns(self) -> Collection[str]:
-        """Those that are computed with, not only picked."""
+        """The columns whose values are computed, not only selected."""
         return [name for name, each in self.aggregates.items() if not isinstance(each, FieldSelection)]
 
     @property
     def lone_records(self) -> LoneRecords:
-        """The only record of a key stays as it is, even if it retracts."""
+        """The only record of a key is kept unchanged, even if it retracts."""
         return LoneRecords.KEPT
 
     def merge(self, groups: Groups) -> Merged:
         """One record for each group.
 
         Raises:
-            UnsupportedTable: a record retracts what its function cannot take back, or the result is a null
-                in a column that has none.
+            UnsupportedTable: a record retracts a value whose function cannot retract, or the result is null
+                in a column that is declared NOT NULL.
         """
         records, newest = _Records.of(groups, removes=self.removes), groups.order[groups.ends - 1]
         picked: dict[str, IntPart] = {}
@@ -76,20 +76,20 @@ class Aggregation:
         return Merged(newest, picked, computed)
 
     def reduce(self, groups: Groups) -> None:  # noqa: ARG002 (protocol)
-        """All records: sums, retractions and rounding depend on every one of them, in their order."""
+        """None, which keeps all records: sums, retractions and rounding depend on each of them in order."""
         return
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """The records of a round in order, and where aggregation begins.
+    """The records of a round in order, and the positions at which aggregation starts.
 
     Attributes:
         groups: the records.
-        retracts: which of them, in order, retract; removals do not.
-        removes: which of them, in order, remove what was before them.
-        starts: where groups begin, and begin again at removals.
-        last: which of `starts` is the last one of each group.
+        retracts: mask of the records, in order, that retract; removals do not.
+        removes: mask of the records, in order, that remove the record before them.
+        starts: the positions at which a group starts, or restarts because of a removal.
+        last: for each group, the index of its last entry in `starts`.
     """
 
     groups: Groups
@@ -120,7 +120,7 @@ class _Records:
         return pa.array(np.where(self.removes[self.groups.ends - 1], _DELETE, _INSERT), pa.int8())
 
     def select(self, name: str, aggregate: FieldSelection) -> IntPart:
-        """The row from which each group takes the value of a column, -1 for null."""
+        """The row from which each group takes its value of a column, -1 for null."""
         valid = self.groups.rows.column(name).is_valid().to_numpy(zero_copy_only=False)
         places = aggregate.select(valid[self.groups.order], self.starts, self.retracts)
         return np.where(places < 0, -1, self.groups.order[places])
@@ -163,7 +163,7 @@ def _aggregate(schema: Schema, name: str, function: str, *, removes: bool) -> Fi
 
 
 def _functions(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Each column and the name of its function, without key columns that need none."""
+    """The function name of each column, except key columns, which need none."""
     sequence = {name.strip() for name in schema.options.get("sequence.field", "").split(",")}
     default = schema.options.get("fields.default-aggregate-function", DEFAULT)
     for column in schema.columns:

@@ -1,6 +1,6 @@
-"""From a table's schema and options to its merge function.
+"""Chooses a table's merge function from its schema and options.
 
-Called by `opening`, which refuses tables whose options make no function, and by `planning` for every task.
+Called by `opening`, which refuses tables with invalid options, and by `planning` for every task.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lithify.tables.paimon.schema.schema import Schema
 
 
 def merge_function(schema: Schema, *, ignore_deletes: bool) -> MergeFunction:
-    """What becomes of the records of a key.
+    """The merge function of a table.
 
     Raises:
-        InvalidOption: Paimon refuses an option, or this release does.
+        InvalidOption: Paimon or this release refuses an option.
     """
     match merge_engine(schema.options):
         case MergeEngine.PARTIAL_UPDATE:
@@ -38,7 +38,7 @@ def merge_function(schema: Schema, *, ignore_deletes: bool) -> MergeFunction:
 
 
 def sequence_fields_of_groups(options: Mapping[str, str]) -> set[str]:
-    """The columns that give sequence groups their order; none where the merge engine has no groups."""
+    """The sequence fields of all sequence groups; empty for merge engines without groups."""
     if merge_engine(options) is not MergeEngine.PARTIAL_UPDATE:
         return set()
     return {name for group in group_options(options) for name in group.fields}

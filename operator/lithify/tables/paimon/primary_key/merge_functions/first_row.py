@@ -1,8 +1,8 @@
-"""The merge engine first-row: the oldest record of a key stays.
+"""The merge engine first-row: keeps the oldest record of a key.
 
-Made by `choosing`, told by `planning` which runs are which, shipped with tasks, called by the merge. Paimon
-looks up in the levels above the output whether a key is there already, and leaves out what is new then, since
-readers take these levels as they are. Here the keys of those levels take part in the merge as runs.
+Made by `choosing`, given run numbers by `planning`, shipped with tasks, called by the merge. Paimon looks up
+each key in the levels above the output and drops new records of keys found there, since readers do not merge
+these levels. Here the keys of those levels take part in the merge as runs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class FirstRow:
     """The merge function.
 
     Attributes:
-        ignore_retractions: records that retract count as if they were not there.
+        ignore_retractions: whether records that retract are ignored.
         looks_up: whether files of level 0 are among the runs, so that keys are looked up.
         first_upper_run: the number of the first run above level 0.
-        first_known_run: the number of the first run of which the keys alone take part.
+        first_known_run: the number of the first run of which only the keys are read.
     """
 
     ignore_retractions: bool = False
@@ -44,19 +44,19 @@ class FirstRow:
 
     @property
     def columns(self) -> Collection[str]:
-        """None: records are only picked."""
+        """No columns: records are only selected."""
         return ()
 
     @property
     def lone_records(self) -> LoneRecords:
-        """They are looked up, too; runs above level 0 have been, and keep their lone records as they are."""
+        """Merged if keys are looked up; otherwise kept, since runs above level 0 were looked up before."""
         return LoneRecords.MERGED if self.looks_up else LoneRecords.KEPT
 
     def merge(self, groups: Groups) -> Merged:
-        """The oldest record of each key, none of a key that is known from the levels above.
+        """The oldest record of each key, except keys found in the levels above the output.
 
         Raises:
-            UnsupportedTable: a record retracts its key, and these are not ignored.
+            UnsupportedTable: a record retracts its key, and retractions are not ignored.
         """
         records = OrderedRecords(groups)
         runs = groups.runs[records.rows]
@@ -71,7 +71,7 @@ class FirstRow:
         return Merged(rows, kept=(first >= 0) & (is_new | was_looked_up))
 
     def reduce(self, groups: Groups) -> IntPart | None:
-        """The oldest record, the oldest from above level 0, and one that only tells that the key is known."""
+        """The oldest record, the oldest from above level 0, and one from the runs of known keys."""
         records = OrderedRecords(groups)
         if not self.looks_up or records.retracts.any():
             return None

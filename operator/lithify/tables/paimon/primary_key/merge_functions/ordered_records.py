@@ -1,7 +1,7 @@
-"""The records of the keys of a round in the order in which Paimon adds them to a merge function.
+"""The records of a round in the order in which Paimon adds them to a merge function.
 
-Made by the merge functions of this package. A *position* is a place in that order, oldest record of a key
-first; a *row* is a place in the batch. Everything here is one pass over an array, whatever the keys.
+Made by the merge functions of this package. A *position* is an index in that order, oldest record of a
+key first; a *row* is an index in the batch. Each operation is one pass over an array for all keys.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lithify.rewriting.records import Mask
 
 
 class OrderedRecords:
-    """Records by key and age.
+    """Records ordered by key, then from oldest to newest.
 
     Attributes:
         rows: the row of each position.
         starts: the position of the oldest record of each key.
-        keys: the number of the key of each position, rising from 0.
-        retracts: whether the record at each position retracts its key.
+        keys: the key number of each position, ascending from 0.
+        retracts: mask of the positions whose record retracts its key.
     """
 
     def __init__(self, groups: Groups) -> None:
@@ -46,7 +46,7 @@ class OrderedRecords:
         return np.append(self.starts[1:], len(self.rows)) - 1
 
     def last(self, chosen: Mask) -> IntPart:
-        """The last chosen position of each key, -1 for none; cheap where few are chosen."""
+        """The last chosen position of each key, -1 for none; cheap if few are chosen."""
         places = np.flatnonzero(chosen)
         keys = self.keys[places]
         ends = np.concatenate((keys[1:] != keys[:-1], np.ones(min(1, len(keys)), dtype=bool)))
@@ -60,7 +60,7 @@ class OrderedRecords:
         return np.where(first == len(self), -1, first)
 
     def last_greatest(self, ranks: IntPart, chosen: Mask) -> IntPart:
-        """The last position of each key among the chosen ones with its greatest rank, -1 for none."""
+        """For each key, the last chosen position with the greatest rank, -1 for none."""
         ranks = np.where(chosen, ranks, np.iinfo(np.int64).min)
         greatest = np.maximum.reduceat(ranks, self.starts)
         return self.last(chosen & (ranks == greatest[self.keys]))
@@ -75,8 +75,8 @@ class Ranked:
     """The order of a sequence group: an integer for each position, comparable between positions.
 
     Attributes:
-        ranks: larger for what is newer in the group.
-        present: whether the record has any value in the group's sequence fields; others change nothing in it.
+        ranks: larger for newer records of the group.
+        present: mask of records with a value in any sequence field; other records do not change the group.
     """
 
     ranks: IntPart
@@ -87,9 +87,9 @@ def is_behind(ranks: IntPart, chosen: Mask, keys: IntPart) -> Mask:
     """Whether an earlier chosen record of the same key has a greater rank.
 
     Args:
-        ranks: of some records in order.
-        chosen: which of them count.
-        keys: the number of the key of each, rising.
+        ranks: ranks of some records in order.
+        chosen: mask of the records that count.
+        keys: key number of each record, ascending.
     """
     if not len(ranks):
         return np.zeros(0, dtype=bool)

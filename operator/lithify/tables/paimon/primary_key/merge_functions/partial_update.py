@@ -1,10 +1,10 @@
-"""The merge engine partial-update: each column has its last value that is not null.
+"""The merge engine partial-update: takes the last non-null value of each column.
 
 Made by `choosing`, shipped with tasks, called by the merge. The results are those of Paimon 1.4, which
 adds record after record; here each column needs the position of one record of each key.
 
-A key begins with the values of its *base*, nulls among them: the last delete that removed the record, or the
-oldest record if it retracts. Records before it do not count.
+The initial values of a key, including nulls, are those of its *base*: the last delete that removed the
+record, or the oldest record if it retracts. Records before the base do not count.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ NO_DELETES = (
 
 
 class Retractions(Enum):
-    """What records do that retract their key."""
+    """Effect of records that retract their key."""
 
     REFUSED = "refused"
     IGNORED = "ignored"
     REMOVE = "remove"
     """Deletes (-D) remove the record; -U does nothing."""
     IN_GROUPS = "in groups"
-    """They take back the values of sequence groups."""
+    """They retract the values of sequence groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class PartialUpdate:
     """The merge function.
 
     Attributes:
-        plain: the columns that are neither part of the key nor of a sequence group.
+        plain: the columns outside the key and all sequence groups.
         required: the columns outside the key that are declared NOT NULL.
         groups: the sequence groups; no column is in two of them.
-        retractions: what records do that retract their key.
+        retractions: effect of records that retract their key.
     """
 
     plain: tuple[str, ...]
@@ -67,20 +67,20 @@ class PartialUpdate:
 
     @property
     def columns(self) -> Collection[str]:
-        """Sequence fields of groups, and what is aggregated."""
+        """The sequence fields and the aggregated columns."""
         return [name for group in self.groups for name in (*group.fields, *group.aggregates)]
 
     @property
     def lone_records(self) -> LoneRecords:
-        """They stay as they are, also if they retract."""
+        """Lone records are kept unchanged, even if they retract."""
         return LoneRecords.KEPT
 
     def merge(self, groups: Groups) -> Merged:
         """One record for each key.
 
         Raises:
-            UnsupportedTable: Paimon fails, too: a record retracts that must not, or a column that is declared
-                NOT NULL has a null.
+            UnsupportedTable: a record retracts where the table does not allow it, or a column declared NOT
+                NULL has a null. Paimon fails, too.
         """
         records = OrderedRecords(groups)
         ranked = [group.ranked(groups, records) for group in self.groups]
@@ -94,7 +94,7 @@ class PartialUpdate:
         return result.merged
 
     def reduce(self, groups: Groups) -> IntPart | None:
-        """The records that give a value, the oldest and the newest; all of them where more matters."""
+        """The oldest, the newest and all records that supply a value; None (all records) if others matter."""
         records = OrderedRecords(groups)
         if self.groups or self.required or records.retracts.any():
             return None
@@ -108,10 +108,10 @@ class PartialUpdate:
         return records.rows[needed]
 
     def _past(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> _Past:
-        """What of each key's records counts.
+        """Determines which of each key's records count.
 
         Raises:
-            UnsupportedTable: a record retracts that must not.
+            UnsupportedTable: a record retracts where the table does not allow it.
         """
         retracts = records.retracts
         none = np.full(len(groups), -1)
@@ -145,7 +145,7 @@ class PartialUpdate:
         return last_removals(records, deletes, removing)
 
     def _check_inputs(self, groups: Groups, records: OrderedRecords, past: _Past) -> None:
-        """Paimon looks for nulls in records that it takes as they are, and without groups in all that add."""
+        """Checks for nulls where Paimon does: in base records and, without groups, in all added records."""
         checked = np.zeros(len(records), dtype=bool)
         checked[past.base[past.base >= 0]] = True
         if not self.groups:
@@ -159,14 +159,14 @@ class PartialUpdate:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What of each key's records counts.
+    """The records of each key that count.
 
     Attributes:
-        base: the position of the record with which each key begins, -1 for none.
+        base: for each key, the position of its base, -1 for none.
         removals: the position of the last delete that removed each key's record, -1 for none.
-        counts: positions whose values may be taken: the base, and what adds after it.
-        acts: positions from the base on that take values back.
-        newest: the position from which each key has its sequence number, -1 for none.
+        counts: mask of the positions whose values may be taken: the base and later added records.
+        acts: mask of the positions from the base on that retract values.
+        newest: for each key, the position that gives the sequence number, -1 for none.
     """
 
     base: IntPart
@@ -178,7 +178,7 @@ class _Past:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The result as it grows, column by column."""
+    """The result, built column by column."""
 
     groups: Groups
     records: OrderedRecords
@@ -187,9 +187,9 @@ class _Result:
     computed: dict[str, pa.Array] = field(default_factory=dict)
 
     def take_last(self, names: Collection[str]) -> None:
-        """The last value of each column that counts and is not null.
+        """Takes the last non-null value of each column among the records that count.
 
-        A base gives its nulls, too: nothing before it counts.
+        Nulls of a base are taken, too: nothing before it counts.
         """
         groups, records, counts = self.groups, self.records, self.past.counts
         last = records.rows_at(records.last(counts))
@@ -203,7 +203,7 @@ class _Result:
                 self.picked[name] = records.rows_at(records.last(counts & _valid(column)[records.rows]))
 
     def take_group(self, group: SequenceGroup, order: Ranked) -> None:
-        """The values of the newest record in a sequence group."""
+        """Takes the values of a sequence group from its newest record, and aggregates."""
         records, past = self.records, self.past
         changing = order.present & (past.counts | past.acts)
         newest = records.last_greatest(order.ranks, changing)
@@ -227,7 +227,7 @@ class _Result:
                 self.computed[name] = aggregate.of(self.groups, records, changes)
 
     def check_required(self, names: Collection[str]) -> None:
-        """Paimon writes no null into a column that is declared NOT NULL; deletes may vanish before."""
+        """Refuses nulls in NOT NULL columns, as Paimon does on writing; deletes may be dropped before."""
         lives = ~self._is_deleted
         for name in names:
             is_touched = name in self.computed or name in self.picked
@@ -236,7 +236,7 @@ class _Result:
 
     @property
     def merged(self) -> Merged:
-        """All of it."""
+        """The complete result."""
         kinds = np.where(self._is_deleted, _DELETE, _INSERT).astype(np.int8)
         computed = {**self.computed, VALUE_KIND: pa.array(kinds)}
         if (self.past.newest < 0).any():
@@ -246,13 +246,13 @@ class _Result:
 
     @property
     def _stands_for(self) -> IntPart:
-        """The row from which each key has what is neither picked nor computed."""
+        """The row from which each key takes the columns that are neither picked nor computed."""
         newest = self.past.newest
         return self.records.rows[np.where(newest < 0, self.records.ends, newest)]
 
     @property
     def _is_deleted(self) -> Mask:
-        """Which keys become a delete: that was the last word, or nothing ever added a value."""
+        """Mask of keys whose result is a delete: their last record removed, or no record added a value."""
         records = self.records
         removed_last = (self.past.removals >= 0) & (self.past.removals == records.ends)
         deleted: Mask = removed_last | (records.last(~records.retracts) < 0)

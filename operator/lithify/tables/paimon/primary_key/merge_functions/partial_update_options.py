@@ -1,7 +1,7 @@
-"""What a table's options say about its merge engine partial-update; called by `choosing`.
+"""Reads a table's options of the merge engine partial-update; called by `choosing`.
 
-What Paimon refuses when a table is made or opened is refused here with the option at fault, and so is what
-Paimon does in no definite way, such as groups that share a column.
+Refuses, with the option at fault, what Paimon refuses when a table is created or opened, and also options
+whose result is undefined in Paimon, such as groups that share a column.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LATE_VALUES: Mapping[str, LateValues] = {
     "last_value": LateValues.IGNORED,
     "first_value": LateValues.PREPENDED,
 }
-"""The functions whose results are those of Java with values that come late, too, and what these become."""
+"""The functions that reproduce Java's results with late values, and the effect of late values in each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class GroupOption:
 
 
 def group_options(options: Mapping[str, str]) -> list[GroupOption]:
-    """The sequence groups as they are written, in the order of their options' names."""
+    """The sequence-group options as written, ordered by option name."""
     return [
         GroupOption(name, _split(name[len(_PREFIX) + 1 : -len(_GROUP) - 1]), _split(options[name]))
         for name in sorted(options)
@@ -64,7 +64,7 @@ def partial_update_of(schema: Schema, *, ignore_deletes: bool) -> PartialUpdate:
     """The merge function of a table.
 
     Raises:
-        InvalidOption: Paimon refuses an option, or this release does.
+        InvalidOption: Paimon or this release refuses an option.
     """
     options = schema.options
     written = group_options(options)
@@ -89,7 +89,7 @@ def _split(names: str) -> tuple[str, ...]:
 
 
 def _check_groups(schema: Schema, written: Sequence[GroupOption]) -> None:
-    """Groups have columns of the table, none that is part of the key, and share none."""
+    """Checks that groups have only existing columns outside the key and share none."""
     known = {column.name for column in schema.columns}
     seen: dict[str, str] = {}
     for each in written:
@@ -156,20 +156,20 @@ def _late_values(function: str, *, ignores_retractions: bool) -> LateValues:
     if function == "collect" and ignores_retractions:
         return (
             LateValues.PREPENDED
-        )  # Paimon wraps the function, and forgets that it takes late values as others
+        )  # Paimon's wrapper for ignore-retract loses the special treatment of late values
     return _LATE_VALUES[function]
 
 
 def _begins_anew(function: str, *, distinct: bool) -> bool:
-    """Whether a delete that becomes the row counts as the first value.
+    """Whether the values of a delete that becomes the row can be the initial values.
 
-    Paimon takes its values as they are: the state of first_value stays, and elements are not told apart.
+    Paimon copies these values unchanged: the state of first_value stays, and duplicate elements remain.
     """
     return function != "first_value" and not (function == "collect" and distinct)
 
 
 def _check_plain(schema: Schema, plain: Sequence[str]) -> None:
-    """Outside of groups there is no function but the usual one."""
+    """Checks that columns outside of groups have no function except last_non_null_value."""
     for name in plain:
         function = _function(schema.options, name)
         if function not in (None, _LAST_NON_NULL):
@@ -181,7 +181,7 @@ def _check_plain(schema: Schema, plain: Sequence[str]) -> None:
 
 
 def _removing(schema: Schema, groups: Sequence[SequenceGroup]) -> list[SequenceGroup]:
-    """The groups, with what deletes do in them."""
+    """The groups, with `removes` set for groups in which deletes remove the record."""
     text = schema.options.get(_ON_GROUP)
     if text is None:
         return [*groups]

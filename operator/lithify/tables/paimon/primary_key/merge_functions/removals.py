@@ -1,7 +1,7 @@
-"""Deletes that remove a whole record where the table says so of a sequence group.
+"""Deletes that remove the whole record by the table's option for a sequence group.
 
-Called by `partial_update`. Such a delete removes only if nothing newer came before it in the group; it
-then becomes all that is known of its key, in every group, so what follows is compared with it.
+Called by `partial_update`. Such a delete removes only if no earlier record is newer in the group. Its values
+then replace the whole record, in every group, so later records are compared with the delete.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from lithify.tables.paimon.primary_key.merge_functions.ordered_records import (
 def last_removals(records: OrderedRecords, deletes: Mask, groups: Sequence[Ranked]) -> IntPart:
     """The position of the last delete that removes each key's record, -1 for none.
 
-    A removal may take groups back to older values, and so decides which of the later deletes remove. With
-    several groups they are found one after the other, all keys at once; a key has no more than runs.
+    A removal may reset groups to older values and thus decides which later deletes remove. With several
+    groups, each pass finds the next removal of all keys; a key has no more removals than there are runs.
 
     Args:
         records: the records of the keys.
-        deletes: which positions are deletes (-D).
+        deletes: mask of positions that are deletes (-D).
         groups: the groups in which deletes remove the record.
     """
     last = np.full(len(records.starts), -1)
@@ -41,7 +41,7 @@ def last_removals(records: OrderedRecords, deletes: Mask, groups: Sequence[Ranke
             break
         of_keys = keys[removing]
         changes = of_keys[1:] != of_keys[:-1]
-        if len(groups) == 1:  # Its greatest value never falls, so that all removals are known by now.
+        if len(groups) == 1:  # The greatest rank never decreases, so all removals are known here.
             ends = np.append(changes, True)
             last[of_keys[ends]] = places[removing[ends]]
             break
@@ -54,7 +54,7 @@ def last_removals(records: OrderedRecords, deletes: Mask, groups: Sequence[Ranke
 
 
 def _removing(places: IntPart, keys: IntPart, deletes: Mask, groups: Sequence[Ranked]) -> Mask:
-    """Which of these positions remove, given that nothing before them counts any more."""
+    """Which of these positions remove, if records before them no longer count."""
     removing = np.zeros(len(places), dtype=bool)
     for group in groups:
         present = group.present[places]

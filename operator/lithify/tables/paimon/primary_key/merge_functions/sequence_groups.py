@@ -1,8 +1,9 @@
-"""Columns of a partial update that have an order of their own, given by their sequence fields.
+"""Sequence groups: columns of a partial update with their own record order, given by sequence fields.
 
-Made by `partial_update_options`, used by `partial_update`. A record changes a group if it has any value
-in its sequence fields and is not older there than what came before it. The group then takes all its values
-from that record, nulls among them, and none if the record retracts. Columns that are aggregated add them all.
+Made by `partial_update_options`, used by `partial_update`. A record changes a group if it has a value in
+any of its sequence fields and is not older in the group than any earlier record. The group then takes all
+values of that record, including nulls, or becomes null if the record retracts. Aggregated columns combine all
+values.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class SequenceGroup:
     """A sequence group.
 
     Attributes:
-        fields: its sequence fields, most significant first; a null is older than any value.
+        fields: the sequence fields, most significant first; a null is older than any value.
         columns: the columns that are replaced.
         aggregates: the columns that are aggregated.
         removes: whether a delete that is the newest in the group removes the whole record.
@@ -38,10 +39,10 @@ class SequenceGroup:
     removes: bool = False
 
     def ranked(self, groups: Groups, records: OrderedRecords) -> Ranked:
-        """How the records compare in this group.
+        """The order of the records in this group.
 
         Raises:
-            UnsupportedTable: a sequence field is NaN, which has no place in an order.
+            UnsupportedTable: a sequence field is NaN, which has no order.
         """
         rows = groups.rows
         layout = RecordLayout((), tuple(map(SequenceField, self.fields)), nan_problem=NO_ORDER)

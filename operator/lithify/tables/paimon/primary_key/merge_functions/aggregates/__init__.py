@@ -1,1 +1,1 @@
-"""Aggregate functions: how the values that a key's records have in one column become one value."""
+"""Aggregate functions: reduce the values of one column in a key's records to one value."""

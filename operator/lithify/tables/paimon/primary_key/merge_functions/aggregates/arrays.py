@@ -1,7 +1,7 @@
-"""The function collect: the elements of arrays put into one array, each once if it is to be distinct.
+"""The function collect: concatenates arrays, optionally with distinct elements.
 
-Distinct elements come in the order of Java's `HashSet`. A value that retracts takes the first element away
-that equals one of its own, for each of them.
+Distinct elements are in the order of Java's `HashSet`. Each element of a retraction removes the first equal
+element.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def collect_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """The function collect for a column.
 
     Raises:
-        InvalidOption: it is no array, or one whose elements are not compared in this release.
+        InvalidOption: it is no array, or this release cannot compare its elements.
     """
     name = f"fields.{options.column}.aggregate-function"
     if column.root != "ARRAY":
@@ -54,7 +54,7 @@ def collect_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
 
 
 def comparison_problem(element: ColumnType) -> str | None:
-    """Why elements of a type cannot be compared as Paimon does; None if they can."""
+    """Why elements of a type cannot be compared as in Paimon; None if they can."""
     if element.is_nested:
         return _NO_COMPARISON
     return _BY_IDENTITY if element.is_binary else None
@@ -62,12 +62,12 @@ def comparison_problem(element: ColumnType) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """Elements of arrays in one array.
+    """Collects the elements of arrays in one array.
 
     Attributes:
-        distinct: whether equal ones are left out.
-        is_comparable: whether elements can be compared, as they must be to be retracted.
-        column: for messages.
+        distinct: whether duplicates are left out.
+        is_comparable: whether elements can be compared, which retractions require.
+        column: column name for messages.
     """
 
     distinct: bool
@@ -75,11 +75,11 @@ class Collect:
     column: str
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One array a group; null as long as there is no array that does not retract."""
+        """One array per group; null before the first array that is not a retraction."""
         return self._collected(values, starts, retracts)
 
     def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
-        """The array of a delete that removes the record stays as it is, with whatever it has twice."""
+        """Like `aggregate`; the array of a delete that removes the record keeps its duplicates."""
         begins = np.union1d(starts, np.flatnonzero(removes))
         collected = self._collected(values, begins, retracts)
         ends = np.append(starts[1:], len(values))
@@ -102,10 +102,10 @@ class Collect:
 
 
 class _Collecting:
-    """The arrays of all groups while values are added to and taken from them.
+    """The arrays of all groups while values are added and retracted.
 
     Args:
-        values: of the column.
+        values: values of the column.
         distinct: whether equal elements are left out.
         compares: whether elements are compared at all.
     """
@@ -121,7 +121,7 @@ class _Collecting:
         self._begun = np.zeros(0, dtype=bool)
 
     def add(self, groups: IntPart, places: IntPart) -> None:
-        """Adds one value to each of some groups, or several to some of them, which are in turn then."""
+        """Adds values to some groups; several values of one group must be adjacent and in order."""
         self._begin(groups[self._valid[places]])
         if not self._distinct:
             self._lists = self._lists.with_more(self._extents.lists(places, groups))
@@ -133,7 +133,7 @@ class _Collecting:
         )
 
     def retract(self, groups: IntPart, places: IntPart) -> None:
-        """Takes the elements of one value from each of some groups."""
+        """Removes the elements of one value from each of some groups."""
         if len(groups):
             self._lists = self._lists.without(self._extents.lists(places, groups), self._codes)
 

@@ -23,7 +23,7 @@ def boolean_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
     """The function bool_and or bool_or for a column.
 
     Raises:
-        InvalidOption: its values are no booleans.
+        InvalidOption: the column is not BOOLEAN.
     """
     if column.root != "BOOLEAN":
         raise InvalidOption(
@@ -35,18 +35,18 @@ def boolean_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
 
 @dataclass(frozen=True, slots=True)
 class Booleans:
-    """Whether all values are true, or any is; nulls do not count.
+    """Whether all (bool_and) or any (bool_or) values are true; nulls are ignored.
 
     Attributes:
         name: bool_and or bool_or.
-        column: for messages.
+        column: column name for messages.
     """
 
     name: str
     column: str
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One value a group, null where all values are."""
+        """One value per group, null if all values are null."""
         if retracts.any():
             raise cannot_retract(self.name, self.column)
         decisive = values.fill_null(False).to_numpy(zero_copy_only=False)

@@ -26,7 +26,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments impor
 Unscaled = npt.NDArray[np.object_]
 
 _COMPACT = 18
-"""Up to so many digits Paimon adds longs, and does not look whether a sum has too many digits."""
+"""Maximum precision at which Paimon adds longs, without checking the number of digits of a sum."""
 _LONG = 1 << 63
 
 
@@ -34,11 +34,11 @@ _LONG = 1 << 63
 class DecimalSum:
     """The sum of decimals; values that retract are subtracted.
 
-    A sum with too many digits becomes null, and the next value begins a new one. Up to 18 digits of precision
-    only sums that do not fit into 64 bits do; others may have too many digits on the way, but not in the end.
+    A sum with too many digits becomes null, and the next value starts a new sum. Up to a precision of 18,
+    only sums beyond 64 bits become null; intermediate sums may have too many digits, but not the final one.
 
     Attributes:
-        column: for messages.
+        column: column name for messages.
         precision: digits of the column's type.
     """
 
@@ -46,12 +46,12 @@ class DecimalSum:
     precision: int
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One sum a group, null where all values are."""
+        """One sum per group, null if all values are null."""
         used = valid_of(values)
         left, some = starts_of(used, starts)
         numbers = unscaled(values)[used]
         signed = np.where(retracts[used], -numbers, numbers)
-        # A value that has too many digits, from an earlier sum, can begin a sum, but not when it retracts.
+        # A value with too many digits, from an earlier sum, can start a sum unless it retracts.
         begins = ~retracts[used] | fits(signed, self.precision)
         sums, valid = signed[left], begins[left]
         for groups, places in later_steps_of(left, len(signed)):
@@ -76,9 +76,9 @@ class DecimalSum:
 
 @dataclass(frozen=True, slots=True)
 class DecimalProduct:
-    """The product of decimals; by a value that retracts the product so far is divided.
+    """The product of decimals; a retraction divides the product so far.
 
-    Each step is rounded half up to the scale of the type; what has too many digits becomes null.
+    Each step is rounded half up to the type's scale; a product with too many digits becomes null.
     """
 
     column: str
@@ -86,7 +86,7 @@ class DecimalProduct:
     scale: int
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One product a group; a value that retracts while there is no product does nothing."""
+        """One product per group; a retraction without a product has no effect."""
         used = used_in_product(valid_of(values), starts, retracts)
         left, some = starts_of(used, starts)
         factors, divides = unscaled(values)[used], retracts[used]
@@ -99,7 +99,7 @@ class DecimalProduct:
     def _multiply(
         self, products: Unscaled, valid: Mask, groups: IntPart, factors: Unscaled, divides: Mask
     ) -> None:
-        """Takes one more factor or divisor into the products of some groups."""
+        """Applies one more factor or divisor to the products of some groups."""
         old, going, one = products[groups], valid[groups], 10**self.scale
         self._check_quotients(old[divides], factors[divides])
         over = np.where(divides, old * one, np.where(going, old * factors, factors))
@@ -108,7 +108,7 @@ class DecimalProduct:
         valid[groups] = ~going | fits(products[groups], self.precision)
 
     def _check_quotients(self, dividends: Unscaled, divisors: Unscaled) -> None:
-        """Java only has quotients with an end."""
+        """Refuses quotients without a finite decimal expansion, which Java cannot compute."""
         for dividend, divisor in zip(dividends, divisors, strict=True):
             if divisor == 0 or not _is_finite(abs(divisor) // gcd(dividend, divisor)):
                 reason = (
@@ -138,7 +138,7 @@ def unscaled(values: pa.Array) -> Unscaled:
 
 
 def decimals(numbers: Unscaled, valid: Mask, kind: pa.DataType) -> pa.Array:
-    """A DECIMAL column of unscaled values, which may have more digits than its type."""
+    """A DECIMAL column from unscaled values, which may have more digits than its type."""
     words = np.empty((len(numbers), 2), dtype=np.int64)
     kept = np.where(valid, numbers, 0)
     if len(kept):
@@ -149,12 +149,12 @@ def decimals(numbers: Unscaled, valid: Mask, kind: pa.DataType) -> pa.Array:
 
 
 def fits(numbers: Unscaled, precision: int) -> Mask:
-    """Which unscaled values have no more digits than this."""
+    """Mask of the unscaled values with at most `precision` digits."""
     return np.array(abs(numbers) < 10**precision, dtype=bool)
 
 
 def rounded(over: Unscaled, under: Unscaled) -> Unscaled:
-    """Quotients as integers, rounded half up (away from zero)."""
+    """Integer quotients, rounded half up (away from zero)."""
     sign = np.where((over < 0) != (under < 0), -1, 1)
     over, under = abs(over), abs(under)
     halves: Unscaled = sign * ((2 * over + under) // (2 * under))

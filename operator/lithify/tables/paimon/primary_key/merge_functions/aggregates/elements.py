@@ -1,7 +1,7 @@
-"""The elements of many lists at once: appended, made distinct, taken away, and put into lists again.
+"""Operations on the elements of many lists at once: append, deduplicate, remove, rebuild list columns.
 
-Used by the functions that collect arrays and merge maps. An element is known by its place among all elements
-of a column; elements are equal where their codes are.
+Used by the functions that collect arrays and merge maps. An element is identified by its place (index among
+all elements of a column); elements are equal if their codes are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Lists:
     """Elements of some lists.
 
     Attributes:
-        owners: the list of each element, rising.
-        places: where each element is among all elements of the column.
+        owners: the list number of each element, ascending.
+        places: index of each element among all elements of the column.
     """
 
     owners: IntPart
@@ -30,15 +30,15 @@ class Lists:
 
     @staticmethod
     def empty() -> Lists:
-        """No elements."""
+        """Lists without elements."""
         return Lists(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def only(self, chosen: Mask) -> Lists:
-        """Some of the elements."""
+        """The elements that a mask selects."""
         return Lists(self.owners[chosen], self.places[chosen])
 
     def with_more(self, more: Lists) -> Lists:
-        """Each list with the elements of another one after its own."""
+        """Appends to each list the elements of `more` with the same owner."""
         if not len(self.owners):
             return more
         owners = np.concatenate([self.owners, more.owners])
@@ -46,14 +46,14 @@ class Lists:
         return Lists(owners[in_turn], np.concatenate([self.places, more.places])[in_turn])
 
     def first_of_equals(self, codes: IntPart) -> Mask:
-        """Which elements do not equal an earlier one of the same list."""
+        """Mask of the elements that equal no earlier one of the same list."""
         keys = pairs(self.owners, codes[self.places])
         first = np.zeros(len(keys), dtype=bool)
         first[np.unique(keys, return_index=True)[1]] = True
         return first
 
     def distinct_last(self, codes: IntPart) -> Lists:
-        """Of equal elements the last one, at the place of the first, as if put into a map in turn."""
+        """Keeps the last of equal elements at the place of the first, like puts into an ordered map."""
         keys = pairs(self.owners, codes[self.places])
         _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
         last = np.empty(len(first), dtype=np.int64)
@@ -62,21 +62,21 @@ class Lists:
         return Lists(self.owners[first[in_turn]], last[in_turn])
 
     def without_any(self, others: Lists, codes: IntPart) -> Lists:
-        """Without all elements that equal one of another list."""
+        """Removes all elements that equal one of `others` in the same list."""
         height = int(codes.max(initial=0)) + 1
         mine, theirs = (each.owners * height + codes[each.places] for each in (self, others))
         return self.only(~np.isin(mine, theirs))
 
     def beginning(self, most: IntPart) -> Lists:
-        """Of each list the first elements only.
+        """Truncates each list.
 
         Args:
-            most: for each owner, how many.
+            most: maximum length for each owner.
         """
         return self.only(occurrences(self.owners) < most[self.owners])
 
     def without(self, others: Lists, codes: IntPart) -> Lists:
-        """Without the first elements that equal those of another list, each of which takes one away."""
+        """Removes, for each element of `others`, the first equal element of the same list."""
         both = Lists(
             np.concatenate([others.owners, self.owners]), np.concatenate([others.places, self.places])
         )
@@ -87,17 +87,17 @@ class Lists:
         return self.only(occurrences(mine) >= taken[mine])
 
     def lengths(self, total: int) -> IntPart:
-        """How many elements each of `total` lists has."""
+        """Number of elements of each of `total` lists."""
         return np.bincount(self.owners, minlength=total).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """Where the elements of each value of a list or map column are among all elements; nulls have none.
+    """Range of each value's elements in a list or map column; nulls have no elements.
 
     Attributes:
         starts: the place of the first element of each value.
-        counts: how many elements it has.
+        counts: number of elements of each value.
     """
 
     starts: IntPart
@@ -114,7 +114,7 @@ class Extents:
 
         Args:
             rows: the positions of the values.
-            owners: the list into which each value's elements go, rising.
+            owners: the list number for each value's elements, ascending.
         """
         counts = self.counts[rows]
         skipped = np.repeat(self.starts[rows] - (np.cumsum(counts) - counts), counts)
@@ -122,7 +122,7 @@ class Extents:
 
 
 def list_column(kind: pa.DataType, lengths: IntPart, valid: Mask, elements: pa.Array) -> pa.Array:
-    """A column of lists or maps, given its elements one list after the other."""
+    """Builds a column of lists or maps from their concatenated elements."""
     wide = pa.types.is_large_list(kind)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64 if wide else np.int32)
     marks = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -130,13 +130,13 @@ def list_column(kind: pa.DataType, lengths: IntPart, valid: Mask, elements: pa.A
 
 
 def pairs(owners: IntPart, codes: IntPart) -> IntPart:
-    """One number for each element, the same for equal elements of one list."""
+    """A number per element, the same for equal elements of one list."""
     height = int(codes.max(initial=0)) + 1
     return owners * height + codes
 
 
 def occurrences(numbers: IntPart) -> IntPart:
-    """For each of these numbers, how often it has come before."""
+    """For each number, how often it occurs before that position."""
     in_turn = np.argsort(numbers, kind="stable")
     ordered = numbers[in_turn]
     begins = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
@@ -147,12 +147,12 @@ def occurrences(numbers: IntPart) -> IntPart:
 
 
 def codes_of(values: pa.Array) -> IntPart:
-    """One number from 0 on for each value, the same for values that Java holds to be equal.
+    """A code per value, from 0, the same for values that are equal in Java.
 
-    Zeros differ by their sign, NaNs do not. Nulls are equal to each other.
+    Positive and negative zero differ, all NaNs are equal, and so are all nulls.
 
     Raises:
-        TypeError: the type is not known to be compared so.
+        TypeError: values of the type cannot be compared like this.
     """
     if not len(values):
         return np.zeros(0, dtype=np.int64)

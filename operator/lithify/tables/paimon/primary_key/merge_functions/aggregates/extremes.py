@@ -1,7 +1,7 @@
-"""The functions max and min: the largest or smallest value of a group, in the order that Java compares by.
+"""The functions max and min: the largest or smallest value of a group in Java's order.
 
-Floating point numbers are ordered in total, -0.0 before 0.0 and NaN last; texts and binaries by their bytes,
-unsigned.
+Floating point numbers have a total order with -0.0 before 0.0 and NaN last; texts and binaries are ordered by
+unsigned bytes.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def extreme_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The largest or smallest value; nulls do not count.
+    """The largest or smallest value; nulls are ignored.
 
     Attributes:
         name: max or min.
-        column: for messages.
+        column: column name for messages.
     """
 
     name: str
     column: str
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """Of equal values, max takes the first and min the last, as Paimon does."""
+        """One value per group; of equal values, max takes the first and min the last, as in Paimon."""
         if retracts.any():
             raise cannot_retract(self.name, self.column)
         left, some = starts_of(valid_of(values), starts)
@@ -76,9 +76,9 @@ class Extreme:
 
 
 def _ranks(values: pa.Array) -> IntPart:
-    """One number for each value, with the values' order."""
+    """The rank of each value."""
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        # Values often repeat, and each different one is compared once then.
+        # Values often repeat, so each distinct value is compared only once.
         encoded = values.dictionary_encode()
         ranks: IntPart = rank_rows(parts_of_column(encoded.dictionary))[encoded.indices.to_numpy()]
         return ranks

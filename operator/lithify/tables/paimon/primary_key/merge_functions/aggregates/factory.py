@@ -1,7 +1,7 @@
-"""The aggregate functions by the names that tables have for them.
+"""Creates aggregate functions by their names in table options.
 
-Called by the merge functions of the engines, when a table is opened and when its tasks are made. What Paimon
-refuses for a type is refused here, with the option at fault.
+Called by the merge functions when a table is opened and when its tasks are made. Refuses the types that
+Paimon refuses, with the option at fault.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.texts import l
 Make = Callable[[ColumnType, FieldOptions], FieldAggregate]
 
 DEFAULT = "last_non_null_value"
-"""What columns have that name no function, if the table has no default."""
+"""The function of columns without one, if the table has no default."""
 
 _FUNCTIONS: Mapping[str, Make] = {
     "primary-key": lambda _, __: NewestValue(),
@@ -71,19 +71,19 @@ _LATER: Mapping[str, str] = {
     "theta_sketch": "sketches",
     "hll_sketch": "sketches",
 }
-"""Functions of Paimon that this release does not have, and what they make."""
+"""Paimon functions that this release does not support, and what they produce."""
 
 
 def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """The aggregate function of a column.
 
     Args:
-        name: as options have it, for example `sum`.
+        name: name of the function in options, for example `sum`.
         column: the type of the column.
-        options: what else the table says about the column.
+        options: the table's other options for the column.
 
     Raises:
-        InvalidOption: Paimon has no such function or not for this type, or this release has it not yet.
+        InvalidOption: Paimon has no such function for this type, or this release does not support it.
     """
     make = _FUNCTIONS.get(name)
     if make is None:

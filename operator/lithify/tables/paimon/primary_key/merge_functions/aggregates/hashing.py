@@ -1,8 +1,8 @@
-"""The order in which Java's hash sets and maps hand out their elements.
+"""The iteration order of Java's hash sets and maps.
 
-Paimon collects distinct elements in a `HashSet`; what it writes is in the order of the set's table, by
-`hashCode`. Elements that share a place there are in the order in which they came. That is so unless eight of
-them share one: Java makes a tree of them then, and the order may differ.
+Paimon collects distinct elements in a `HashSet` and writes them in the order of its hash table, by
+`hashCode`. Elements in the same bin are in insertion order. With eight or more in one bin, Java turns the bin
+into a tree, and the order may differ.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _WORD = (1 << 32) - 1
 
 
 def table_order(hashes: Hashes, owners: IntPart) -> IntPart:
-    """The positions of distinct elements by owner, then place in the hash table of that owner.
+    """The positions of distinct elements, ordered by owner, then by bin in the owner's hash table.
 
     Args:
-        hashes: of each element.
-        owners: the set or map of each element, rising; elements of one are in the order in which they came.
+        hashes: hash of each element.
+        owners: set or map of each element, ascending; elements of one owner are in insertion order.
     """
     places = _places(hashes, owners, np.bincount(owners, minlength=1))
     return np.lexsort((places, owners))
 
 
 def computed_order(hashes: Hashes, owners: IntPart, is_last_new: Mask) -> IntPart:
-    """The same for maps that are filled by `computeIfAbsent`.
+    """Like `table_order`, for maps that are filled by `computeIfAbsent`.
 
-    It puts new elements before others with the same place, and makes a table larger one call later.
+    `computeIfAbsent` puts new elements first in their bin and enlarges the table one call later.
 
     Args:
-        hashes: of each element.
-        owners: the map of each element, rising; elements of one are in the order in which they came.
-        is_last_new: for each owner, whether the last call brought a new element.
+        hashes: hash of each element.
+        owners: map of each element, ascending; elements of one owner are in insertion order.
+        is_last_new: for each owner, whether the last call added a new element.
     """
     places = _places(hashes, owners, np.bincount(owners, minlength=len(is_last_new)) - is_last_new)
     return np.lexsort((-np.arange(len(owners)), places, owners))
@@ -61,10 +61,10 @@ def _places(hashes: Hashes, owners: IntPart, counts: IntPart) -> IntPart:
 
 
 def java_hashes(values: pa.Array) -> Hashes:
-    """The `hashCode` of each value in the form that Paimon has for it; of nulls 0.
+    """The `hashCode` of each value in Paimon's internal type; 0 for nulls.
 
     Raises:
-        TypeError: there is none for the type.
+        TypeError: the type is not supported.
     """
     hashes = _hash_kernel(values.type)(values)
     return np.where(valid_of(values), hashes, 0).astype(np.uint32)
@@ -103,7 +103,7 @@ def _canonical(floats: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def _folded(longs: npt.NDArray[np.generic]) -> Hashes:
-    """What `Long.hashCode` makes of 64 bits."""
+    """`Long.hashCode` of 64-bit values."""
     bits = longs.astype(np.int64).view(np.uint64)
     return ((bits ^ (bits >> np.uint64(32))) & np.uint64(_WORD)).astype(np.uint32)
 
@@ -124,11 +124,11 @@ def _timestamp_hashes(values: pa.Array) -> Hashes:
 
 
 def _decimal_hashes(numbers: Unscaled, scale: int) -> Hashes:
-    """What `BigDecimal.hashCode` makes of them."""
+    """`BigDecimal.hashCode` of decimals."""
     if not len(numbers):
         return np.zeros(0, dtype=np.uint32)
     sizes = abs(numbers)
-    # Java takes the words of a number from the highest on; all above 64 bits are hashed the same way.
+    # Java hashes the words of a number from the highest on; words above 64 bits work the same way.
     mixed = np.zeros(len(numbers), dtype=object)
     for shift in (96, 64, 32, 0):
         mixed = mixed * 31 + ((sizes >> shift) & _WORD)

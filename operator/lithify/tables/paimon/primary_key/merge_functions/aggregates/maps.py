@@ -1,7 +1,7 @@
-"""The functions merge_map and merge_map_with_keytime: the entries of maps in one map.
+"""The functions merge_map and merge_map_with_keytime: merge the entries of maps into one map.
 
-Of entries with equal keys the last one counts or, with times, the one with the latest time. Entries come in
-the order of their maps, not in that of Java's `HashMap`: a map has no order.
+The last entry of a key wins or, with times, the entry with the latest time. Entries keep the order of their
+input maps instead of the order of Java's `HashMap`, because maps are unordered.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def merge_map_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """The function merge_map for a column.
 
     Raises:
-        InvalidOption: it is no map, or one whose keys are not compared in this release.
+        InvalidOption: it is no map, or this release cannot compare its keys.
     """
     _check_map("merge_map", column, options)
     return MergeMap()
@@ -52,7 +52,7 @@ def merge_map_with_time_of(column: ColumnType, options: FieldOptions) -> FieldAg
     """The function merge_map_with_keytime for a column.
 
     Raises:
-        InvalidOption: it is no map of rows with a text for the time.
+        InvalidOption: it is no map of rows with a text field for the time.
     """
     name = "merge_map_with_keytime"
     _check_map(name, column, options)
@@ -84,10 +84,10 @@ def _check_map(name: str, column: ColumnType, options: FieldOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MergeMap:
-    """Entries of all maps; a map that retracts takes the keys away that it has."""
+    """Merges the entries of all maps; a retraction removes its map's keys."""
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One map a group; null as long as there is no map that does not retract."""
+        """One map per group; null before the first map that is not a retraction."""
         entries = _Entries.of(values, starts)
         newest = np.append(entries.starts, len(entries.places))[1:] - 1
         chosen = newest[~retracts[entries.rows[newest]]]
@@ -96,21 +96,21 @@ class MergeMap:
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithTime:
-    """Entries of all maps, the latest of each key.
+    """Merges the entries of all maps; the latest entry of each key wins.
 
-    An entry without a value removes its key, one without a time does nothing. In the first map, which is
-    taken as it is, both stay until there is another entry of their key.
+    An entry without a value removes its key; an entry without a time has no effect. The first map is copied
+    unchanged, so there both kinds remain until their key has another entry.
 
     Attributes:
-        column: for messages.
-        time: the number of the field, in the maps' values, that has the time.
+        column: column name for messages.
+        time: index of the time field in the maps' values.
     """
 
     column: str
     time: int
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One map a group, null where all values are."""
+        """One map per group, null if all values are null."""
         if retracts.any():
             raise cannot_retract("merge_map_with_keytime", self.column)
         valid = valid_of(values)
@@ -132,13 +132,13 @@ class MergeMapWithTime:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """The entries of all maps by group and key, those of a key in the order of their maps.
+    """The entries of all maps by group and key; entries of one key are in the order of their maps.
 
     Attributes:
         owners: the group of each entry.
-        places: where each is among all entries of the column.
-        rows: the value that it is in.
-        starts: where the entries of another key begin.
+        places: index of each entry among all entries of the column.
+        rows: index of the value with the entry.
+        starts: positions at which the entries of a key start.
     """
 
     owners: IntPart
@@ -158,7 +158,7 @@ class _Entries:
         return _Entries(owners[in_turn], found.places[in_turn], found.owners[in_turn], np.flatnonzero(begins))
 
     def column(self, values: pa.Array, chosen: IntPart, valid: Mask) -> pa.Array:
-        """Maps of the chosen entries, in the order in which those came, one for each group."""
+        """One map per group, of the chosen entries in input order."""
         in_turn = chosen[np.lexsort((self.rows[chosen], self.owners[chosen]))]
         places, kind = pa.array(self.places[in_turn]), values.type
         entries = pa.StructArray.from_arrays(
@@ -170,7 +170,7 @@ class _Entries:
 
 
 def _text_ranks(texts: pa.Array) -> IntPart:
-    """One number for each text in the order of Java's strings, by units of 16 bits; -1 for nulls."""
+    """The rank of each text in the order of Java strings (UTF-16 code units); -1 for nulls."""
     encoded = pc.dictionary_encode(texts)
     each = encoded.dictionary.to_pylist()
     ranks = np.empty(len(each) + 1, dtype=np.int64)

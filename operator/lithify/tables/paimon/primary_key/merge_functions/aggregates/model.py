@@ -1,7 +1,7 @@
-"""What an aggregate function is, and what a table's options say about it.
+"""The interfaces of aggregate functions, and a table's options about them.
 
 Made by `factory`; called by the merge functions of the engines aggregation and partial-update. An aggregate
-works on the values of one column, in the order in which they are applied, and has no state.
+is stateless and works on the values of one column in the order in which they are applied.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ NO_LIMIT = (1 << 31) - 1
 
 
 class FieldAggregate(Protocol):
-    """How the values that a key's records have in one column become one value; can be pickled."""
+    """Reduces the values of one column in a key's records to one value; picklable."""
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One value a group, of the type of `values`.
+        """One value per group, of the type of `values`.
 
         Args:
-            values: in the order in which they are applied, oldest first.
-            starts: positions at which groups begin, rising; every group has at least one value.
-            retracts: which of the values retract.
+            values: the values in the order in which they are applied, oldest first.
+            starts: positions at which groups start, ascending; every group has at least one value.
+            retracts: mask of the values that retract.
 
         Raises:
-            UnsupportedTable: a value retracts, and Paimon's function cannot, or has no result for it.
+            UnsupportedTable: a value retracts, and Paimon's function cannot retract or has no result for it.
         """
         ...
 
 
 @runtime_checkable
 class FieldSelection(FieldAggregate, Protocol):
-    """An aggregate whose result is one of the values or null, whatever the values are."""
+    """An aggregate that selects one of the values, or null, without reading them."""
 
     def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
-        """The position of the value that each group takes, -1 for null.
+        """The position of each group's result, -1 for null.
 
         Args:
-            valid: which of the values are not null.
+            valid: mask of the values that are not null.
             starts: as in `aggregate`.
             retracts: as in `aggregate`.
         """
@@ -54,28 +54,28 @@ class FieldSelection(FieldAggregate, Protocol):
 
 @runtime_checkable
 class SurvivesRemoval(Protocol):
-    """An aggregate to which it matters what came before a delete that removes the record.
+    """An aggregate whose result depends on records before a delete that removes the record.
 
-    All other aggregates begin with the values of the last such delete, as if it were the oldest record.
+    All other aggregates start at the last such delete, as if it were the oldest record.
     """
 
     def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
-        """As `aggregate`, but a value that removes is the result until the next one is applied to it."""
+        """Like `aggregate`, but a value in `removes` replaces the result; later values are applied to it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """What `fields.<column>.*` says about one column.
+    """The options `fields.<column>.*` of one column.
 
     Attributes:
-        column: its name.
-        ignore_retract: values that retract are passed over.
-        distinct: collections have no element twice.
-        delimiter: between the texts of a list.
+        column: name of the column.
+        ignore_retract: whether retractions are ignored.
+        distinct: whether collections have no duplicates.
+        delimiter: delimiter between the texts of a list.
         nested_key: the fields that identify a row in an array.
-        count_limit: rows of an array beyond which no more are added.
-        time_field: the field of a map's values that decides which is newer, None for the last one.
+        count_limit: number of rows at which an array takes no more rows.
+        time_field: the field of a map's values that tells which entry is newer, None for the last field.
     """
 
     column: str
@@ -88,7 +88,7 @@ class FieldOptions:
 
 
 def field_options(options: Mapping[str, str], column: str) -> FieldOptions:
-    """Reads what a table's options say about the aggregation of a column.
+    """Reads a table's options about the aggregation of a column.
 
     Raises:
         InvalidOption: a value cannot be parsed.

@@ -1,7 +1,7 @@
 """The function nested_update: arrays of rows as tables within a column.
 
-With a key, rows come in the order of the `HashMap` in which Paimon keeps them. Values are applied one after
-the other, one step for all groups at a time.
+With a key, rows are in the order of Paimon's `HashMap`. Values are applied one by one; each step covers all
+groups.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def nested_update_of(column: ColumnType, options: FieldOptions) -> FieldAggregat
 
 @dataclass(frozen=True, slots=True)
 class NestedUpdate:
-    """The rows of all arrays; with a key, of rows with equal keys the last one.
+    """Collects the rows of all arrays; with a key, the last row of each key.
 
-    The first array is taken as it is. Nulls among the rows are lost as soon as another one is added.
+    The first array is copied unchanged. Null rows are dropped when the next array is added.
 
     Attributes:
-        column: for messages.
-        key: what identifies a row, None if all are kept.
-        limit: arrays with so many rows take no more.
-        is_comparable: whether whole rows can be compared, as they must be to be retracted without a key.
+        column: column name for messages.
+        key: the fields that identify a row, None to keep all rows.
+        limit: number of rows at which an array takes no more rows.
+        is_comparable: whether whole rows can be compared, which retractions without a key require.
     """
 
     column: str
@@ -68,7 +68,7 @@ class NestedUpdate:
     is_comparable: bool
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One array a group; null as long as there is no array that does not retract."""
+        """One array per group; null before the first array that is not a retraction."""
         work = _Updating(values, len(starts), self.key, self.limit)
         if retracts.any() and self.key is None:
             if not self.is_comparable:
@@ -86,12 +86,12 @@ class NestedUpdate:
 
 
 class _Updating:
-    """The arrays of all groups while others are applied to them.
+    """The arrays of all groups while further arrays are applied.
 
     Attributes:
         rows: all rows of the column.
-        lists: those that each group has.
-        begun: which groups have an array.
+        lists: the rows of each group.
+        begun: mask of the groups that have an array.
     """
 
     def __init__(self, values: pa.Array, groups: int, key: RowKey | None, limit: int) -> None:
@@ -106,7 +106,7 @@ class _Updating:
         self._codes = np.zeros(0, dtype=np.int64) if key is None else key.codes(self.rows)
 
     def compare_whole_rows(self) -> None:
-        """Prepares for rows that are taken away by all of their fields."""
+        """Prepares for retractions that match rows by all fields."""
         fields = [self.rows.field(number) for number in range(self.rows.type.num_fields)]
         self._codes = codes_of_fields(fields)
 
@@ -127,7 +127,7 @@ class _Updating:
         self.begun[groups[first]] = True
 
     def retract(self, groups: IntPart, places: IntPart) -> None:
-        """Takes the rows of one array from each of some groups."""
+        """Removes the rows of one array from each of some groups."""
         there = self._valid[places] & self.begun[groups]
         groups, places = groups[there], places[there]
         if not len(groups):
@@ -147,7 +147,7 @@ class _Updating:
         self.lists = others.with_more(self._in_order(self._keyed(added)))
 
     def _split(self, groups: IntPart) -> tuple[Lists, Lists]:
-        """The lists of other groups, and those of some without their nulls."""
+        """The lists of all other groups, and the lists of `groups` without null rows."""
         touched = np.isin(self.lists.owners, groups)
         return self.lists.only(~touched), self._without_nulls(self.lists.only(touched))
 

@@ -1,7 +1,7 @@
-"""The function nested_partial_update: rows with equal keys as one, with the last values that are not null.
+"""The function nested_partial_update: merges rows with equal keys to the last non-null value of each field.
 
-Values are applied one after the other, one step for all groups at a time. A row is known by where the value
-of each of its fields comes from; the rows themselves are put together once, at the end.
+Values are applied one by one; each step covers all groups. A row is represented by the source row of each of
+its fields; the rows themselves are built once, at the end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def nested_partial_update_of(column: ColumnType, options: FieldOptions) -> Field
     """The function nested_partial_update for a column.
 
     Raises:
-        InvalidOption: it is no array of rows, or there is no key that can be used.
+        InvalidOption: it is no array of rows, or it has no usable key.
     """
     rows = rows_of("nested_partial_update", column, options)
     if not options.nested_key:
@@ -51,20 +51,20 @@ def nested_partial_update_of(column: ColumnType, options: FieldOptions) -> Field
 
 @dataclass(frozen=True, slots=True)
 class NestedPartialUpdate:
-    """Rows with equal keys as one row, that has the last value of each field which is not null.
+    """Merges rows with equal keys into one row with the last non-null value of each field.
 
-    The first array is taken as it is, with its nulls, until another one is added.
+    The first array is copied unchanged, including nulls, until another one is added.
 
     Attributes:
-        column: for messages.
-        key: what identifies a row.
+        column: column name for messages.
+        key: the fields that identify a row.
     """
 
     column: str
     key: RowKey
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One array a group, null where all values are."""
+        """One array per group, null if all values are null."""
         if retracts.any():
             raise cannot_retract("nested_partial_update", self.column)
         work = _Updating(values, len(starts), self.key)
@@ -74,10 +74,10 @@ class NestedPartialUpdate:
 
 
 class _Updating:
-    """The arrays of all groups while others are applied to them.
+    """The arrays of all groups while further arrays are applied.
 
-    Rows are numbered: first those of the column, then those that were made. `_sources` says from which row of
-    the column each field has its value, -1 for null.
+    Rows are numbered: first the rows of the column, then merged rows. `_sources` has, for each field, the row
+    of the column with its value, -1 for null.
     """
 
     def __init__(self, values: pa.Array, groups: int, key: RowKey) -> None:
@@ -88,7 +88,7 @@ class _Updating:
         self._key = key
         self._codes = key.codes(self._rows)
         self._sources = _own_values(self._rows)
-        # One row of the column for each code: rows that were made have the keys of these.
+        # One row of the column for each code: merged rows have the keys of these rows.
         self._examples = np.unique(self._codes, return_index=True)[1]
         self._lists = Lists.empty()
         self._begun = np.zeros(groups, dtype=bool)
@@ -143,7 +143,7 @@ class _Updating:
         return Lists(owners[order], added)
 
     def _last_values(self, places: IntPart, begins: IntPart) -> npt.NDArray[np.int64]:
-        """Where the fields of each new row come from."""
+        """The source rows of the fields of each new row."""
         sources = self._sources[places]
         columns = []
         for number in range(sources.shape[1]):
@@ -157,7 +157,7 @@ class _Updating:
 
 
 def _own_values(rows: pa.StructArray) -> npt.NDArray[np.int64]:
-    """For each row and field, the row itself, or -1 for null."""
+    """For each row and field, the row's own number, or -1 for null."""
     own = np.arange(len(rows))
     fields = [rows.field(number) for number in range(rows.type.num_fields)]
     return np.stack([np.where(valid_of(field), own, -1) for field in fields], axis=1)

@@ -37,7 +37,7 @@ def sum_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """The function sum for a column.
 
     Raises:
-        InvalidOption: its values are no numbers.
+        InvalidOption: the column is not numeric.
     """
     _check_numeric("sum", column, options)
     if column.root == "DECIMAL":
@@ -49,7 +49,7 @@ def product_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """The function product for a column.
 
     Raises:
-        InvalidOption: its values are no numbers.
+        InvalidOption: the column is not numeric.
     """
     _check_numeric("product", column, options)
     if column.root == "DECIMAL":
@@ -67,10 +67,10 @@ def _check_numeric(name: str, column: ColumnType, options: FieldOptions) -> None
 
 @dataclass(frozen=True, slots=True)
 class IntegerSum:
-    """The sum of integers; values that retract are subtracted. Wraps around, so the order does not matter."""
+    """The sum of integers; retractions are subtracted. Wraps around, so the order does not matter."""
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One sum a group, null where all values are."""
+        """One sum per group, null if all values are null."""
         numbers = _filled(values).astype(np.int64)
         sums = np.add.reduceat(np.where(retracts, -numbers, numbers), starts) if len(starts) else numbers
         return _array(sums.astype(_filled(values).dtype), any_of(valid_of(values), starts), values.type)
@@ -78,10 +78,10 @@ class IntegerSum:
 
 @dataclass(frozen=True, slots=True)
 class FloatSum:
-    """The sum of floating point numbers, added one after the other; values that retract are subtracted."""
+    """The sum of floating point numbers, added in order; retractions are subtracted."""
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One sum a group, null where all values are."""
+        """One sum per group, null if all values are null."""
         used = valid_of(values)
         left, some = starts_of(used, starts)
         numbers = _filled(values)[used]
@@ -95,18 +95,18 @@ class FloatSum:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The product of numbers; by a value that retracts the product so far is divided.
+    """The product of numbers; a retraction divides the product so far.
 
     Attributes:
-        column: for messages.
-        is_integer: whether values are integers: they wrap around, and quotients are cut towards zero.
+        column: column name for messages.
+        is_integer: whether values are integers, which wrap around and divide towards zero.
     """
 
     column: str
     is_integer: bool
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One product a group; a value that retracts before there is a product does nothing."""
+        """One product per group; a retraction without a product has no effect."""
         used = used_in_product(valid_of(values), starts, retracts)
         left, some = starts_of(used, starts)
         factors, divides = _filled(values)[used], retracts[used]
@@ -117,7 +117,7 @@ class Product:
         return spread(pa.array(products, type=values.type), some)
 
     def _next(self, products: Numbers, factors: Numbers, divides: Mask) -> Numbers:
-        """The products with one more factor or divisor each."""
+        """Applies one more factor or divisor to each product."""
         result = products * factors
         if divides.any():
             result[divides] = self._divided(products[divides], factors[divides])
@@ -137,7 +137,7 @@ class Product:
 
 
 def _filled(values: pa.Array) -> Numbers:
-    """The values as numbers, nulls as 0."""
+    """The values as a numpy array, 0 for nulls."""
     filled = values.fill_null(0) if values.null_count else values
     numbers: Numbers = filled.to_numpy(zero_copy_only=False)
     return numbers

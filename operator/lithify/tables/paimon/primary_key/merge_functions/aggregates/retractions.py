@@ -1,4 +1,4 @@
-"""`fields.<column>.ignore-retract`: values that retract are passed over."""
+"""`fields.<column>.ignore-retract`: aggregates that ignore retractions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments impor
 
 @dataclass(frozen=True, slots=True)
 class IgnoresRetractions:
-    """An aggregate of the values that do not retract; null where all do."""
+    """Aggregates only the values that do not retract; null if all retract."""
 
     inner: FieldAggregate
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """What the inner function makes of the other values."""
+        """The inner function's result for the values that do not retract."""
         if not retracts.any():
             return self.inner.aggregate(values, starts, retracts)
         left, some = starts_of(~retracts, starts)
@@ -32,12 +32,12 @@ class IgnoresRetractions:
 
 @dataclass(frozen=True, slots=True)
 class SelectionIgnoresRetractions(IgnoresRetractions):
-    """The same for functions that select a value by its place."""
+    """Like `IgnoresRetractions`, for functions that select a value by position."""
 
     inner: FieldSelection
 
     def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
-        """The place that the inner function selects among the other values."""
+        """The position that the inner function selects among the values that do not retract."""
         places = np.flatnonzero(~retracts)
         left, some = starts_of(~retracts, starts)
         selected = np.full(len(starts), -1, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Keys of rows within arrays: which fields they are, which rows have equal ones, and how Java hashes them.
+"""Keys of rows within arrays: their fields, equality and Java hash codes.
 
-Used by `nested` and `nested_partial`. The binary form of each different key of a round, which Java hashes, is
-made one by one; everything else is a matter of whole columns.
+Used by `nested` and `nested_partial`. Java hashes the binary form of a key, which is built for each
+distinct key of a round separately; all other operations are columnar.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ARITY_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class RowKey:
-    """The fields that identify a row: their numbers and types."""
+    """The fields that identify a row: their indices and types."""
 
     numbers: tuple[int, ...]
     types: tuple[ColumnType, ...]
 
     def codes(self, rows: pa.StructArray) -> IntPart:
-        """One number for each row, the same for rows with equal keys."""
+        """A code per row, the same for rows with equal keys."""
         return codes_of_fields([rows.field(number) for number in self.numbers])
 
     def hashes(self, rows: pa.StructArray, codes: IntPart, places: IntPart) -> Hashes:
@@ -39,8 +39,8 @@ class RowKey:
 
         Args:
             rows: all rows.
-            codes: of all rows.
-            places: which rows.
+            codes: codes of all rows.
+            places: indices of the rows to hash.
         """
         _, first, numbers = np.unique(codes[places], return_index=True, return_inverse=True)
         parts = [rows.field(number).take(pa.array(places[first])) for number in self.numbers]
@@ -57,7 +57,7 @@ def _raw(column: ColumnType, values: pa.Array, row: int) -> Raw:
 
 
 def codes_of_fields(fields: list[pa.Array]) -> IntPart:
-    """One number for each row, the same for rows that are equal in all of these fields."""
+    """A code per row, the same for rows that are equal in all of these fields."""
     if not len(fields[0]):
         return np.zeros(0, dtype=np.int64)
     ranks = rank_rows([codes_of(field) for field in fields])
@@ -81,7 +81,7 @@ def key_of(rows: ColumnType, options: FieldOptions) -> RowKey:
     """The key that `nested-key` names.
 
     Raises:
-        InvalidOption: the rows have no such field, or its values are not compared.
+        InvalidOption: the rows have no such field, or its values cannot be compared.
     """
     said, names = f"fields.{options.column}.nested-key", [part.name for part in rows.fields]
     missing = [name for name in options.nested_key if name not in names]

@@ -1,6 +1,6 @@
-"""Groups of neighbouring values: sizes, first and last places, and folding them one step at a time.
+"""Groups of adjacent values: sizes, first and last positions, and iteration by step.
 
-Used by the aggregates. A group is given by where it begins; groups together are all values, none is empty.
+Used by the aggregates. A group is given by its start position; groups cover all values, and none is empty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def sizes_of(starts: IntPart, total: int) -> IntPart:
 
 
 def any_of(chosen: Mask, starts: IntPart) -> Mask:
-    """Whether any value of each group is chosen."""
+    """Mask of the groups with a chosen value."""
     found: Mask = np.logical_or.reduceat(chosen, starts) if len(starts) else np.zeros(0, dtype=bool)
     return found
 
@@ -44,7 +44,7 @@ def last_of(chosen: Mask, starts: IntPart) -> IntPart:
 
 
 def starts_of(chosen: Mask, starts: IntPart) -> tuple[IntPart, Mask]:
-    """Where groups begin among the chosen values alone, and which groups have any of them."""
+    """Start positions of groups among the chosen values only, and a mask of groups with a chosen value."""
     counts = np.add.reduceat(chosen.astype(np.int64), starts) if len(starts) else starts
     some = counts > 0
     left = counts[some]
@@ -52,16 +52,16 @@ def starts_of(chosen: Mask, starts: IntPart) -> tuple[IntPart, Mask]:
 
 
 def steps_of(starts: IntPart, total: int) -> Iterator[tuple[IntPart, IntPart]]:
-    """The first value of all groups, and then as `later_steps_of`."""
+    """Yields the first value of all groups, then the steps of `later_steps_of`."""
     yield np.arange(len(starts)), starts
     yield from later_steps_of(starts, total)
 
 
 def later_steps_of(starts: IntPart, total: int) -> Iterator[tuple[IntPart, IntPart]]:
-    """The second value of all groups that have one, then the third, and so on.
+    """Yields the second value of all groups that have one, then the third, and so on.
 
-    A group has at most as many values as there are runs, and every value comes up once: the steps are few,
-    and cost as much as one pass over all values.
+    A group has at most as many values as there are runs and every value is yielded once, so there are few
+    steps, and together they cost one pass over all values.
 
     Yields:
         numbers of groups, and the position of one value of each.
@@ -75,7 +75,7 @@ def later_steps_of(starts: IntPart, total: int) -> Iterator[tuple[IntPart, IntPa
 
 
 def used_in_product(valid: Mask, starts: IntPart, retracts: Mask) -> Mask:
-    """Which values count: none that retract before the first factor."""
+    """Mask of the values that count: not null, and no retraction before the first factor."""
     first = first_of(valid & ~retracts, starts)
     begun = np.where(first < 0, len(valid), first)
     used: Mask = valid & (np.arange(len(valid)) >= np.repeat(begun, sizes_of(starts, len(valid))))
@@ -83,18 +83,18 @@ def used_in_product(valid: Mask, starts: IntPart, retracts: Mask) -> Mask:
 
 
 def valid_of(values: pa.Array) -> Mask:
-    """Which values are not null."""
+    """Mask of the values that are not null."""
     valid: Mask = values.is_valid().to_numpy(zero_copy_only=False)
     return valid
 
 
 def spread(values: pa.Array, some: Mask) -> pa.Array:
-    """One value for each group that has one, null for the others."""
+    """Spreads values to the groups in the mask; null for other groups."""
     if some.all():
         return values
     return take_or_null(values, np.where(some, np.cumsum(some) - 1, -1))
 
 
 def numbers_of(starts: IntPart, total: int) -> IntPart:
-    """The number of the group of each value."""
+    """The group number of each value."""
     return np.repeat(np.arange(len(starts)), sizes_of(starts, total))

@@ -1,6 +1,6 @@
-"""Functions that take one of the values as it is, by its place: the last, the first, with or without nulls.
+"""Functions that select a value by position: the last or the first, with or without nulls.
 
-They never look at values, only at which of them are null, so they work for every type.
+They read only which values are null, so they work for every type.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Selection:
 
 @dataclass(frozen=True, slots=True)
 class NewestValue(_Selection):
-    """The last value, also if it retracts: what columns of the primary key have."""
+    """The last value, even if it retracts; used for columns of the primary key."""
 
     def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:  # noqa: ARG002 (protocol)
         """The last position of each group."""
@@ -63,11 +63,11 @@ class LastNonNullValue(_Selection):
 
 @dataclass(frozen=True, slots=True)
 class FirstValue(_Selection):
-    """The first value, which may be null; or the first one that is not.
+    """The first value or the first non-null value.
 
     Attributes:
-        column: for messages.
-        skips_nulls: whether nulls are passed over.
+        column: column name for messages.
+        skips_nulls: whether nulls are skipped.
     """
 
     column: str
@@ -80,7 +80,7 @@ class FirstValue(_Selection):
         return first_of(valid, starts) if self.skips_nulls else starts
 
     def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
-        """A value before the last delete keeps those after it out, though the delete has taken its place."""
+        """Like `aggregate`; a value before the last delete, though replaced, still blocks later ones."""
         if retracts.any():
             raise cannot_retract(self._name, self.column)
         counts = ~removes & valid_of(values) if self.skips_nulls else ~removes

@@ -1,7 +1,7 @@
-"""The function listagg: texts put together, with a delimiter between them.
+"""The function listagg: concatenates texts with a delimiter.
 
-Nulls and empty texts are passed over. With `distinct` the first text stays as it is, and of the others only
-those parts are added, between delimiters, that are not in the list yet.
+Nulls and empty texts are skipped. With `distinct` the first text is kept unchanged; later texts are split at
+the delimiter, and only parts that are not in the list yet are added.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def listagg_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
     """The function listagg for a column.
 
     Raises:
-        InvalidOption: its values are no texts of any length, or the delimiter does not tell parts from each
-            other.
+        InvalidOption: the column is not STRING, or the delimiter does not separate parts unambiguously.
     """
     if column.root != "VARCHAR" or column.precision != UNBOUNDED:
         raise InvalidOption(
@@ -52,18 +51,18 @@ def listagg_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
 
 
 def _overlaps_itself(delimiter: str) -> bool:
-    """Whether it is empty, or an end of it is one of its beginnings, too."""
+    """Whether the delimiter is empty or a proper suffix of it is also a prefix."""
     return not delimiter or any(delimiter.startswith(delimiter[cut:]) for cut in range(1, len(delimiter)))
 
 
 @dataclass(frozen=True, slots=True)
 class ListAgg:
-    """Texts put together.
+    """Concatenates texts.
 
     Attributes:
-        column: for messages.
-        delimiter: what is put between them.
-        distinct: whether parts that are in the list already are left out.
+        column: column name for messages.
+        delimiter: delimiter between texts.
+        distinct: whether parts that are already in the list are skipped.
     """
 
     column: str
@@ -71,7 +70,7 @@ class ListAgg:
     distinct: bool
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One text a group: empty where no text has anything in it, null where all are."""
+        """One text per group: empty if all texts are empty or null, null if all are null."""
         if retracts.any():
             raise cannot_retract("listagg", self.column)
         lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
@@ -90,7 +89,7 @@ class ListAgg:
         return pc.binary_join(lists, pa.scalar(self.delimiter, pa.large_string()))
 
     def _distinct(self, texts: pa.Array, owners: IntPart) -> tuple[pa.Array, IntPart]:
-        """The first text of each group, then the parts of the others that are new, in order."""
+        """The first text of each group, then the new parts of the others, in order."""
         if not len(texts):
             return texts, owners
         is_first = np.append(True, owners[1:] != owners[:-1])
