@@ -1,6 +1,6 @@
 """Where output goes: results to stdout, for people or as JSON; progress and notes to stderr.
 
-What is printed names partitions, files and errors of tables that others may have written, so whatever goes to
+What is printed names partitions, files and errors of tables that others may have written, so all output to
 a person's terminal is plain text; see `plain_text`.
 """
 
@@ -52,7 +52,7 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """The console for progress and notes; it writes to whatever `sys.stderr` is at that moment."""
+    """The console for progress and notes; it writes to the current `sys.stderr`."""
     return PlainConsole(stderr=True, highlight=False)
 
 

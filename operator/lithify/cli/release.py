@@ -60,7 +60,7 @@ async def _release(options: dict[str, Any]) -> int:
 
 
 async def _depart(api: Api, election: Election, lease: ObjectKey, options: dict[str, Any]) -> int:
-    """Does it for as long as no operator can interfere."""
+    """Releases the drivers for as long as no operator can interfere."""
     launcher = KubernetesLauncher(api, PodSettings(isolated=options["isolate_runs"]), SystemClock())
     shutdown = Shutdown(launcher, TableLocks(api, lease.namespace), options["namespaces"])
     keeping = asyncio.create_task(election.keep())
