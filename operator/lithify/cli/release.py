@@ -1,4 +1,4 @@
-"""`lithify release`: lets go of all drivers before the operator is uninstalled. The chart runs it as a hook.
+"""`lithify release`: releases all drivers before the operator is uninstalled. The chart runs it as a hook.
 
 A driver's pod stays until the operator has recorded its result, so without an operator it would stay for
 ever, and its namespace with it. It can be repeated, and given up at any point.

@@ -316,5 +316,5 @@ class _Run:
 
 
 def _new_run() -> str:
-    """An id for a run that nobody named."""
+    """A new id for a run without one."""
     return uuid4().hex[:12]

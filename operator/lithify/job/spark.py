@@ -299,7 +299,7 @@ def _with_retries(master: str) -> str:
 
 
 def configuration(settings: SparkSettings) -> dict[str, str]:
-    """The settings of a context: our defaults, the caller's, and those that nobody may change."""
+    """The settings of a context: our defaults, the caller's, and the fixed ones."""
     return {**_defaults(settings), **settings.conf, **_FIXED}
 
 
@@ -326,7 +326,7 @@ def _defaults(settings: SparkSettings) -> dict[str, str]:
 def _jvm_output_hidden() -> Iterator[None]:
     """Sends stderr to a file while the JVM, which keeps it, is started and stopped.
 
-    Our own output goes through Python's `sys.stderr`, which is pointed to the real one meanwhile.
+    Our own output goes through Python's `sys.stderr`, which is redirected to the real one.
     """
     with tempfile.TemporaryFile() as hidden, os.fdopen(os.dup(2), "w", buffering=1) as real:
         os.dup2(hidden.fileno(), 2)

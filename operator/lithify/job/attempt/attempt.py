@@ -79,7 +79,7 @@ class DriverAttempt:
         """Outcome of an attempt that reached its end."""
         attempt = self._instructions.attempt
         if report.status == "AlreadyCommitted":
-            # Whatever fails here, the run has succeeded; the operator can look for itself.
+            # The run has succeeded even if this fails; the operator can search the table itself.
             with suppress(LithifyError):
                 found = open_table(request.table).find_run(report.run)
                 if found is not None:
