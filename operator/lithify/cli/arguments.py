@@ -123,7 +123,7 @@ def table_arguments(options: dict[str, Any]) -> TableArguments:
         format=options.pop("table_format"),
         time_zone=options.pop("time_zone"),
     )
-    address.zone()  # refused before any work if nobody knows it
+    address.zone()  # an unknown one is refused before any work
     selection = Selection(
         partitions=tuple(_partition(text) for text in options.pop("partitions")),
         buckets=_buckets(options.pop("buckets")),

@@ -37,7 +37,7 @@ def cluster_options(command: Command) -> Command:
 
 
 def isolation_option(command: Command) -> Command:
-    """The option by which runs have NetworkPolicies, which are also to be deleted in the end."""
+    """The option that gives runs NetworkPolicies, which are deleted at the end, too."""
     option = click.option(
         "--isolate-runs", is_flag=True, help="A NetworkPolicy for each run: its own pods reach Spark's ports."
     )

@@ -49,7 +49,7 @@ def drive(context: click.Context) -> None:
 
 
 def driver_environment(variables: Mapping[str, str]) -> DriverEnvironment:
-    """Where the variables of the environment say that things are."""
+    """The driver's environment, from environment variables."""
 
     def path(name: str) -> Path | None:
         return Path(variables[name]) if name in variables else None

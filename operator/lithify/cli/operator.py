@@ -54,7 +54,7 @@ class ClusterEvents:
     namespaces: tuple[str, ...]
 
     async def run(self, tell: Tell, stop: asyncio.Event) -> None:
-        """Tells of every object, and of every change."""
+        """Reports every object, and every change."""
         await watch(self.configuration, self.namespaces, tell, stop)
 
 

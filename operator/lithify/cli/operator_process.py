@@ -22,24 +22,24 @@ from lithify.controller.operator import Operator
 from lithify.tables.io.addresses import AddressPolicy
 
 SPARE_PLACES = 4
-"""Looks at tables of one catalog that wait beside those that may be under way, so that no worker is idle."""
+"""Requests per catalog that queue in addition to the running observations, so that no worker is idle."""
 LEASE_LOST = 4
-"""Exit code of an operator that may not lead any more: whoever runs it starts it again."""
+"""Exit code of an operator that has lost its lease; its supervisor restarts it."""
 _log = logging.getLogger(__name__)
 
 
 def identity() -> str:
-    """Tells this process from other operators."""
+    """An identity that distinguishes this process from other operators."""
     return f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
 
 
 def observer_pool(state: Path, looks: int, addresses: AddressPolicy | None = None) -> ObserverPool:
-    """The workers that look at tables, as many as fit; what they remember is in the state folder.
+    """The pool of observer workers, as many as fit into memory; their caches are in the state folder.
 
-    They connect to what the policy allows, without one to everything.
+    They connect only to what the policy allows; without a policy, to everything.
 
     Raises:
-        InvalidOption: there is no memory for a single one.
+        InvalidOption: the memory does not suffice for a single worker.
     """
     cache = state / "tables"
     cache.mkdir(parents=True, exist_ok=True)

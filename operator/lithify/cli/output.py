@@ -1,6 +1,6 @@
 """Where output goes: results to stdout, for people or as JSON; progress and notes to stderr.
 
-What is printed names partitions, files and errors of tables that others may have written, so whatever goes to
+What is printed names partitions, files and errors of tables that others may have written, so all output to
 a person's terminal is plain text; see `plain_text`.
 """
 
@@ -31,7 +31,7 @@ class PlainConsole(Console):
     """A console whose texts hold no control characters but its own."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """The segments of a text, a table, or whatever can be shown."""
+        """The segments of a text, a table, or any other renderable."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -40,7 +40,7 @@ class PlainConsole(Console):
 
 
 def out() -> Console:
-    """The console for results; wide where nobody's window has to hold them.
+    """The console for results; wide where the output is not a terminal.
 
     What the encoding of the output lacks (arrows, blocks) comes out as question marks: a compaction that has
     committed must not end with an error for that.
@@ -52,7 +52,7 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """The console for progress and notes; it writes to whatever `sys.stderr` is at that moment."""
+    """The console for progress and notes; it writes to the current `sys.stderr`."""
     return PlainConsole(stderr=True, highlight=False)
 
 

@@ -1,4 +1,4 @@
-"""`lithify release`: lets go of all drivers before the operator is uninstalled. The chart runs it as a hook.
+"""`lithify release`: releases all drivers before the operator is uninstalled. The chart runs it as a hook.
 
 A driver's pod stays until the operator has recorded its result, so without an operator it would stay for
 ever, and its namespace with it. It can be repeated, and given up at any point.
@@ -60,7 +60,7 @@ async def _release(options: dict[str, Any]) -> int:
 
 
 async def _depart(api: Api, election: Election, lease: ObjectKey, options: dict[str, Any]) -> int:
-    """Does it for as long as no operator can interfere."""
+    """Releases the drivers for as long as no operator can interfere."""
     launcher = KubernetesLauncher(api, PodSettings(isolated=options["isolate_runs"]), SystemClock())
     shutdown = Shutdown(launcher, TableLocks(api, lease.namespace), options["namespaces"])
     keeping = asyncio.create_task(election.keep())

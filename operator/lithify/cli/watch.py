@@ -33,7 +33,7 @@ from lithify.tables.io.reach import UNBOUNDED, Reach
 _LOOK_SECONDS = 0.5
 _LONGEST = 4096
 _IDLE_LOOKS = 4
-"""So many looks in a row have to find nothing to do before the end: changes may be on their way."""
+"""Consecutive idle checks required before the end: changes may be on their way."""
 
 
 @click.command()
@@ -82,7 +82,7 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
 
 
 def _reach(_: str) -> Reach:
-    """Who runs this command wrote the files of the folder, and may do what they may do."""
+    """Allows all locations: this user wrote the files in the folder, so they get the rights of this user."""
     return UNBOUNDED
 
 
@@ -102,7 +102,7 @@ async def _attend(api: FolderApi, operator: Operator, *, once: bool) -> None:
 
 
 def _verdict(api: FolderApi, operator: Operator) -> int:
-    """Says what is not well in the end; the exit code."""
+    """Prints the remaining failures at the end; returns the exit code."""
     for failure in operator.failures:
         click.echo(plain_line(f"lithify: {failure}", _LONGEST), err=True)
     return 1 if api.problems() or operator.failures else 0

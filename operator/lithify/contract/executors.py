@@ -1,7 +1,7 @@
-"""How many executors a run gets: what it follows from, and what Spark is told of it.
+"""Computes the number of executors of a run, and the Spark settings for it.
 
-Pure. Used by the operator for what it expects a run to read, and by the driver again for what it has planned,
-before executors are started. Sizes are in bytes.
+Pure. The operator uses it with the size that it expects a run to read; the driver uses it again with the
+planned size, before executors are started. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import replace
 from lithify.resources.modelling import part
 
 BYTES_PER_SECOND = 16 << 20
-"""What one task slot reads, merges and writes as long as nothing better is known of a table. In
+"""Default throughput of one task slot (read, merge, write), until a table's own is known. In
 docs/benchmarks.md one core writes twice as much to a local disk; object stores and wide rows take longer."""
 
 
 @part()
 class ExecutorSizing:
-    """What the number of executors follows from.
+    """Parameters of the number of executors.
 
     Attributes:
-        fewest: executors.
-        most: executors.
-        cores: task slots of each.
-        target_seconds: about how long a run should take.
-        bytes_per_second: what one task slot gets done.
-        dynamic: whether executors end when they find nothing to do any more.
+        fewest: minimum number of executors.
+        most: maximum number of executors.
+        cores: task slots of each executor.
+        target_seconds: target duration of a run.
+        bytes_per_second: throughput of one task slot.
+        dynamic: whether idle executors end.
     """
 
     fewest: int
@@ -37,13 +37,13 @@ class ExecutorSizing:
 
 
 def executor_count(sizing: ExecutorSizing, planned: int, tasks: int | None = None) -> int:
-    """How many executors get so many bytes done in about the time that is aimed at.
+    """The number of executors that processes the planned bytes in about the target time.
 
     Args:
         sizing: bounds and speed.
         planned: bytes to read; 0 if unknown.
-        tasks: into how many tasks they are cut, None if unknown. No more executors are started than these can
-            keep busy, even if the policy asks for more.
+        tasks: number of tasks; None if unknown. No more executors are started than the tasks can keep busy,
+            even if the policy asks for more.
     """
     slots = -int(-planned // (sizing.bytes_per_second * sizing.target_seconds))
     wanted = max(sizing.fewest, min(sizing.most, -(-slots // sizing.cores)))
@@ -51,7 +51,7 @@ def executor_count(sizing: ExecutorSizing, planned: int, tasks: int | None = Non
 
 
 def executor_conf(sizing: ExecutorSizing, planned: int, tasks: int | None = None) -> dict[str, str]:
-    """The Spark settings that say how many executors there are."""
+    """The Spark settings for the number of executors."""
     count = executor_count(sizing, planned, tasks)
     conf = {"spark.executor.instances": str(count)}
     if not sizing.dynamic:

@@ -1,13 +1,13 @@
-"""What a driver is told: one attempt as JSON, the same for pods and for processes.
+"""The order for a driver: one attempt as JSON, the same for pods and for processes.
 
 Made by `controller.launching.ordering`, read by `lithify drive`. In a pod the JSON stands in the environment,
-where all who may read the pod can read it, so it names the files of a mounted Secret; a process gets it
-through a pipe, with the credentials.
+where everyone with read access to the pod sees it, so it only names the files of a mounted Secret; a process
+gets it through a pipe, with the credentials.
 
-Both sides are of one release, so the shape may change between releases: who creates a pod or a process puts
-the instructions and the image (or this Python) into it together, they are read once, at the start, and a
-driver that outlives its operator is never told anything else. Unknown fields are dropped nevertheless. Only a
-policy that names an image of its own can bring an older driver together with newer instructions.
+Both sides have the same release, so the format may change between releases: the launcher sets instructions
+and image (or this Python) together, the driver reads them once, at the start, and a driver that outlives its
+operator receives no further instructions. Unknown fields are dropped nevertheless. Only a policy that names
+its own image can combine an older driver with newer instructions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ POD_ADDRESS_VARIABLE = "LITHIFY_POD_IP"
 
 @part()
 class MemberInstructions:
-    """What one run of a shared driver has of its own. All have the first one's catalog options."""
+    """The fields specific to one run of a shared driver. All runs use the first one's catalog options."""
 
     run: str
     table: TableAddress
@@ -54,11 +54,11 @@ class Instructions:
     """One attempt at one compaction.
 
     `table` has no credentials. `credentials` are catalog options, for a process only; `credential_files` says
-    for a pod which file of the mounted Secret holds which option, and `secret` how the Secret is called.
+    for a pod which file of the mounted Secret holds which option, and `secret` the Secret's name.
     Sizes are in bytes; unless `task_size` is set, tasks are `task_share` of the size that is usual for the
     table. A run commits when it has read `commit_every`, or earlier, by the time that takes. With a `sizing`
     the number of executors follows from the plan; if none has come after `patience` seconds, the attempt
-    ends. With `members`, the driver compacts their tables one after the other; all else is true of each.
+    ends. With `members`, the driver compacts their tables one after the other; other fields apply to each.
     """
 
     run: str
@@ -80,7 +80,7 @@ class Instructions:
     members: tuple[MemberInstructions, ...] | None = Field(default=None, max_length=50)
 
     def of_member(self, member: MemberInstructions) -> Instructions:
-        """The instructions for one run of a shared driver, as if it had the driver for itself."""
+        """The instructions for one run of a shared driver, as if the driver were the run's own."""
         table = replace(member.table, catalog_options=self.table.catalog_options)
         return replace(self, members=None, run=member.run, table=table, selection=member.selection)
 
@@ -91,10 +91,10 @@ def write_instructions(instructions: Instructions) -> str:
 
 
 def read_instructions(text: str) -> Instructions:
-    """The instructions in a text.
+    """Parses instructions.
 
     Raises:
-        InvalidOption: there are none. The message does not show the text, which may hold credentials.
+        InvalidOption: the text contains none. The message does not show the text, which may hold credentials.
     """
     try:
         return read(Instructions, json.loads(text))

@@ -1,9 +1,9 @@
-"""What a driver tells the operator: how far it is, and how its attempt ended.
+"""A driver's reports to the operator: its progress, and the outcome of its attempt.
 
 Written by the driver (`lithify drive`), read by the launchers. The outcome of a pod travels in its
-termination message, which holds 4,096 bytes, so there are counts and a few samples only. Both sides may be of
-different releases: unknown fields are dropped, missing ones have defaults. Anybody who may change a pod can
-write these texts, so reading one that is no outcome answers None and never raises.
+termination message, which holds 4,096 bytes, so it has only counts and a few samples. Both sides may have
+different releases: unknown fields are dropped, missing ones have defaults. Any user who may change a pod can
+write these texts, so reading an invalid one returns None and never raises.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from lithify.resources.table import BucketBlock
 
 MOST_BYTES = 4096
 _SHORT = 80
-"""Characters of a message that still say what is wrong."""
+"""Number of characters to which a message is cut; enough to tell the cause."""
 _LARGEST_NUMBER = 2**63 - 1
 """Largest number that the API server stores in a status."""
 
 
 class Stage(StrEnum):
-    """What a driver is doing."""
+    """Stage of a driver's work."""
 
     PLANNING = "Planning"
     RUNNING = "Running"
@@ -37,10 +37,10 @@ class Stage(StrEnum):
 
 @part()
 class Progress:
-    """How far a driver is.
+    """Progress of a driver.
 
     `executors_ready` is the number of executors registered with the driver; unset where it starts none.
-    `run` is the run that is under way where several share a driver, else unset.
+    `run` is the run under way in a shared driver, else unset.
     """
 
     stage: Stage
@@ -80,13 +80,13 @@ class Outcome:
 
 @part()
 class SharedOutcome:
-    """The last words of a driver that several runs shared: outcomes that it could not tell otherwise."""
+    """The termination message of a shared driver: outcomes that it could not report earlier."""
 
     outcomes: tuple[Outcome, ...] = Field(default=(), max_length=50)
 
 
 def write_outcome(outcome: Outcome) -> str:
-    """The outcome as JSON of at most `MOST_BYTES` bytes; see `_smaller` for what goes if it is too long."""
+    """The outcome as JSON of at most `MOST_BYTES` bytes; `_smaller` shortens a longer one."""
     text = ""
     for each in _smaller(outcome):
         text = _json(each)
@@ -96,10 +96,10 @@ def write_outcome(outcome: Outcome) -> str:
 
 
 def _smaller(outcome: Outcome) -> Iterator[Outcome]:
-    """An outcome, cut down more and more.
+    """Yields ever smaller versions of an outcome.
 
-    First go the samples, then what is said of blocked buckets, then most of the message. Which buckets are
-    blocked goes last: without that they would be tried again for nothing.
+    Samples are dropped first, then the messages of blocked buckets, then most of the message. The names of
+    blocked buckets are dropped last: without them the next run would try those buckets again in vain.
     """
     message = outcome.message[:MESSAGE_LENGTH]
     yield replace(outcome, message=message)
@@ -119,15 +119,15 @@ def _smaller(outcome: Outcome) -> Iterator[Outcome]:
 
 
 def read_outcome(text: str) -> Outcome | None:
-    """The outcome in a text; None if there is none, because the driver died before it could write it."""
+    """Parses an outcome; None if there is none, e.g. because the driver died before it could write it."""
     return _read(Outcome, text)
 
 
 def write_shared_outcome(outcomes: Sequence[Outcome]) -> str:
     """Outcomes as JSON of at most `MOST_BYTES` bytes.
 
-    Each is cut down if all are too long together. Then successes are left out, which stand in their tables,
-    and then the rest from its end; of a run that is not in here the operator looks at the table.
+    If they are too long together, each is shortened, then successes are left out (their tables record them),
+    then others from the end. For a run without an outcome the operator searches the table.
     """
     bare = [_bare(outcome) for outcome in outcomes]
     failed = [outcome for outcome in bare if outcome.committed_snapshot_id is None]
@@ -141,20 +141,20 @@ def write_shared_outcome(outcomes: Sequence[Outcome]) -> str:
 
 
 def _bare(outcome: Outcome) -> Outcome:
-    """What must be known of an outcome in any case."""
+    """The parts of an outcome that must never be dropped."""
     result = outcome.result and replace(outcome.result, skipped_samples=())
     message = outcome.message[:_SHORT]
     return replace(outcome, result=result, message=message, plan=None, blocked=())
 
 
 def read_shared_outcome(text: str) -> tuple[Outcome, ...]:
-    """The outcomes in a text, none if it is something else."""
+    """Parses the outcomes of a shared driver; empty if the text is invalid."""
     found = _read(SharedOutcome, text)
     return () if found is None else found.outcomes
 
 
 def read_progress(text: str) -> Progress | None:
-    """The progress in a text; None if there is none."""
+    """Parses progress; None if the text contains none."""
     return _read(Progress, text)
 
 

@@ -1,7 +1,7 @@
-"""Which reason and outcome an error or a plan stands for. Pure.
+"""Maps errors and plans to reasons and outcomes. Pure.
 
 Used by drivers (`cli.drive`) and by the operator where it plans itself (`controller.reconciling.planning`).
-Only here errors become reasons, by their class, never by their message.
+The only place that maps errors to reasons, by their class, never by their message.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _REASONS: Mapping[type[BaseException], Reason] = {
 }
 """The nearest class among an error's ancestors counts."""
 _TABLE = frozenset({"table", "branch", "database", "warehouse"})
-"""What is not found if there is no table; anything else that is missing was named by the run."""
+"""Kinds of missing objects that mean a missing table; the run itself named any other one."""
 
 
 def reason_of(error: BaseException) -> Reason:
-    """The final reason that an error stands for."""
+    """The final reason for an error."""
     if isinstance(error, NotFound) and vars(error).get("what") in _TABLE:
         return Reason.TABLE_NOT_FOUND
     return next((_REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS), Reason.DRIVER_FAILED)
@@ -81,7 +81,7 @@ def blocks_of(blocked: Iterable[BlockedBucket]) -> tuple[BucketBlock, ...]:
 
 
 def outcome_of_plan(run: str, attempt: int, found: PlanFound) -> Outcome:
-    """The outcome of an attempt that only plans, also where blocked groups leave it nothing to do."""
+    """The outcome of a plan-only attempt, including one that blocked groups leave with nothing to do."""
     outcome = Outcome(
         run=run,
         attempt=attempt,
@@ -121,7 +121,7 @@ def outcome_of_error(
 
 
 def _summary(found: PlanFound) -> PlanSummary | None:
-    """The plan in figures; None for a table without a snapshot, which has nothing to be planned."""
+    """The summary of a plan; None for a table without a snapshot, which has nothing to plan."""
     if found.snapshot is None:
         return None
     return PlanSummary(

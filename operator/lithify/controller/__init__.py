@@ -1,1 +1,1 @@
-"""The operator: decides what to compact, launches the runs, and keeps status true."""
+"""The operator: decides what to compact, launches the runs, and keeps status up to date."""

@@ -1,7 +1,7 @@
-"""The little that the controller needs of an API server, as a Protocol.
+"""The API server requests that the controller needs, as a Protocol.
 
 Implemented by `cluster.client` (a real API server) and `cluster.folder` (a folder of YAML files); the tests
-put one between that fails on purpose. Objects are plain data as the API server sends them.
+insert one that injects failures. Objects are plain data as the API server sends them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from lithify.resources.names import ObjectKey, ResourceKind
 
 Object = Mapping[str, Any]
 Tell = Callable[[ResourceKind, Object, bool], None]
-"""Is told of each object that was seen: its kind, the object, and whether it is gone."""
+"""Receives each observed object: its kind, the object, and whether it was deleted."""
 
 
 class Api(Protocol):
     """Requests to an API server.
 
-    All raise `ClusterUnavailable` if there is no telling whether the request took effect, and
+    All raise `ClusterUnavailable` if it is unknown whether the request took effect, and
     `ClusterRefused` if it is invalid or forbidden.
     """
 
     async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
-        """An object, None if there is none."""
+        """The object; None if it does not exist."""
         ...
 
     async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
@@ -35,17 +35,17 @@ class Api(Protocol):
         """Creates an object.
 
         Raises:
-            ClusterExists: there is one of that name.
+            ClusterExists: an object of that name exists.
         """
         ...
 
     async def patch(
         self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
-        """Merges a patch (RFC 7386) into an object, None if there is none.
+        """Merges a patch (RFC 7386) into an object; None if it does not exist.
 
         Raises:
-            ClusterConflict: the patch has a `metadata.resourceVersion` that is not the object's any more.
+            ClusterConflict: the patch has a `metadata.resourceVersion` that is no longer the object's.
         """
         ...
 
@@ -58,5 +58,5 @@ class Api(Protocol):
         version: str | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Deletes an object if it is there (and has that uid and that resourceVersion)."""
+        """Deletes an object if it exists (and has that uid and that resourceVersion)."""
         ...

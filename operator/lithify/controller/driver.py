@@ -1,4 +1,4 @@
-"""What a driver is to the controller: the order for one, its state, and the Protocol of launchers.
+"""Drivers as the controller sees them: the order for one, its state, and the Protocol of launchers.
 
 A Compaction has at most one driver at a time, whose name follows from the Compaction's: the launcher itself
 refuses a second one. A driver that has ended stays until it is released, so that no result is lost.
@@ -31,12 +31,12 @@ class DriverOrder:
         lake_table: name of the LakeTable.
         table: which table, without credentials; launchers know the driver's reach.
         secret_ref: where the credentials are that its catalog takes; None for none.
-        selection: which part of it, and how much to take.
+        selection: the part of the table to compact, and how much of it.
         spark: image, resources and settings.
-        memory_factor: by how much memory is raised after an attempt ran out of it, 1.0 for not.
+        memory_factor: factor by which memory is raised after an attempt ran out of it; 1.0 for unchanged.
         planned_bytes: about how much the run reads, to size it; 0 if unknown.
-        bytes_per_second: what one task slot got done in the table's last run, None if nothing is known.
-        scheduling_seconds: how long pods may wait for room.
+        bytes_per_second: throughput of one task slot in the table's last run; None if unknown.
+        scheduling_seconds: how long pods may wait to be scheduled.
     """
 
     key: ObjectKey
@@ -54,7 +54,7 @@ class DriverOrder:
 
 
 class DriverPhase(StrEnum):
-    """Where a driver is in its life."""
+    """Phase of a driver's life cycle."""
 
     STARTING = "Starting"
     RUNNING = "Running"
@@ -62,7 +62,7 @@ class DriverPhase(StrEnum):
 
 
 class Trouble(StrEnum):
-    """What keeps a driver from starting, or ended it from outside."""
+    """Why a driver cannot start, or what ended it from outside."""
 
     GATED = "Gated"
     UNSCHEDULABLE = "Unschedulable"
@@ -75,25 +75,25 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """A driver as it was found.
+    """Observed state of a driver.
 
     Attributes:
-        name: its pod's, or its process's.
-        uid: tells it from others of the same name, before and after it.
+        name: name of its pod or process.
+        uid: distinguishes it from earlier and later drivers of the same name.
         owner_uid: the uid of the Compaction that it was started for.
-        attempt: which attempt it is.
-        phase: where it is.
-        trouble: what is wrong with it, seen from outside.
-        message: the same for people.
+        attempt: number of the attempt.
+        phase: its phase.
+        trouble: what is wrong with it, observed from outside.
+        message: `trouble` as a message for people.
         terminating: it has been asked to end.
-        released: it has been let go, so that it may vanish at any time.
+        released: it has been released, so it may disappear at any time.
         started: when it began to run.
-        finished: when it ended, as far as whoever ran it says.
-        progress: what it says of itself.
-        executors: why there is no executor, if it has none; for people.
-        outcome: how it ended; None if it has not, or died before it could say.
-        exit_code: of its process, once it has ended.
-        waits: it is shared, and has not begun with this run.
+        finished: when it ended, if the kubelet or the process launcher reports it.
+        progress: the progress that it reports.
+        executors: why it has no executor, for people; empty otherwise.
+        outcome: its outcome; None if it is still running, or died before it could report one.
+        exit_code: exit code of its process, once it has ended.
+        waits: it is shared, and has not started this run.
     """
 
     name: str
@@ -124,14 +124,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SharedDriver:
-    """A driver that several Compactions share, as it was found.
+    """Observed state of a driver that several Compactions share.
 
     Attributes:
         lead: the Compaction that it is named after.
         state: the driver as a whole; its owner is the lead.
-        members: who shares it, in the order of their turns.
-        outcomes: how runs ended, by uid, of those that have.
-        stopped: the uids of those that were asked to end early.
+        members: the Compactions that share it, in the order of execution.
+        outcomes: outcomes of the runs that have ended, by uid.
+        stopped: uids of the runs that were asked to end early.
     """
 
     lead: ObjectKey
@@ -141,10 +141,10 @@ class SharedDriver:
     stopped: frozenset[str] = frozenset()
 
     def of_member(self, uid: str) -> DriverState | None:
-        """The driver as one of its runs sees it, as if it had it for itself; None if it is no member.
+        """The driver's state for one run, as if the driver were the run's own; None for a non-member.
 
-        To a run whose outcome is there the driver has ended, whatever becomes of the others. Nobody lets it
-        go by itself, so it counts as let go.
+        For a run with an outcome the driver counts as ended, whatever the other runs do, and as released,
+        because a single run never releases a shared driver.
         """
         turns = [member.uid for member in self.members]
         if uid not in turns:
@@ -173,7 +173,7 @@ class SharedDriver:
         )
 
     def _begun(self, turns: Sequence[str]) -> int:
-        """The number of the last run that it has begun with, -1 for none; some are given up before that."""
+        """Index of the last run that it has started, -1 for none; cancelled runs may never have started."""
         progress = self.state.progress
         current = progress.run if progress is not None else None
         done = {uid for uid, told in self.outcomes.items() if told.reason is not Reason.CANCELLED}
@@ -182,7 +182,7 @@ class SharedDriver:
 
 
 class SharedDrivers(Protocol):
-    """Runs drivers that several Compactions share. All raise `ClusterUnavailable` if there is no telling now.
+    """Runs drivers that several Compactions share. All raise `ClusterUnavailable` if the state is unknown.
 
     Everything but `start` may be called for a driver that does not exist.
     """
@@ -196,11 +196,11 @@ class SharedDrivers(Protocol):
         ...
 
     async def look(self, lead: ObjectKey) -> SharedDriver | None:
-        """The driver that is named after a Compaction; None if there certainly is none."""
+        """The driver of a lead Compaction; None only if it certainly does not exist."""
         ...
 
     async def stop_member(self, driver: SharedDriver, uid: str) -> None:
-        """Asks a driver to end one of its runs, or not to begin with it."""
+        """Asks a driver to end one of its runs, or not to start it."""
         ...
 
     async def stop(self, driver: SharedDriver) -> None:
@@ -208,7 +208,7 @@ class SharedDrivers(Protocol):
         ...
 
     async def release(self, driver: SharedDriver) -> None:
-        """Lets a driver go; its logs stay."""
+        """Releases a driver; its logs stay."""
         ...
 
     async def all(self) -> list[SharedDriver]:
@@ -219,26 +219,26 @@ class SharedDrivers(Protocol):
 class Launcher(Protocol):
     """Runs drivers. Everything but `start` may be called for a driver that does not exist.
 
-    All raise `ClusterUnavailable` if there is no telling now.
+    All raise `ClusterUnavailable` if the state is unknown.
     """
 
     @property
     def shared(self) -> SharedDrivers | None:
-        """Runs those drivers that several Compactions share; None if this launcher has none such."""
+        """Runs shared drivers; None if this launcher does not support them."""
         ...
 
     async def start(self, order: DriverOrder) -> DriverState:
-        """Starts a driver, or returns the one that there is, of whatever attempt or owner.
+        """Starts a driver, or returns the existing one, of any attempt or owner.
 
         Raises:
-            AccountMissing: somebody has to create the driver's service account first.
-            ClusterRefused: it can never be started like this; the message says why.
-            NameTaken: something that is no driver of this Compaction has the name that its driver would have.
+            AccountMissing: the driver's service account does not exist.
+            ClusterRefused: this order can never be started; the message says why.
+            NameTaken: an object that is no driver of this Compaction already has the driver's name.
         """
         ...
 
     async def look(self, key: ObjectKey) -> DriverState | None:
-        """The driver of a Compaction, looked at now; None if there certainly is none."""
+        """The current driver of a Compaction; None only if it certainly does not exist."""
         ...
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
@@ -246,7 +246,7 @@ class Launcher(Protocol):
         ...
 
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
-        """Lets a driver go whose result is recorded; removes it and its logs if asked to."""
+        """Releases a driver whose result is recorded; with `remove`, deletes it and its logs."""
         ...
 
     async def all(self) -> list[tuple[ObjectKey, str]]:
@@ -254,9 +254,9 @@ class Launcher(Protocol):
         ...
 
     async def watch(self) -> None:
-        """Notices changes of drivers, for as long as it runs; never returns by itself."""
+        """Watches drivers for changes; never returns by itself."""
         ...
 
     def on_change(self, tell: Callable[[ObjectKey], None]) -> None:
-        """Has `tell` called with a Compaction's key when its driver may have changed."""
+        """Registers `tell`, to be called with a Compaction's key when its driver may have changed."""
         ...

@@ -1,7 +1,7 @@
-"""The operator: puts the parts together, lets them run while this process leads, and takes them down again.
+"""The operator: assembles the parts, runs them while this process is the leader, and shuts them down.
 
 Called by `lithify operator` (a real API server, kopf's events) and `lithify watch` (a folder). Everything
-that differs between the two comes in as a Protocol.
+that differs between the two is passed in as a Protocol.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from lithify.tables.io.reach import OwnIdentity, Reach
 
 _log = logging.getLogger(__name__)
 _PRIORITIES = {COMPACTION.name: 0, CATALOG.name: 1, POLICY.name: 1, LAKE_TABLE.name: 2}
-"""Runs under way go first: results are recorded before new work is begun, however much there is."""
+"""Runs under way go first: results are recorded before any new work is started."""
 
 Answer = TypeVar("Answer")
 
 
 class EventSource(Protocol):
-    """Where events come from."""
+    """A source of events about objects."""
 
     async def run(self, tell: Tell, stop: asyncio.Event) -> None:
-        """Tells of every object, and of every change, until `stop` is set."""
+        """Reports every object, and every change, until `stop` is set."""
         ...
 
 
@@ -66,15 +66,15 @@ class OperatorSettings:
     """How this operator works.
 
     Attributes:
-        identity: tells it from other operators.
+        identity: distinguishes it from other operators.
         home: the namespace of its Leases.
-        lease: the name of the Lease that it leads by.
-        terms: how long a reign lasts.
-        caps: how much runs at once.
-        workers: objects that are reconciled at a time.
-        places: looks at tables of one catalog that are asked for at a time.
-        limits: what tenants may ask for at most.
-        resync_seconds: how often everything is listed anew.
+        lease: the name of its leader election Lease.
+        terms: duration and renewal of that Lease.
+        caps: limits on concurrent runs.
+        workers: number of concurrent reconciles.
+        places: number of concurrent observation requests for each catalog.
+        limits: bounds on what tenants may request.
+        resync_seconds: interval between full lists of all objects.
     """
 
     identity: str
@@ -90,18 +90,18 @@ class OperatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What the operator talks to.
+    """The operator's external interfaces.
 
     Attributes:
         api: the API server.
-        events: tells of its objects.
+        events: the source of events about its objects.
         launcher: makes the launcher of drivers, from the API as this operator may use it and its Secrets.
-        observer: looks at tables.
-        clock: tells the time.
-        metrics: counts.
-        credentials: receives the credentials that texts must leave out.
-        conf_problem: why Spark settings are refused.
-        reach: where tables of a namespace may be read with the rights of this process; by default nowhere.
+        observer: observes tables.
+        clock: the wall clock.
+        metrics: the operator's metrics.
+        credentials: receives the credentials to redact from texts.
+        conf_problem: returns why Spark settings are refused.
+        reach: locations where a namespace's tables may be read with this process's rights; default none.
     """
 
     api: Api
@@ -119,10 +119,10 @@ class Operator:
     """One operator process.
 
     Attributes:
-        queue: what is to be looked at.
-        scheduler: looks at tables.
-        election: whether it leads.
-        is_synced: whether it has seen all objects since it leads.
+        queue: keys of the objects to reconcile.
+        scheduler: schedules observations of tables.
+        election: the leader election.
+        is_synced: whether it has listed all objects since it became the leader.
     """
 
     def __init__(self, settings: OperatorSettings, edges: Edges) -> None:
@@ -167,12 +167,12 @@ class Operator:
         self._intake = Intake(store, self.queue)
 
     def stop(self) -> None:
-        """Ends it soon; drivers go on without it."""
+        """Requests a shutdown; drivers keep running."""
         self._stop.set()
 
     @property
     def facts(self) -> HealthFacts:
-        """How the work goes, for whoever asks after its health."""
+        """Facts for the health checks."""
         return HealthFacts(
             is_leader=self.election.holds,
             is_synced=self.is_synced,
@@ -185,7 +185,7 @@ class Operator:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every table has been looked at, and nothing is due, waits or is under way."""
+        """Whether every table has been observed, and nothing is due, waiting or under way."""
         store, scheduler = self._context.store, self.scheduler
         return (
             self.is_synced
@@ -197,12 +197,12 @@ class Operator:
 
     @property
     def failures(self) -> list[str]:
-        """The tables that cannot be looked at, or whose last compaction failed."""
+        """The tables that cannot be observed, or whose last compaction failed."""
         tables = sorted(self._context.store.tables, key=lambda table: table.metadata.key)
         return [f"{table.metadata.key}: {problem}" for table in tables if (problem := problem_with(table))]
 
     def measure(self) -> None:
-        """Brings those metrics up to date that are not counted as things happen."""
+        """Updates the metrics that are sampled rather than counted as events happen."""
         metrics = self._edges.metrics
         metrics.queue(self.queue.depth, self.queue.oldest_seconds)
         metrics.observation_age(self.scheduler.oldest_seconds)
@@ -210,10 +210,10 @@ class Operator:
         metrics.waiting(self._context.slots.waiting)
 
     async def run(self) -> bool:
-        """Works until it is stopped (True), or may not lead any more (False).
+        """Runs until it is stopped (returns True) or has lost its lease (returns False).
 
         Raises:
-            ClusterRefused: it may not do what it has to, or the CRDs are missing.
+            ClusterRefused: a permission or the CRDs are missing.
         """
         await _first_of(self._stop.wait(), self.election.win(), self._lag.measure())
         if self._stop.is_set():
@@ -228,7 +228,7 @@ class Operator:
         return self._stop.is_set()
 
     async def _lead(self) -> None:
-        """Works for as long as the Lease is held."""
+        """Runs for as long as the Lease is held."""
         reconcilers = {
             COMPACTION: self._compactions.reconcile,
             LAKE_TABLE: Tables(self._context).reconcile,
@@ -262,7 +262,7 @@ class Operator:
             keep.cancel()
 
     async def _sync(self) -> None:
-        """Finds out all there is: drivers first, so that no run is believed to be without one."""
+        """Loads the state of the cluster: drivers first, so that no run seems to lack its driver."""
         self._context.launcher.on_change(self._driver_changed)
         for key, _ in await self._retried(self._context.launcher.all):
             self._compactions.unreleased.add(key)
@@ -284,7 +284,10 @@ class Operator:
             self._heard = monotonic()
 
     async def _retried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The answer to a request that must not fail for good; a reign ends before it is tried for ever."""
+        """The response to a request, retried with backoff while the API server is unavailable.
+
+        The end of the lease ends the retries.
+        """
         backoff = Backoff(self._settings.identity)
         while True:
             try:
@@ -299,7 +302,7 @@ class Operator:
 
 
 async def _first_of(*works: Awaitable[object]) -> None:
-    """Waits until the first is done, ends those that were begun in here, and raises what the first raised."""
+    """Waits for the first awaitable, cancels the tasks started here, and raises the first one's error."""
     tasks = [asyncio.ensure_future(each) for each in works]
     begun = [task for task, each in zip(tasks, works, strict=True) if task is not each]
     try:

@@ -11,7 +11,7 @@ _REMEDY = "restore its files or rewrite them with the engine that writes the tab
 
 
 def error_of(table: str, blocks: Sequence[Block]) -> LithifyError:
-    """The error of a run in which blocked groups are all that was left to do: that of the first of them.
+    """The error of a run whose only remaining work is blocked groups: that of the first group.
 
     A corrupt group goes before one that is merely not supported.
     """

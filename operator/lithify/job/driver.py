@@ -1,8 +1,8 @@
-"""One run: pins a snapshot, plans, has the tasks run, commits, reports.
+"""One run: pins a snapshot, plans, runs the tasks, commits, reports.
 
-Called by the command line, also inside of drivers. Groups that other commits changed meanwhile are
-planned anew on the newest snapshot, a bounded number of rounds; the work of the others is kept. A round goes
-in steps (`steps`), each with a commit of its own and an attempt with a journal, written before its first
+Called by the command line, also inside of drivers. Groups that concurrent commits changed are planned again
+on the newest snapshot, for a bounded number of rounds; the work on the others is kept. A round consists of
+steps (`steps`), each with a commit of its own and an attempt with a journal, written before its first
 file. A run that ended between two steps goes on when it is started again.
 """
 
@@ -42,11 +42,11 @@ from lithify.tables.registry import open_table
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody wants compacted.
+    """A request to compact a table.
 
     Attributes:
-        table: which table, and how to get at it.
-        selection: which part of it, and how much the run takes.
+        table: the table's address.
+        selection: the part of the table, and how much of it the run takes.
         run: its id, None for a new one; a run that is started again finds out whether it has committed.
         sizing: how work is cut.
         commits: how often it commits.
@@ -62,14 +62,14 @@ class Request:
 
 
 class Observer(Protocol):
-    """Is told how a run gets on; for progress bars and logs. It may end the run by raising."""
+    """Receives a run's progress, for progress bars and logs. May end the run by raising."""
 
     def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
         """A round is planned and its tasks are about to run."""
         ...
 
     def progressed(self, done: int) -> None:
-        """So many tasks of the round are done."""
+        """Receives the number of tasks of the round that are done."""
         ...
 
     def committing(self) -> None:
@@ -77,7 +77,7 @@ class Observer(Protocol):
         ...
 
     def committed(self, report: Report) -> None:
-        """A step has committed; this is what the run has done so far, whatever becomes of the rest."""
+        """A step has committed; the report covers everything that the run has done so far."""
         ...
 
     def blocked(self, report: Report) -> None:
@@ -114,7 +114,7 @@ class Silent:
 def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observer | None = None) -> Report:
     """Runs one compaction to its end.
 
-    A group whose own files cannot be compacted stands in nobody's way: the others are committed, and the
+    A group whose own files cannot be compacted does not affect the others: they are committed, and the
     report names it. Its error is raised only if nothing at all was committed.
 
     Raises:
@@ -182,7 +182,7 @@ class _Run:
             raise error_of(self._table.name, list(self._blocks.values()))
 
     def _look_again(self, groups: Collection[GroupId]) -> TableView | None:
-        """Looks anew at groups in conflict; the table's schema may be what changed."""
+        """Reloads the table for groups in conflict; its schema may have changed, too."""
         self._table = open_table(self._request.table)
         return self._table.look_again(groups)
 
@@ -277,7 +277,7 @@ class _Run:
             progress(done)
 
         results = self._runner.run(tasks, self._clock, heard) if tasks else []
-        # The first try of a task that was tried again may still be running somewhere.
+        # The first attempt of a retried task may still be running somewhere.
         step.has_stragglers = had_stragglers or any(result.attempt for result in results)
         self._count(results)
         return sorted(results, key=lambda result: result.index)
@@ -316,5 +316,5 @@ class _Run:
 
 
 def _new_run() -> str:
-    """An id for a run that nobody named."""
+    """A new id for a run without one."""
     return uuid4().hex[:12]

@@ -1,4 +1,4 @@
-"""Plans a run without doing it: the figures of its plan, in bounded memory, without a trace in the table.
+"""Plans a run without executing it: summarizes the plan, in bounded memory, without writing to the table.
 
 Called by drivers that are told only to plan, and by the operator's workers (`controller.observing.planning`).
 Tasks are counted, not kept. It needs neither Spark nor anything that writes.
@@ -22,7 +22,7 @@ def plan_only(
     clock: Clock,
     sizing: Sizing,
 ) -> PlanFound:
-    """What a run would do to the newest snapshot.
+    """The plan of a run on the newest snapshot.
 
     Args:
         table: the table.

@@ -39,7 +39,7 @@ class Report:
         peak_task_bytes: largest resident size of a process that ran a task.
         seconds: wall time by stage.
         orphans_deleted: files of dead attempts that were removed first.
-        uncleaned: why files that nobody needs could not be removed; later runs try again.
+        uncleaned: why unreferenced files could not be removed; later runs try again.
     """
 
     table: str
@@ -73,7 +73,7 @@ class Report:
 
     @property
     def after(self) -> Totals:
-        """What they became."""
+        """The files that the rewritten ones became."""
         return sum((group.after for group in self.groups), Totals())
 
     @property

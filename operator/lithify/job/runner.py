@@ -1,4 +1,4 @@
-"""How tasks get to where they run: the `TaskRunner` protocol, and the one that needs no Spark.
+"""Where tasks run: the `TaskRunner` protocol, and the runner that needs no Spark.
 
 `driver` hands its tasks to a runner and gets one result each. `spark.SparkRunner` is the one that users have;
 `InlineRunner` works in this very process, one task after the other, for tests and tiny tables.
@@ -13,7 +13,7 @@ from lithify.clock import Clock
 from lithify.tables.format import Task, TaskResult
 
 Progress = Callable[[int], None]
-"""Told how many tasks are done."""
+"""Receives the number of tasks that are done."""
 
 
 class TaskRunner(Protocol):

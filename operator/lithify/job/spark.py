@@ -34,10 +34,10 @@ _COUNT_SECONDS = 2.0
 """How often executors are counted."""
 _REST_SECONDS = 10.0
 _END_SECONDS = 2.0
-"""How long Spark's JVM takes to be gone once it does not answer any more."""
+"""Seconds until Spark's JVM has exited once it no longer responds."""
 _TASK_TRIES = 4
 _FIXED = {"spark.speculation": "false"}
-"""A copy of a task is killed when the other is done, and nobody would know of the files that it leaves."""
+"""No speculation: the slower copy of a task is killed, and the files that it leaves would be unknown."""
 
 _KUBERNETES = "k8s://"
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
@@ -46,7 +46,7 @@ _KILLED = re.compile(
 )
 _MORE_FOR_DRIVER = ("give the driver more memory (", DRIVER_MEMORY, ")")
 _TOO_MANY_LOST = 11
-"""What Spark's JVM ends with when more executors have failed than it puts up with."""
+"""Exit code of Spark's JVM when more executors have failed than it tolerates."""
 _CAUSE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Failed)\b")
 
 
@@ -60,9 +60,8 @@ class SparkSettings:
         zone: time zone of the executors' clocks, for the creation times of files; None for theirs.
         verbose: whether what the JVM prints is shown.
         sized: settings that follow from the tasks, by their bytes in all and their number.
-        patience: seconds after which a run ends that has no executor; None for never.
-        executors: told now and then how many executors there are and how many are wanted, if there is a
-            patience.
+        patience: seconds after which a run without any executor ends; None for never.
+        executors: with `patience`, receives the numbers of ready and of requested executors periodically.
     """
 
     master: str = "local[*]"
@@ -132,7 +131,7 @@ class SparkRunner:
 
 
 class _Execute:
-    """What an executor does with a task; shipped there by Spark."""
+    """The function that executors run for each task; shipped there by Spark."""
 
     def __init__(self, zone: tzinfo | None) -> None:
         self._zone = zone
@@ -147,7 +146,7 @@ class _Execute:
 
 
 class _Patience:
-    """Waits for executors, but not for ever; `tell` hears how many there are."""
+    """Limits the wait for executors; `tell` receives the number of executors."""
 
     def __init__(
         self,
@@ -183,7 +182,7 @@ class _Patience:
 def _watch(
     results: Future[list[TaskResult]], context: Any, progress: Progress, settings: SparkSettings
 ) -> None:
-    """Tells how many tasks are done until all are."""
+    """Reports the number of finished tasks until the job ends."""
     tracker = context.statusTracker()
     executors = None
     if settings.patience is not None:
@@ -210,7 +209,7 @@ def _executor_tracker(context: Any) -> Any:
 def _await_rest(context: Any, clock: Clock) -> None:
     """Waits for tasks that a failed job has left running, so that they write nothing behind the clean-up.
 
-    Spark kills their workers after `spark.python.task.killTimeout`; who is not heard of for longer is left to
+    Spark kills their workers after `spark.python.task.killTimeout`; tasks that run longer are left to
     the journal.
     """
     tracker = _executor_tracker(context)
@@ -221,7 +220,7 @@ def _await_rest(context: Any, clock: Clock) -> None:
 
 
 def _give_up(context: Any, clock: Clock) -> LithifyError | None:
-    """Ends a job that has failed or is not wanted any more; returns how Spark ended if it is gone itself."""
+    """Ends a failed or unwanted job; returns the error that ended Spark if Spark itself is gone."""
     try:
         context.cancelAllJobs()
         _await_rest(context, clock)
@@ -239,7 +238,7 @@ def _results(results: Future[list[TaskResult]]) -> list[TaskResult]:
 
 
 def _end_of_spark(code: int) -> LithifyError:
-    """What an exit code of Spark's JVM, which should outlive all tasks, stands for."""
+    """The error for an exit code of Spark's JVM, which should outlive all tasks."""
     if code == -signal.SIGKILL:
         return OutOfMemory("Spark", "the driver's own JVM was killed", _MORE_FOR_DRIVER)
     if code == _TOO_MANY_LOST:
@@ -250,14 +249,14 @@ def _end_of_spark(code: int) -> LithifyError:
 
 
 def _failure(message: str) -> TaskFailed:
-    """What Spark gave up on. A worker that is gone without a word was killed, mostly for its memory."""
+    """The error for a failed job. A worker that vanished without error was killed, mostly for memory."""
     if (killed := _KILLED.search(message)) is not None:
         return OutOfMemory("Spark", f"a task failed again and again ({killed[0]})")
     return TaskFailed(f"a task failed {_TASK_TRIES} times: {_cause(message)}")
 
 
 def _cause(message: str) -> str:
-    """What a Python worker raised, out of the wall of text that Spark makes of it."""
+    """The error that a Python worker raised, extracted from Spark's long message."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     raised = [line for line in lines if _CAUSE.match(line) and not line.startswith("org.apache.spark")]
     return (raised or lines or ["no reason was given"])[0]
@@ -300,7 +299,7 @@ def _with_retries(master: str) -> str:
 
 
 def configuration(settings: SparkSettings) -> dict[str, str]:
-    """The settings of a context: our defaults, the caller's, and those that nobody may change."""
+    """The settings of a context: our defaults, the caller's, and the fixed ones."""
     return {**_defaults(settings), **settings.conf, **_FIXED}
 
 
@@ -327,7 +326,7 @@ def _defaults(settings: SparkSettings) -> dict[str, str]:
 def _jvm_output_hidden() -> Iterator[None]:
     """Sends stderr to a file while the JVM, which keeps it, is started and stopped.
 
-    Our own output goes through Python's `sys.stderr`, which is pointed to the real one meanwhile.
+    Our own output goes through Python's `sys.stderr`, which is redirected to the real one.
     """
     with tempfile.TemporaryFile() as hidden, os.fdopen(os.dup(2), "w", buffering=1) as real:
         os.dup2(hidden.fileno(), 2)

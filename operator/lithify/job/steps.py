@@ -45,12 +45,12 @@ class Pace:
         return self._bytes if most is None else min(self._bytes, most)
 
     def took(self, size: int, seconds: float) -> None:
-        """A step that read so many bytes took so long, its commit included."""
+        """Records a step's bytes and duration, including its commit."""
         if size > 0 and seconds > 0:
             self._bytes = max(1, int(size / seconds * self._commits.seconds))
 
     def step(self, units: Sequence[WorkUnit]) -> int:
-        """How many of the units, from the first on, make the next step: at least one."""
+        """Number of units, from the first on, in the next step; at least one."""
         total = 0
         for number, unit in enumerate(units):
             total += unit.read_bytes

@@ -1,1 +1,1 @@
-"""Gathers facts, asks the pure parts, writes status, acts. Level-triggered."""
+"""Level-triggered reconcilers: gather facts, call the pure parts for decisions, write status, then act."""

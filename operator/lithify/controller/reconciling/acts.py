@@ -1,7 +1,6 @@
-"""Carries out what the state machine of a run answers: locks, drivers, searches, plans.
+"""Carries out the acts that a run's state machine returns: locks, drivers, searches, plans.
 
-Used by `compactions` once the status that goes with the acts is written. Decides nothing; every act may be
-repeated.
+Used by `compactions` after it has written the matching status. Makes no decisions; every act is idempotent.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ class Acting:
     """Carries out acts.
 
     Attributes:
-        context: what it works with.
+        context: what the reconcilers share.
         sharing: the runs that share drivers.
         locking: the locks of tables.
-        memories: what is remembered of runs.
-        unreleased: takes in the Compactions that get a driver.
-        begin: begins something that goes on beside everything else.
+        memories: in-memory state of each run.
+        unreleased: Compactions that may have a driver; `carry_out` adds those it starts one for.
+        begin: starts a background task.
     """
 
     context: Context
@@ -49,9 +48,9 @@ class Acting:
     async def carry_out(
         self, acts: tuple[Act, ...], run: Compaction, facts: RunFacts, memory: RunMemory, *, is_shared: bool
     ) -> None:
-        """Does what there is to do. Nobody takes the table's lock for free meanwhile.
+        """Carries out acts in order. Until they end, no other run treats the table's lock as free.
 
-        A driver that others share is not let go by one of them.
+        With `is_shared`, acts that release the driver are skipped: other runs still use it.
         """
         if is_shared:
             acts = tuple(act for act in acts if act not in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER})
@@ -86,7 +85,7 @@ class Acting:
             memory.planning.go_on(context, run, self.begin)
 
     def wake_waiting(self, lock: str, former_uid: str) -> None:
-        """Has those looked at who may wait for a lock that is free now."""
+        """Requeues the runs that may be waiting for a lock that has become free."""
         for run in self.context.store.compactions:
             memory = self.memories.known(run.metadata.key)
             if memory is not None and memory.lock == lock and run.metadata.uid != former_uid:
@@ -114,7 +113,7 @@ class Acting:
             metrics.launched("started" if state.attempt == order.attempt else "found")
 
     async def _start_shared(self, run: Compaction, memory: RunMemory) -> None:
-        """Starts the driver that is named after a run; the others that share it wait for that."""
+        """Starts the shared driver if this run is its lead; the other members wait for the lead."""
         shared, metrics = run.status.shared_run, self.context.metrics
         self.unreleased.add(run.metadata.key)
         if shared is None or shared.lead_uid != run.metadata.uid:
@@ -125,7 +124,7 @@ class Acting:
             memory.missing = error
             metrics.launched("refused")
         except ClusterRefused:
-            metrics.launched("refused")  # each of them starts alone, and hears why that is refused
+            metrics.launched("refused")  # each member then starts alone and learns why it is refused
         except ClusterUnavailable as error:
             memory.delay = (run.status.attempts, str(error))
             metrics.launched("unavailable")
@@ -136,7 +135,7 @@ class Acting:
 
 
 def driver_order(context: Context, run: Compaction) -> DriverOrder | None:
-    """The order for the attempt that a run's status names; None without its LakeTable or Catalog."""
+    """The driver order for the attempt in a run's status; None if its LakeTable or Catalog is missing."""
     store = context.store
     table = store.table_of(run)
     catalog = store.catalog_of(table) if table else None

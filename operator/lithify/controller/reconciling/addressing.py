@@ -1,6 +1,6 @@
-"""From resources to addresses: which table is meant, which part of it, what to ask of it and how often. Pure.
+"""Turns resources into table addresses, selections, observation requests and poll intervals. Pure.
 
-Used by the reconcilers for all that they ask observers and order from launchers.
+Used by the reconcilers for every request to an observer and every order to a launcher.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from lithify.tables.observation import Observation
 from lithify.tables.watching import Filter, ObservationRequest
 
 _RETRIES = 4
-"""A table that cannot be looked at is tried again after so many intervals: who has to mend it is slower."""
+"""Check intervals between retries after a failed observation: people take longer to fix the cause."""
 
 
 def catalog_address(catalog: Catalog, options: Mapping[str, str], reach: Reach) -> TableAddress:
-    """A catalog of which no table is meant.
+    """The address of a catalog as a whole, without a table.
 
     Args:
         catalog: the Catalog.
         options: its options, with credentials where they are needed.
-        reach: where the operator's own rights may be used for it.
+        reach: locations where the operator's own rights may be used for it.
     """
     spec = catalog.spec
     return TableAddress(
@@ -53,7 +53,7 @@ def address_of(
     options: Mapping[str, str],
     reach: Reach,
 ) -> TableAddress:
-    """The table that a LakeTable stands for, whatever its UUID."""
+    """The address of the table that a LakeTable stands for; accepts any table UUID."""
     return replace(
         catalog_address(catalog, options, reach),
         name=table.spec.identifier,
@@ -63,7 +63,7 @@ def address_of(
 
 
 def selection_of(run: Compaction, table: LakeTable) -> Selection:
-    """Which part of its table a run takes. What a person asks for takes blocked buckets, too."""
+    """The part of its table that a run compacts. Runs requested by a person include blocked buckets."""
     spec = run.spec
     is_by_itself = LABEL_TABLE in run.metadata.labels and ANNOTATION_REQUESTED not in run.metadata.annotations
     return Selection(
@@ -77,7 +77,7 @@ def selection_of(run: Compaction, table: LakeTable) -> Selection:
 def request_of(
     table: LakeTable, policy: CompactionPolicySpec | None, address: TableAddress
 ) -> ObservationRequest:
-    """What to ask of it."""
+    """The observation request for a table."""
     partitions = policy.partitions if policy else ()
     return ObservationRequest(
         address=address,
@@ -96,9 +96,10 @@ def rhythm_of(
     limits: OperatorLimits,
     seen: Observation | None = None,
 ) -> Rhythm:
-    """How often to ask, within what the operator allows.
+    """How often to observe a table, within the operator's limits.
 
-    The LakeTable goes first, then its policy, then what the table itself was `seen` to ask for.
+    The LakeTable's interval takes precedence, then its policy's, then the one in the table's own options,
+    as last observed (`seen`).
     """
     found = policy or CompactionPolicySpec()
     of_table = CHECK_SECONDS if seen is None else seen.check_seconds or CHECK_SECONDS

@@ -1,9 +1,9 @@
-"""Reconciles Catalogs: says whether they answer, and creates LakeTables where discovery is wanted.
+"""Reconciles Catalogs: reports whether they respond, and creates LakeTables where discovery is enabled.
 
-What looks at a catalog's tables find out is used where there are any; a catalog without is asked seldom, so
-that it says whether it can be reached before anybody relies on it.
+A catalog's state follows from the observations of its tables. A catalog without tables is probed at long
+intervals, so that its status shows whether it can be reached before any table depends on it.
 
-Called by `loop`, and by `tables` whenever a look has ended differently than the one before.
+Called by `loop`; `tables` requeues a Catalog when an observation ends differently than the one before.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
 _BATCH = 500
-"""LakeTables that are created before other objects have their turn, and before status is written."""
+"""Most LakeTables created in one reconcile, before other objects have their turn and status is written."""
 _PROBE_SECONDS = 600.0
-"""Between two questions to a catalog that has no tables here."""
+"""Seconds between two probes of a catalog that has no LakeTables."""
 _PROBE_RETRY_SECONDS = 60.0
-"""The same after one that failed: somebody may be waiting for what they have just mended."""
+"""Seconds until the next probe after a failed one: a user may be waiting for a fix to show."""
 _NEXT_BATCH = 1.0
-"""Seconds in which the events of a batch arrive."""
+"""Seconds to wait for the events of a batch before the next batch is created."""
 _CONFIRMING = 30.0
-"""Seconds between a list that lacks a table and the one that has to lack it, too: more than it takes to
-replace a table in two steps."""
+"""Seconds from a list that lacks a table to the list that must confirm it: longer than dropping a table and
+creating it again takes."""
 
 
 @dataclass(slots=True)
 class _Listing:
-    """The last list of a catalog's tables: of which spec, when, and what came of it."""
+    """The last list of a catalog's tables: the spec's generation, when it ended, and its result."""
 
     generation: int
     ended: float
@@ -54,18 +54,18 @@ class _Listing:
     problem: TableProblem | None = None
     uid: str = ""
     earlier: TableList | None = None
-    """The list before, if that succeeded and was of the same spec."""
+    """The previous list, if it succeeded and was made for the same spec."""
     needs_list: bool = False
-    """Whether another list is wanted soon, to confirm this one."""
+    """Whether another list is needed soon to confirm this one."""
     is_checked: bool = False
-    """Whether tables that it lacks were looked at."""
+    """Whether observations of the tables that it lacks have been requested."""
 
     def is_of(self, catalog: Catalog) -> bool:
-        """Whether it is of the Catalog as it is now."""
+        """Whether the list was made for the Catalog's current generation."""
         return (self.uid, self.generation) == (catalog.metadata.uid, catalog.metadata.generation)
 
     def lasts(self, spec: CatalogSpec) -> float:
-        """Seconds after which the catalog is asked again."""
+        """Seconds after which the tables are listed, or the catalog is probed, again."""
         if spec.discovery is not None:
             return _CONFIRMING if self.needs_list else spec.discovery.interval_seconds
         return _PROBE_SECONDS if self.problem is None else _PROBE_RETRY_SECONDS
@@ -76,8 +76,8 @@ class Catalogs:
     """Reconciles Catalogs.
 
     Attributes:
-        context: what it works with.
-        ticks: seconds that only ever grow.
+        context: what the reconcilers share.
+        ticks: monotonic clock, in seconds.
     """
 
     context: Context
@@ -86,7 +86,7 @@ class Catalogs:
     _underway: dict[ObjectKey, asyncio.Task[None]] = field(default_factory=dict)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
-        """Makes status true and creates what is missing; returns the seconds until the next list is due."""
+        """Updates status and creates missing LakeTables; returns the seconds until the next list is due."""
         context = self.context
         catalog = context.store.catalogs.get(key)
         if catalog is None:
@@ -119,13 +119,13 @@ class Catalogs:
         return again
 
     def _scheduler(self, key: ObjectKey) -> list[TableProblem | None]:
-        """How the last look at each table of the catalog ended."""
+        """The problem of the last observation of each table of the catalog; None for a successful one."""
         tables = self.context.store.tables.using("catalog", key)
         seen = [self.context.scheduler.seen(table.metadata.key) for table in tables]
         return [problem_of(one.error) if one.error else None for one in seen if one.looked is not None]
 
     def _unsupported(self, key: ObjectKey) -> dict[str, str]:
-        """The catalog's tables that this release refuses, and why."""
+        """The catalog's tables that this release does not support, with the reason."""
         found = {}
         for table in self.context.store.tables.using("catalog", key):
             ready = condition_of(table.status.conditions, READY)
@@ -134,10 +134,10 @@ class Catalogs:
         return found
 
     def _list(self, catalog: Catalog) -> float | None:
-        """Has the tables listed, or the catalog only probed, if it is time; the seconds until it is."""
+        """Starts a list of the tables, or a probe, if one is due; else returns the seconds until it is."""
         key, spec = catalog.metadata.key, catalog.spec
         if spec.discovery is None and self.context.store.tables.using("catalog", key):
-            self._listings.pop(key, None)  # looks at the tables know better
+            self._listings.pop(key, None)  # observations of the tables tell more
             return None
         known = self._listings.get(key)
         if known is not None and known.is_of(catalog):
@@ -149,7 +149,7 @@ class Catalogs:
         return None
 
     async def _ask(self, catalog: Catalog) -> None:
-        """Lists the tables, beside everything else: catalogs may be slow to answer."""
+        """Lists the tables. Runs as a background task: catalogs may be slow to respond."""
         key, spec = catalog.metadata.key, catalog.spec
         found = NO_TABLES
         problem: TableProblem | None = None
@@ -183,7 +183,7 @@ class Catalogs:
         return TableFilter(discovery.include, discovery.exclude, most) if discovery else PROBE
 
     async def _discover(self, catalog: Catalog, listing: _Listing) -> tuple[Discovered, bool]:
-        """Creates and prunes LakeTables; returns what came of it, and whether nothing is left to do."""
+        """Creates and prunes LakeTables; returns the result, and whether all of the work is done."""
         namespace = catalog.metadata.namespace
         existing = [table for table in self.context.store.tables if table.metadata.namespace == namespace]
         found, made = await self._create(catalog, listing, existing)
@@ -204,7 +204,7 @@ class Catalogs:
         return discovered, max(len(found.bodies), len(pruning.going)) <= _BATCH
 
     def _check(self, listing: _Listing, pruning: Pruning) -> None:
-        """Has tables that a list lacks looked at, once for each list."""
+        """Requests observations of the tables that a list lacks, once for each list."""
         if listing.is_checked:
             return
         listing.is_checked = True
@@ -215,7 +215,7 @@ class Catalogs:
     async def _create(
         self, catalog: Catalog, listing: _Listing, existing: Sequence[LakeTable] = ()
     ) -> tuple[Found, frozenset[str]]:
-        """Creates LakeTables; returns what was to be done, and the tables that were given one."""
+        """Creates LakeTables; returns what discovery found, and the tables that got a LakeTable."""
         namespace, most = catalog.metadata.namespace, self.context.limits.tables
         refusals: list[ClusterRefused] = []
         made = []
@@ -226,7 +226,7 @@ class Catalogs:
             except ClusterExists:
                 continue
             except ClusterRefused as error:
-                refusals.append(error)  # the other tables need not wait for that
+                refusals.append(error)  # one refusal must not hold up the other tables
                 continue
             made.append(body["spec"]["identifier"])
             _log.info("discovered a table", extra={"namespace": namespace, "table": body["metadata"]["name"]})
@@ -242,7 +242,7 @@ def _listed(found: TableList) -> ListedTables:
 def _memory(
     catalog: Catalog, having: frozenset[str], latest: ListedTables, earlier: ListedTables | None
 ) -> tuple[str, ...]:
-    """What a Catalog remembers of its tables; those that two lists lack are forgotten."""
+    """The tables that a Catalog's status remembers; two complete lists without a table remove it."""
     discovery = catalog.spec.discovery
     if discovery is None or discovery.recreate is Recreate.ALWAYS:
         return ()

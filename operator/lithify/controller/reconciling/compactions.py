@@ -1,7 +1,7 @@
 """Reconciles one Compaction: gathers facts, asks the state machine, writes status, acts.
 
-Called by `loop`. Nothing in here decides; what must survive a crash stands in status before anything is done.
-`run_facts` gathers, `acts` carries out, `run_memory` keeps what this process has found out.
+Called by `loop`. The state machine makes all decisions; state that must survive a crash is written to status
+before any act. `run_facts` gathers, `acts` carries out, `run_memory` holds this process's findings.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from lithify.resources.objects import ConditionStatus
 
 _log = logging.getLogger(__name__)
 _SHARED_SECONDS = 5.0
-"""Between two looks at a shared driver that is about to end."""
+"""Seconds between two checks of a shared driver that is about to end."""
 _ACCOUNT_SECONDS = 10.0
-"""Between two looks for a service account that is missing: somebody has just read that it is."""
+"""Seconds between two checks for a missing service account: a user has just read that it is missing."""
 
 
 @dataclass(slots=True)
@@ -42,10 +42,10 @@ class Compactions:
     """Reconciles Compactions.
 
     Attributes:
-        context: what it works with.
-        unreleased: Compactions that have a driver whose result may not be recorded; all others that are over
-            need no second look.
-        begin: begins something that goes on beside everything else.
+        context: what the reconcilers share.
+        unreleased: Compactions with a driver whose result may not be recorded yet; any other Compaction that
+            is over needs no further reconcile.
+        begin: starts a background task.
     """
 
     context: Context
@@ -66,7 +66,7 @@ class Compactions:
         self._acting = Acting(*shared, self._memories, self.unreleased, begin)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
-        """Takes a Compaction one step further; returns the seconds until it is to be asked again."""
+        """Advances a Compaction by one step; returns the seconds until it is to be reconciled again."""
         run = self.context.store.compactions.get(key)
         if run is None:
             return await self._clear(key)
@@ -105,21 +105,21 @@ class Compactions:
         return _ACCOUNT_SECONDS if rest is None else min(rest, _ACCOUNT_SECONDS)
 
     async def _tend(self, before: Compaction, run: Compaction, wake: float | None) -> float | None:
-        """Lets go of the driver that a run has shared, once nobody needs it; when to look again."""
+        """Releases a run's former shared driver once no run needs it; returns the seconds until requeue."""
         if before.status.shared_run is None or run.reason.has_driver or await self._sharing.tend(before):
             return wake
         return _SHARED_SECONDS if wake is None else min(wake, _SHARED_SECONDS)
 
     def _rest(self, run: Compaction, wake: float | None, *, is_new: bool) -> float | None:
-        """Seconds after which to look again at a run for which there is nothing to do now."""
+        """Seconds after which to requeue a run that needs no act now; None for not at all."""
         if run.is_over and is_new:
-            return 0.0  # what is left to let go is said the next time
+            return 0.0  # the next reconcile returns what is left to release
         if run.is_over and wake is None:
-            self._forget(run.metadata.key)  # nothing is, so nobody has to look again
+            self._forget(run.metadata.key)  # nothing is left to release
         return wake
 
     async def _clear(self, key: ObjectKey) -> float | None:
-        """Ends what is left of a Compaction that was deleted: first its driver, then its lock."""
+        """Cleans up after a deleted Compaction: first its driver, then its lock."""
         context, memory = self.context, self._memories.known(key)
         context.metrics.compaction_changed(key, None)
         driver = await context.launcher.look(key)
@@ -145,12 +145,12 @@ class Compactions:
         return None
 
     async def _is_there(self, key: ObjectKey, uid: str) -> bool:
-        """Whether a Compaction that is not known is there all the same, asked live."""
+        """Whether a Compaction missing from the store still exists; asks the API server."""
         found = await self.context.api.get(COMPACTION, key)
         return found is not None and found["metadata"].get("uid") == uid
 
     async def take_over(self) -> None:
-        """What comes first when this operator begins to lead: the locks that its predecessor left."""
+        """First step of a new leader: requeues runs on shared drivers, cleans up its predecessor's locks."""
         for member in await self._sharing.members():
             self.unreleased.add(member)
             self.context.queue.add(COMPACTION, member)
@@ -158,26 +158,26 @@ class Compactions:
         await self.sweep()
 
     async def sweep(self) -> None:
-        """Drops the locks of runs that are over: whoever should have done so was killed before.
+        """Drops locks of runs that are over, and releases shared drivers that no run needs.
 
-        So with shared drivers that nobody needs.
+        Both are left behind when an operator is killed before it has dropped them.
         """
         await self._locking.sweep()
         await self._sharing.sweep()
 
     async def _tell(self, old: Compaction, new: Compaction) -> None:
-        """Tells everybody whom a change of a run concerns."""
+        """Propagates a run's status change: Events, metrics, and the queue keys that depend on it."""
         context, table = self.context, ObjectKey(new.metadata.namespace, new.spec.table_ref.name)
         for severity, reason, message in events_between(old.status, new.status):
             await context.recorder.post(COMPACTION, new.metadata, severity, reason, message)
         self._measure(old, new)
         if old.reason is not new.reason:
             self._sharing.moved(new)
-            if new.reason is not Reason.QUEUED:  # whoever is queued keeps its place in the line
+            if new.reason is not Reason.QUEUED:  # a queued run keeps its place in the line
                 context.slots.leave(new.metadata.key, COMPACTION)
             context.queue.add(LAKE_TABLE, table)
         if new.is_over and not old.is_over:
-            # A run that fails may have met what small looks do not notice: a table dropped, or made anew.
+            # The cause of a failure may escape incremental observations: a table dropped or created again.
             context.scheduler.want(table, whole=new.reason.status is ConditionStatus.FALSE)
             for waiting in context.slots.next_in_line(context.now()):
                 context.queue.add(*waiting)

@@ -1,6 +1,6 @@
-"""Which catalog the work on an object concerns, and which texts in the object its own tenant has written.
+"""The catalog that an object belongs to, and the texts in the object that its tenant has written.
 
-Called by `loop` around each reconcile, so that status, Events and log lines leave out that catalog's
+Called by `loop` around each reconcile, so that status, Events and log lines redact that catalog's
 credentials and no other's.
 """
 
@@ -20,7 +20,7 @@ from lithify.resources.table import LakeTable
 
 
 def concern_of(store: Store, item: Item) -> AbstractContextManager[None]:
-    """The context in which an object is reconciled."""
+    """The redaction context in which to reconcile an object."""
     run = store.compactions.get(item.key) if item.kind == COMPACTION.name else None
     if item.kind == CATALOG.name:
         return concerning(item.key, lambda: _names_in(store.tables.using("catalog", item.key)))
@@ -34,7 +34,7 @@ def concern_of(store: Store, item: Item) -> AbstractContextManager[None]:
 
 
 def _names_in(tables: list[LakeTable]) -> list[str]:
-    """What tenants have written into LakeTables, and the names of buckets that stand there anyway."""
+    """The texts that tenants have written into LakeTables, and the bucket names in their statuses."""
     found: list[str] = []
     for table in tables:
         seen, blocked = table.status.observation, table.status.blocked_buckets

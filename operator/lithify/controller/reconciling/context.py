@@ -1,4 +1,4 @@
-"""Everything that the reconcilers work with: the edges, what is known, and the settings of this operator."""
+"""Everything that the reconcilers share: external interfaces, known objects, and this operator's settings."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Context:
     """What the reconcilers share.
 
     Attributes:
-        api: the API server; it refuses writes of an operator that does not lead.
-        store: what is known of its objects.
-        queue: what is to be looked at.
+        api: the API server; it refuses writes of an operator that is not the leader.
+        store: the known version of each of its objects.
+        queue: keys of the objects to reconcile.
         launcher: starts drivers.
-        observer: looks at tables.
-        scheduler: when tables are looked at.
-        secrets: what Secrets say.
+        observer: observes tables.
+        scheduler: schedules the observations.
+        secrets: catalog options from Secrets.
         locks: the locks of tables.
-        slots: who may start.
+        slots: admits runs within the limits.
         recorder: posts Events.
-        metrics: counts.
-        clock: tells the time.
+        metrics: the operator's metrics.
+        clock: the wall clock.
         conf_problem: why the Spark settings of a policy are refused, None if they are not.
         limits: what tenants may ask for at most.
-        reach: where tables of a namespace may be read with the rights of this process.
+        reach: locations where a namespace's tables may be read with the rights of this process.
     """
 
     api: Api
@@ -61,5 +61,5 @@ class Context:
     reach: Callable[[str], Reach] = OwnIdentity().reach
 
     def now(self) -> datetime:
-        """The time in whole seconds, which is all that objects in Kubernetes hold."""
+        """The time in whole seconds, the precision of timestamps in Kubernetes objects."""
         return self.clock.now().astimezone(UTC).replace(microsecond=0)

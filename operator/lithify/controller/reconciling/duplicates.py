@@ -1,6 +1,6 @@
-"""Whether another LakeTable stands for the same table, so that only the oldest one starts runs by itself.
+"""Finds LakeTables that stand for the same table, so that only the oldest one starts runs by itself.
 
-Used by `tables`. Locks keep the runs of both apart in any case; here it is about doing all work once.
+Used by `tables`. Locks already keep the runs of both apart; this avoids doing the work twice.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from lithify.resources.catalog import CatalogSpec
 from lithify.resources.table import LakeTable
 
 _PARTS_OF_PLACES = ("endpoint", "catalog-key", "prefix", "header.")
-"""Words in the names of catalog options that tell places of one address apart."""
+"""Words in the names of catalog options that distinguish two locations with the same address."""
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 Place = tuple[object, ...]
 
 
 def older_duplicate(store: Store, table: LakeTable) -> str | None:
-    """The name of the oldest LakeTable of the same table, None if that is this one."""
+    """The name of the oldest LakeTable of the same table; None if `table` is the oldest."""
     catalog = store.catalog_of(table)
     if catalog is None:
         return None
@@ -33,15 +33,15 @@ def older_duplicate(store: Store, table: LakeTable) -> str | None:
 
 
 def age(table: LakeTable) -> tuple[datetime, str]:
-    """Sorts LakeTables: the oldest one first."""
+    """Sort key of LakeTables: the oldest first."""
     return table.metadata.creation_timestamp or _LAST, table.metadata.name
 
 
 def _place(catalog: CatalogSpec) -> Place:
-    """What two Catalogs have in common if they mean the same tables.
+    """A value that is equal for two Catalogs that hold the same tables.
 
-    It is more than a lock goes by: two tables that share a lock only wait for each other, but one that is
-    wrongly called a duplicate is not compacted. So two buckets of one name on two endpoints are two places.
+    It compares more than a lock name does: two tables that share a lock only wait for each other, but a
+    table wrongly called a duplicate is not compacted. So equal bucket names on two endpoints differ here.
     """
     options = sorted((name, value) for name, value in catalog.options.items() if _tells_places_apart(name))
     secret = catalog.secret_ref

@@ -1,7 +1,7 @@
-"""Takes in what events say: updates the store, and adds to the queue whom a change concerns.
+"""Applies events to the store, and adds the objects that a change affects to the queue.
 
-Called by the event stream, and by the resync that heals lost events. Whatever is wrong with an object
-concerns that object only: one that cannot be read is kept apart, and what was known of it before stays.
+Called by the event stream, and by the resync that makes up for lost events. An invalid object affects no
+other: an unreadable object is stored separately, and its last readable version stays in the store.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 50
-"""Objects that are taken in before others may run."""
+"""Number of objects applied before other tasks may run."""
 _TOGETHER = 1.0
-"""Seconds after which tables that come or go are counted, once for all: thousands may be applied together."""
+"""Seconds by which recounts of added or deleted tables are delayed: thousands may be applied together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Takes in objects.
+    """Applies events.
 
     Attributes:
-        store: what is known.
-        queue: what is to be looked at.
+        store: the known version of each object.
+        queue: keys of the objects to reconcile.
     """
 
     store: Store
     queue: Queue
     _gone: set[str] = field(default_factory=set)
-    """The uids of what was deleted since the last resync began: its list may still have them."""
+    """The uids of objects deleted since the last resync began, whose list may still contain them."""
 
     def take(self, kind: ResourceKind, body: Object, gone: bool) -> None:  # the events' signature
-        """Takes one event in. Never raises: the stream of all events must not end because of one object."""
+        """Applies one event. Never raises: one object must not end the stream of all events."""
         try:
             self._take(kind, body, gone)
         except Exception:  # noqa: BLE001  # it concerns one object, and is logged
@@ -87,7 +87,7 @@ class Intake:
         self._put(kind, found)
 
     def _put(self, kind: ResourceKind, found: Any) -> None:
-        """Takes in an object that can be read, perhaps for the first time in a while."""
+        """Stores a readable object, which may have been unreadable before."""
         key = found.metadata.key
         apart = self.store.unreadable.get((kind.name, key))
         if apart is not None:
@@ -101,18 +101,18 @@ class Intake:
             self._changed(kind, before, found)
 
     def _drop(self, kind: ResourceKind, key: ObjectKey, uid: str) -> None:
-        """Forgets an object that is gone."""
+        """Removes a deleted object from the store."""
         apart = self.store.unreadable.get((kind.name, key))
         if apart is not None and apart.metadata.uid == uid:
             del self.store.unreadable[kind.name, key]
-            self.queue.add(kind, key)  # a run may have left a driver, though nobody could read it
+            self.queue.add(kind, key)  # an unreadable run may have left a driver
         shelf = self._shelf(kind)
         known = shelf.get(key)
         if known is not None and shelf.drop(key, uid):
             self._changed(kind, known, None)
 
     def _keep_apart(self, kind: ResourceKind, body: Object, error: InvalidResource) -> None:
-        """Has the owner of an object told that it cannot be read."""
+        """Stores an object as unreadable, and queues it so that its owner is informed."""
         found = unreadable(body, error)
         if found is None:
             _log.error("%s", error)
@@ -125,14 +125,14 @@ class Intake:
             self.queue.add(kind, key)
 
     async def resync(self, api: Api) -> None:
-        """Lists everything anew: what events were lost for is found and looked at."""
+        """Lists all objects again, and queues those whose events were lost."""
         self._gone.clear()
         for kind in OWN_KINDS:
             listed = await api.list(kind)
             for number, body in enumerate(listed):
                 self.take(kind, body, gone=False)
                 if number % _AT_ONCE == 0:
-                    await asyncio.sleep(0)  # there may be thousands, and others have to run meanwhile
+                    await asyncio.sleep(0)  # lets other tasks run: there may be thousands
             uids = {_metadata(body).get("uid") for body in listed}
             for known in self._known(kind):
                 if known.uid not in uids and await _is_gone(api, kind, known.key):
@@ -153,7 +153,7 @@ class Intake:
         return shelves[kind.name]
 
     def _changed(self, kind: ResourceKind, before: Any, after: Any) -> None:
-        """Adds an object that changed, and those that depend on what of it changed, to the queue."""
+        """Adds a changed object, and the objects that depend on the changed parts, to the queue."""
         found = after or before
         key: ObjectKey = found.metadata.key
         if not _is_own_write(before, after):
@@ -174,14 +174,14 @@ class Intake:
             self._users(kind, key)
 
     def _users(self, kind: ResourceKind, key: ObjectKey) -> None:
-        """Adds the tables that follow a policy or are in a catalog."""
+        """Queues the tables that use a policy or a catalog."""
         for table in self.store.tables.using("policy" if kind is POLICY else "catalog", key):
             self._table(table)
             if kind is CATALOG:
                 self._namesakes(table)
 
     def _namesakes(self, table: LakeTable) -> None:
-        """Adds those that may be a duplicate of a table, or may be none any more."""
+        """Queues the tables that may have become, or ceased to be, duplicates of a table."""
         for other in self.store.namesakes_of(table):
             if age(other) > age(table):
                 self.queue.add_after(Item(LAKE_TABLE.name, other.metadata.key), _TOGETHER)
@@ -194,7 +194,7 @@ class Intake:
 
 
 def _counted_by(table: LakeTable | None) -> set[Item]:
-    """The policy and the catalog that a table refers to, whose statuses say how many do."""
+    """The policy and the catalog whose statuses count a table."""
     if table is None:
         return set()
     namespace = table.metadata.namespace
@@ -205,13 +205,13 @@ def _counted_by(table: LakeTable | None) -> set[Item]:
 
 
 def _metadata(body: Object) -> Mapping[str, Any]:
-    """The metadata of an object, if it has any."""
+    """The metadata of an object; empty if it has none."""
     metadata = body.get("metadata")
     return metadata if isinstance(metadata, Mapping) else {}
 
 
 async def _is_gone(api: Api, kind: ResourceKind, key: ObjectKey) -> bool:
-    """Whether an object is not there any more, or in a namespace that we have no business in any more."""
+    """Whether an object no longer exists, or is in a namespace that the operator may no longer read."""
     try:
         return await api.get(kind, key) is None
     except ClusterRefused:
@@ -219,7 +219,7 @@ async def _is_gone(api: Api, kind: ResourceKind, key: ObjectKey) -> bool:
 
 
 def _is_known(shelf: Shelf[Any], body: Object) -> bool:
-    """Whether just this version was taken in before, which is cheaper to see than to read it again."""
+    """Whether the store already holds this version; cheaper than parsing the object again."""
     meta = body["metadata"]
     known = shelf.get(ObjectKey(meta["namespace"], meta["name"]))
     if known is None:
@@ -229,7 +229,7 @@ def _is_known(shelf: Shelf[Any], body: Object) -> bool:
 
 
 def _is_own_write(before: Any, after: Any) -> bool:
-    """Whether only status changed, which nobody but the operator writes."""
+    """Whether the event repeats what the store already holds, as after the operator's own status write."""
     return (
         before is not None
         and after is not None

@@ -1,6 +1,6 @@
-"""Who has a table's lock, as a run sees it, and which holders are over.
+"""Finds the holder of a table's lock, as a run sees it, and whether the holder is over.
 
-Used by `compactions`. A holder that cannot be looked at keeps its lock and costs nobody else anything.
+Used by `compactions`. A holder whose state cannot be read keeps its lock; runs on other tables go on.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class LockView:
     """A table's lock, as one run sees it.
 
     Attributes:
-        lock: whose it is.
-        holder: who has it if others do, for people.
-        former: who has it and is over, so that it may be taken over.
+        lock: whether the lock is free, this run's or another's.
+        holder: the other holder, for people; empty if there is none.
+        former: a holder that is over, from which the lock may be taken over.
     """
 
     lock: Lock
@@ -40,12 +40,12 @@ class LockView:
 
 @dataclass(slots=True)
 class TableLocking:
-    """Looks at locks and at those who have them.
+    """Reads locks and the state of their holders.
 
     Attributes:
-        context: what it works with.
+        context: what the reconcilers share.
         sharing: the drivers that runs share.
-        acting: the runs for which something is being done right now.
+        acting: the runs whose acts are being carried out right now.
     """
 
     context: Context
@@ -53,7 +53,7 @@ class TableLocking:
     acting: set[ObjectKey] = field(default_factory=set)
 
     def name_for(self, run: Compaction) -> str | None:
-        """The name of the lock of a run's table, None while its LakeTable or Catalog is missing."""
+        """The name of the lock of a run's table; None while its LakeTable or Catalog is missing."""
         table = self.context.store.table_of(run)
         catalog = self.context.store.catalog_of(table) if table else None
         if table is None or catalog is None:
@@ -61,7 +61,7 @@ class TableLocking:
         return lock_name(run.metadata.namespace, catalog.spec, table.spec.identifier)
 
     async def view(self, name: str, run: Compaction) -> LockView:
-        """A lock as a run sees it; UNKNOWN if that cannot be found out now."""
+        """The state of a lock as a run sees it; UNKNOWN if the cluster cannot be asked now."""
         try:
             holder = await self.context.locks.holder(name)
             if holder is None or holder == holder_of(run):
@@ -75,13 +75,13 @@ class TableLocking:
         return LockView(Lock.OTHERS, str(holder.key) if is_near else "a run in another namespace")
 
     async def is_over(self, holder: Holder) -> bool:
-        """Whether a run that holds a lock can have no driver any more.
+        """Whether the run that holds a lock can no longer have a driver.
 
-        That it is over is asked live; that it is not may be taken from what is known.
+        True is returned only after asking the API server; False may come from the store.
         """
         context = self.context
         if holder.key in self.acting:
-            return False  # it may be starting one right now
+            return False  # it may be starting a driver right now
         known = context.store.compactions.get(holder.key)
         if known is not None and known.metadata.uid == holder.uid and not known.is_over:
             return False
@@ -90,7 +90,7 @@ class TableLocking:
             driver = await context.launcher.look(holder.key)
             is_at_work = await self._is_at_work(holder, found)
         except ClusterRefused as error:
-            # As in a namespace that was deleted, and its roles with it: nobody knows, and others go on.
+            # E.g. a namespace was deleted together with its roles. The state is unknown; other runs go on.
             _log.warning("a table stays locked, since its run cannot be looked at: %s", error)
             return False
         if found is not None and found["metadata"].get("uid") == holder.uid and not _has_ended(found):
@@ -100,7 +100,7 @@ class TableLocking:
         return driver is None or driver.owner_uid != holder.uid or driver.phase is DriverPhase.ENDED
 
     async def _is_at_work(self, holder: Holder, found: object) -> bool:
-        """Whether a driver that others share may still do something for the holder of a lock."""
+        """Whether a shared driver may still be working for the holder of a lock."""
         run = _readable(found)
         if run is not None and run.metadata.uid == holder.uid:
             if run.status.shared_run is None:
@@ -110,7 +110,7 @@ class TableLocking:
         return await self.sharing.is_at_work(holder.key.namespace, holder.uid)
 
     async def sweep(self) -> None:
-        """Drops the locks of runs that are over: whoever should have done so was killed before."""
+        """Drops locks of runs that are over, left by an operator that was killed before it dropped them."""
         for name, holder in await self.context.locks.all():
             try:
                 if await self.is_over(holder):
@@ -119,7 +119,7 @@ class TableLocking:
                 _warn("its lock stays", holder, error)
 
     async def rename(self) -> None:
-        """Gives locks that an older release named otherwise their names; called before anything else runs."""
+        """Renames locks that an older release named differently; called before any reconcile."""
         for name, holder in await self.context.locks.all():
             run = self.context.store.compactions.get(holder.key)
             wanted = self.name_for(run) if run is not None and run.metadata.uid == holder.uid else None
@@ -138,13 +138,13 @@ def holder_of(run: Compaction) -> Holder:
 
 
 def _has_ended(found: object) -> bool:
-    """Whether a Compaction as the API server sent it is over; one that cannot be read is not."""
+    """Whether the Compaction in an API server's response is over; False if it is unreadable."""
     run = _readable(found)
     return run is not None and run.is_over
 
 
 def _readable(found: object) -> Compaction | None:
-    """A Compaction as the API server sent it; None if it cannot be read, or there is none."""
+    """The Compaction in an API server's response; None if it is missing or unreadable."""
     try:
         return None if found is None else read(Compaction, found)
     except (ValidationError, RecursionError):

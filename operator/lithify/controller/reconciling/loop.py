@@ -1,4 +1,4 @@
-"""The workers that take keys from the queue and have them reconciled, one at a time for each key."""
+"""The workers that take keys from the queue and reconcile them, one worker at a time for each key."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lithify.resources.names import ObjectKey
 _log = logging.getLogger(__name__)
 
 Reconcile = Callable[[ObjectKey], Awaitable[float | None]]
-"""Makes one object what it should be; returns the seconds after which to look at it again."""
+"""Reconciles one object; returns the seconds after which to requeue it, None for not at all."""
 Told = Callable[[str, str, float], None]
-"""Is told of each time: kind, how it ended (done, conflict, failed), seconds."""
+"""Receives each reconcile's kind, ending (done, conflict, failed) and duration in seconds."""
 Within = Callable[[Item], AbstractContextManager[None]]
 
 
@@ -29,9 +29,9 @@ async def work(
     workers: int,
     within: Within = lambda _: nullcontext(),
 ) -> None:
-    """Reconciles for ever, so many objects at a time. A failure concerns one object and is tried again.
+    """Reconciles with `workers` concurrent workers; never returns. A failed object is requeued with backoff.
 
-    `within` is the context of the work on an object; what is logged of it is logged in there.
+    `within` returns the context in which an object is reconciled and its log lines are written.
     """
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
@@ -45,17 +45,17 @@ async def _work(queue: Queue, reconcilers: Mapping[str, Reconcile], measure: Tol
         with within(item):
             ending = await _reconcile(queue, item, reconcilers[item.kind])
         measure(item.kind, ending, monotonic() - started)
-        # Most objects need no request, so nothing above has let others run: the lease must be renewed, too.
+        # Most reconciles send no request and so never yield; other tasks must run to renew the lease.
         await asyncio.sleep(0)
 
 
 async def _reconcile(queue: Queue, item: Item, reconcile: Reconcile) -> str:
-    """Reconciles one object and says when it is next; returns how it ended."""
+    """Reconciles one object and requeues it as needed; returns how the reconcile ended."""
     try:
         with bound(kind=item.kind, namespace=item.key.namespace, object=item.key.name):
             again = await reconcile(item.key)
     except ClusterConflict:
-        queue.failed(item)  # somebody else changed it; the event is on its way, or here already
+        queue.failed(item)  # another client changed it; the event is on its way or has arrived
         return "conflict"
     except LithifyError as error:
         _tell(item, error, queue.failed(item))

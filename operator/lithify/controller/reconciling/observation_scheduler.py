@@ -1,9 +1,9 @@
-"""Looking at tables: when, how many at a time, and what the last look at each one found.
+"""Schedules observations of tables: when, how many concurrently, and what the last one of each table found.
 
-Asked by `tables`, which never waits for a look: it asks for one and is told, through the queue, when there is
-something new, or else when the next look is due. Of each catalog a few looks are asked for at a time, so that
-whoever shares out the turns sees all catalogs that wait. Tables of a catalog that is silent are not asked
-about one by one: a few of them find out whether it is back, and then all are looked at.
+Called by `tables`, which never waits for an observation: it requests one, and the queue requeues the table
+when there is news, or else when the next observation is due. Each catalog has a few requests in flight, so
+that the observer, which shares its workers among catalogs, sees every catalog that waits. While a catalog
+does not respond, only a few of its tables probe it; once it responds, all of them are observed.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from lithify.tables.watching import ObservationRequest
 
 _log = logging.getLogger(__name__)
 JITTER = 0.1
-"""Looks are spread by this share of their interval: tables made together are not looked at together."""
+"""Jitter as a share of the interval: tables created together are not observed together."""
 _FEW = 10
-"""So many tables of a silent catalog ask in each of its pauses whether it is back."""
+"""Number of tables of a silent catalog that probe it in each backoff interval."""
 
 Told = Callable[[str, float], None]
-"""Is told of each look: how it ended (changed, unchanged, failed, timed-out, not-asked), and its seconds."""
+"""Receives each observation's ending (changed, unchanged, failed, timed-out, not-asked) and its seconds."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """What is known of a table in this process.
+    """State of a table's observations in this process.
 
     Attributes:
-        observation: what the last good look found; None before it.
-        answered: the question that it answers.
-        error: why the last look failed; None if it did not.
-        looked: when the last look ended, in ticks; None before the first.
-        whole: when the last look at the whole table ended, in ticks. The first one may build on what an
-            earlier operator has kept.
-        judged: the moment for which a look was last asked that judges anew what is known.
-        request: what was asked last; another question makes a look due at once.
-        wanted: a look is due whatever the time.
-        outdated: the table has surely changed since the observation.
-        underway: a look is waiting or running.
-        awaited: somebody wants to be told of its end, whatever it finds.
+        observation: result of the last successful observation; None before the first.
+        answered: the request that it answers.
+        error: why the last observation failed; None if it succeeded.
+        looked: when the last observation ended, in ticks; None before the first.
+        whole: when the last full observation ended, in ticks. The first one may build on an earlier
+            operator's observation cache.
+        judged: trigger time already scheduled for re-evaluation.
+        request: the last request; a different one is due at once.
+        wanted: an observation is due at once, whatever the interval.
+        outdated: the table is known to have changed since the observation.
+        underway: an observation is waiting or running.
+        awaited: report its end even if nothing has changed.
     """
 
     observation: Observation | None = None
@@ -69,19 +69,19 @@ class Seen:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has been looked at and nobody waits for another look."""
+        """Whether the table has been observed and no further observation is wanted or under way."""
         return self.looked is not None and not self.wanted and not self.underway
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How often to look at a table, in seconds.
+    """Poll intervals of a table, in seconds.
 
     Attributes:
-        every: between two looks.
-        whole: between two looks at the whole table.
-        timeout: how long one look may take.
-        retry: between two looks that fail.
+        every: between two observations.
+        whole: between two full observations.
+        timeout: limit of one observation.
+        retry: from a failed observation to the next.
     """
 
     every: float
@@ -95,7 +95,7 @@ _Asked = tuple[float, int, ObjectKey, ObservationRequest, Rhythm]
 
 @dataclass(slots=True)
 class _Line:
-    """The looks at tables of one catalog: those that wait, how many are under way, and who was refused."""
+    """Observations of one catalog: waiting ones, number under way, tables refused while it is silent."""
 
     waiting: list[_Asked] = field(default_factory=list)
     underway: int = 0
@@ -104,15 +104,15 @@ class _Line:
 
 @dataclass(slots=True)
 class ObservationScheduler:
-    """All looks.
+    """Schedules all observations.
 
     Attributes:
-        observer: looks at tables.
-        tell: is told of a table of which there is something new.
-        later: is told of all others, and in how many seconds they are to be asked for again.
-        measure: is told of each look.
-        places: how many looks at tables of one catalog are asked for at a time.
-        ticks: seconds that only ever grow.
+        observer: observes tables.
+        tell: requeues a table at once, after an observation with news.
+        later: requeues a table after a number of seconds, after an observation without news.
+        measure: receives each observation's ending and duration.
+        places: number of concurrent requests for each catalog.
+        ticks: monotonic clock, in seconds.
     """
 
     observer: TableObserver
@@ -128,13 +128,13 @@ class ObservationScheduler:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def seen(self, key: ObjectKey) -> Seen:
-        """What is known of a table."""
+        """The state of a table's observations."""
         return self._seen.setdefault(key, Seen())
 
     def want(self, key: ObjectKey, *, whole: bool = False) -> None:
-        """Has a table looked at as soon as it is asked for again: something has surely changed.
+        """Makes an observation due at the next `ask`, because the table has changed.
 
-        `whole`: as if for the first time, because what is known of it may not be true any more.
+        `whole` makes it a full one, because earlier results may no longer hold.
         """
         seen = self.seen(key)
         seen.wanted = seen.outdated = True
@@ -142,7 +142,7 @@ class ObservationScheduler:
             seen.whole = -math.inf
 
     def forget(self, key: ObjectKey) -> None:
-        """The LakeTable is gone; nobody waits for a look at it any more."""
+        """Drops the state of a deleted LakeTable and cancels its observation."""
         self._seen.pop(key, None)
         task = self._tasks.pop(key, None)
         if task is not None:
@@ -151,10 +151,10 @@ class ObservationScheduler:
     def ask(
         self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm, *, since: datetime | None = None
     ) -> float:
-        """Asks for a look if one is due; returns the seconds until it is, infinite while one is under way.
+        """Requests an observation if one is due; else returns the seconds until then.
 
-        `since` is when a trigger of the table has become due by the passing of time alone, None if none has:
-        then a look is due that judges anew what is known.
+        Returns infinity while an observation is waiting or running. `since` is when a trigger became due by
+        the passing of time alone, None if none has; such a trigger makes a re-evaluation due.
         """
         seen = self.seen(key)
         if seen.underway:
@@ -174,7 +174,7 @@ class ObservationScheduler:
         return math.inf
 
     async def work(self) -> None:
-        """Looks at tables for ever, so many of each catalog at a time."""
+        """Runs the requested observations, at most `places` for each catalog; never returns."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._changed.clear()
@@ -198,7 +198,7 @@ class ObservationScheduler:
         return seen.looked + every * _spread(key) - self.ticks()
 
     def _retry(self, error: LithifyError, request: ObservationRequest, rhythm: Rhythm) -> float:
-        """When to look again at a table that could not be looked at."""
+        """Seconds until the retry of a failed observation."""
         if not isinstance(error, CatalogSilent):
             return rhythm.retry
         line = self._lines.get(request.address.catalog)
@@ -221,7 +221,7 @@ class ObservationScheduler:
         )
 
     def _next(self) -> Iterator[tuple[ObjectKey, ObservationRequest, Rhythm]]:
-        """The looks that are asked for now."""
+        """Takes the observations that may start now from the lines."""
         for line in self._lines.values():
             while line.waiting and line.underway < self.places:
                 _, _, key, request, rhythm = heapq.heappop(line.waiting)
@@ -230,7 +230,7 @@ class ObservationScheduler:
                     yield key, request, rhythm
 
     def _ended(self, key: ObjectKey, request: ObservationRequest, task: asyncio.Task[None]) -> None:
-        """A look is over, or was given up, perhaps before it had begun."""
+        """Frees the slot of an observation that ended or was cancelled, perhaps before it began."""
         self._lines[request.address.catalog].underway -= 1
         if self._tasks.get(key) is task:
             del self._tasks[key]
@@ -267,7 +267,7 @@ class ObservationScheduler:
             self.later(key, rhythm.every * _spread(key))
 
     def _count(self, key: ObjectKey, line: _Line, error: LithifyError | None) -> None:
-        """Notes who was refused; the first answer of the catalog has them all looked at."""
+        """Records tables of a silent catalog; its first response makes all of them due."""
         if isinstance(error, CatalogSilent):
             line.refused.add(key)
         elif error is None or error.failure is Failure.USER:
@@ -279,7 +279,7 @@ class ObservationScheduler:
 
 
 def _spread(key: ObjectKey) -> float:
-    """What a table's interval is multiplied by, the same each time."""
+    """The jitter factor of a table's interval; constant for each table."""
     share = crc32(str(key).encode()) / (1 << 32)
     return 1.0 + JITTER * (share * 2 - 1)
 

@@ -1,6 +1,6 @@
-"""How fast the operator repeats what came to nothing: ever more slowly, and not all runs at a time.
+"""Exponential backoff with jitter for acts that had no effect.
 
-Used by `compactions`. In memory only: a new leader begins again with short waits.
+Used by `compactions`. In memory only: a new leader starts again with short waits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lithify.controller.running.backoff import doubled, jittered
 
 FIRST = 2.0
 LAST = 60.0
-"""Seconds before something is repeated for the first time, and at most; the jitter takes up to half away."""
+"""Seconds of the first and of the longest wait, before jitter, which takes up to half away."""
 
 
 @dataclass(slots=True)
@@ -20,8 +20,8 @@ class Backoff:
     """Waits that double with each failure.
 
     Attributes:
-        seed: of the jitter, such as a run's uid.
-        last: seconds of the longest wait.
+        seed: seed of the jitter, such as a run's uid.
+        last: the longest wait, in seconds.
         failures: number of failures since the last success.
     """
 
@@ -36,16 +36,16 @@ class Backoff:
         return jittered(wait, f"{self.seed}:{self.failures}")
 
     def succeeded(self) -> None:
-        """The next failure is the first one again."""
+        """Resets the number of failures."""
         self.failures = 0
 
 
 @dataclass(slots=True)
 class Repeats:
-    """Tells acts that take a run further from those that are repeated because they showed no effect.
+    """Distinguishes acts that advance a run from acts that are repeated because they had no effect.
 
     Attributes:
-        backoff: between repeats.
+        backoff: waits between repeats.
     """
 
     backoff: Backoff
@@ -53,10 +53,10 @@ class Repeats:
     _done: set[Hashable] = field(default_factory=set)
 
     def wait(self, stage: Hashable, acts: Hashable) -> float:
-        """Seconds after which to look at a run again whose acts were carried out.
+        """Seconds after which to requeue a run whose acts were carried out.
 
-        None for acts that are new where the run stands. Their number is small, so a run that goes back and
-        forth between some of them waits, too.
+        0 for acts that are new in this stage, else the backoff. All acts of a stage are remembered, so a run
+        that alternates between some of them waits, too.
         """
         if stage != self._stage:
             self.clear()
@@ -67,6 +67,6 @@ class Repeats:
         return self.backoff.failed()
 
     def clear(self) -> None:
-        """Nothing is left to do, so whatever follows is new."""
+        """Forgets all acts and resets the backoff, once a run has nothing left to do."""
         self._done.clear()
         self.backoff.succeeded()

@@ -1,7 +1,7 @@
-"""Has the operator's workers plan a run that only plans, beside everything else: a table may take its time.
+"""Plans a plan-only run on the operator's workers, as a background task: a large table takes time.
 
-Used by `compactions`. What comes out has the form of a driver's outcome, so the state machine treats both
-alike. Nothing is remembered beyond the process: a new leader asks again.
+Used by `compactions`. The result has the form of a driver's outcome, so the state machine treats both alike.
+It is held in memory only: a new leader plans again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Planning:
     """The plan of a run's attempt, as far as this process has it.
 
     Attributes:
-        outcome: the answer; None while there is none.
+        outcome: the outcome; None until the plan is done.
     """
 
     outcome: Outcome | None = None
@@ -47,14 +47,14 @@ class Planning:
     _number: int = 0
 
     def forget(self) -> None:
-        """Gives up what is under way; nobody wants to know it any more."""
+        """Cancels a plan under way and drops the outcome."""
         if self._underway is not None:
             self._underway.cancel()
         self.outcome, self._underway = None, None
         self._number += 1
 
     def go_on(self, context: Context, run: Compaction, begin: Begin) -> None:
-        """Asks for a plan unless that is under way or answered; the queue is told of the answer."""
+        """Starts a plan unless one is under way or done; the run is requeued when it is done."""
         is_asked = self._underway is not None and not self._underway.done()
         if not is_asked and self.outcome is None:
             self._underway = begin(self._plan(context, run))
@@ -64,7 +64,7 @@ class Planning:
         table = context.store.table_of(run)
         catalog = context.store.catalog_of(table) if table else None
         if table is None or catalog is None:
-            return  # the state machine is told so by other means
+            return  # the state machine learns so by other means
         try:
             outcome = await _outcome(context, run, table, catalog)
         except ClusterError as error:
@@ -83,7 +83,7 @@ class Planning:
 
 
 def outcome_of_failure(run: str, attempt: int, error: LithifyError) -> Outcome:
-    """The outcome of an attempt whose plan failed. A plan at a worker's limits is not tried again."""
+    """The outcome of an attempt whose plan failed. A plan that exceeds a worker's limits is not retried."""
     outcome = outcome_of_error(run, attempt, error)
     if isinstance(error, ProcessLimit):
         return replace(outcome, failure=Failure.USER, message=f"{error}; {_ELSEWHERE}")

@@ -1,6 +1,6 @@
-"""Reconciles CompactionPolicies: says whether they can be followed, and by how many tables they are.
+"""Reconciles CompactionPolicies: reports whether each one is valid, and how many tables use it.
 
-Called by `loop`. That tables are looked at again when their policy changes is `intake`'s doing.
+Called by `loop`. When a policy changes, `intake` requeues its tables.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class Policies:
     """Reconciles CompactionPolicies.
 
     Attributes:
-        context: what it works with.
+        context: what the reconcilers share.
     """
 
     context: Context
 
     async def reconcile(self, key: ObjectKey) -> float | None:
-        """Makes status true."""
+        """Updates the policy's status."""
         store = self.context.store
         policy = store.policies.get(key)
         if policy is None:

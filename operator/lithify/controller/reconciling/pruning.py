@@ -1,7 +1,7 @@
-"""Does what `deciding.pruning` has decided: orphans or deletes LakeTables that discovery made, never tables.
+"""Carries out the decisions of `deciding.pruning`: orphans or deletes discovered LakeTables, never tables.
 
-Called by `catalogs`. What somebody changes in the same moment stays: each request names the version that was
-judged.
+Called by `catalogs`. Each request names the resource version that the decision was based on, so a LakeTable
+that was changed concurrently stays.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _log = logging.getLogger(__name__)
 
 
 async def carry_out(context: Context, catalog: Catalog, pruning: Pruning, most: int) -> Pruning:
-    """Lets at most `most` LakeTables go; returns the pruning as it went, for the Catalog's status.
+    """Orphans or deletes at most `most` LakeTables; returns the actual pruning, for the Catalog's status.
 
     Raises:
-        ClusterConflict: one of them has changed since, so it has to be judged again.
+        ClusterConflict: a LakeTable has changed since, so the decision must be made again.
     """
     discovery = catalog.spec.discovery
     if discovery is None or discovery.prune is Prune.KEEP or not pruning.going:
@@ -42,7 +42,7 @@ async def carry_out(context: Context, catalog: Catalog, pruning: Pruning, most: 
             conflict = error
             continue
         except ClusterRefused as error:
-            refusals.append(error)  # the others need not stay for that
+            refusals.append(error)  # one refusal must not hold up the others
             continue
         _log.info(
             "%s a LakeTable whose table is dropped or excluded",
@@ -64,7 +64,7 @@ async def carry_out(context: Context, catalog: Catalog, pruning: Pruning, most: 
 
 
 async def _let_go(context: Context, table: LakeTable, how: Prune) -> bool:
-    """Lets a LakeTable go unless somebody else has applied it, too."""
+    """Orphans or deletes a LakeTable unless another field manager has applied it, too."""
     meta = table.metadata
     live = await context.api.get(LAKE_TABLE, meta.key)
     if live is None:
@@ -85,7 +85,7 @@ async def _let_go(context: Context, table: LakeTable, how: Prune) -> bool:
 def _is_claimed(live: Object) -> bool:
     """Whether more than one field manager has set something in the spec.
 
-    Somebody who applies a LakeTable by server-side apply just as discovery made it leaves no other trace.
+    A server-side apply that leaves the LakeTable as discovery created it has no other trace.
     """
     managed = live["metadata"].get("managedFields") or []
     return sum("f:spec" in (entry.get("fieldsV1") or {}) for entry in managed) > 1

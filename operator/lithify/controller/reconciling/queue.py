@@ -1,7 +1,7 @@
-"""The one queue of the controller: keys of objects to look at, each at most once, the urgent ones first.
+"""The controller's work queue: keys of objects to reconcile, each at most once, by priority.
 
 Filled by events, deadlines and failures; emptied by the workers of `loop`. A key that is added while it is
-being looked at is looked at again afterwards. Everything that waits for a time stands in one heap.
+being reconciled is reconciled again afterwards. All delayed keys are in one heap.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lithify.resources.names import ObjectKey, ResourceKind
 FIRST_RETRY = 0.5
 LAST_RETRY = 60.0
 _LONGEST_SLEEP = 3600.0
-"""Seconds; deadlines are asked again at least this often, which heals jumps of the wall clock."""
+"""Seconds; deadlines are checked at least this often, which makes up for jumps of the wall clock."""
 _FEW = 1000
-"""So many deadlines that mean nothing any more are put up with."""
+"""Number of obsolete deadlines tolerated before the heap is cleaned."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Item:
-    """An object to look at."""
+    """The key of an object to reconcile."""
 
     kind: str
     key: ObjectKey
@@ -40,11 +40,11 @@ class _Waiting:
 
 @dataclass(slots=True)
 class Queue:
-    """Keys to look at.
+    """The work queue.
 
     Attributes:
-        priorities: by kind; lower goes first. Runs under way come before new ones, whatever arrives.
-        ticks: seconds that only ever grow.
+        priorities: by kind; lower goes first. Runs under way come before new ones.
+        ticks: monotonic clock, in seconds.
     """
 
     priorities: dict[str, int]
@@ -61,11 +61,11 @@ class Queue:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def add(self, kind: ResourceKind, key: ObjectKey) -> None:
-        """Has an object looked at soon."""
+        """Adds a key, to be reconciled as soon as possible."""
         self._add(Item(kind.name, key))
 
     def add_after(self, item: Item, seconds: float) -> None:
-        """Has an object looked at after a while; the earliest of several such wishes counts."""
+        """Adds a key after a delay in seconds; the earliest of several deadlines counts."""
         at = self.ticks() + min(max(0.0, seconds), _LONGEST_SLEEP)
         known = self._due.get(item)
         if known is None or at < known[0]:
@@ -77,8 +77,8 @@ class Queue:
                 self._drop_overtaken()
 
     async def get(self) -> Item:
-        """The next object to look at; whoever takes it says `done` or `failed` afterwards."""
-        async with self._turn:  # one waits for something to do, the others for their turn: no crowd wakes up
+        """Waits for the next key; the caller must call `done` or `failed` for it afterwards."""
+        async with self._turn:  # one worker waits for keys, the others for the lock: avoids a thundering herd
             while True:
                 item = self._next()
                 if item is not None:
@@ -87,14 +87,14 @@ class Queue:
                 await self._sleep()
 
     def done(self, item: Item, again_after: float | None = None) -> None:
-        """The object was looked at; `again_after` seconds it wants to be looked at again."""
+        """Marks a key as reconciled, to be requeued after `again_after` seconds."""
         self._failures.pop(item, None)
         self._finish(item)
         if again_after is not None:
             self.add_after(item, again_after)
 
     def failed(self, item: Item) -> float:
-        """Looking at the object failed: it is tried again after the returned number of seconds."""
+        """Requeues a key whose reconcile failed; returns the backoff in seconds."""
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         seconds = min(LAST_RETRY, FIRST_RETRY * 2.0 ** min(failures - 1, 10))
         self._finish(item)
@@ -102,32 +102,32 @@ class Queue:
         return seconds
 
     def forget(self, item: Item) -> None:
-        """The object is gone: nothing of it is remembered."""
+        """Drops the failure count and the deadline of a deleted object."""
         self._failures.pop(item, None)
         self._due.pop(item, None)
 
     @property
     def depth(self) -> int:
-        """How many objects wait to be looked at."""
+        """Number of keys that are ready to be reconciled."""
         return len(self._waiting)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits and nothing is being looked at; what is due later does not count."""
+        """Whether no key is ready or being reconciled; delayed keys do not count."""
         return not self._waiting and not self._active
 
     @property
     def oldest_seconds(self) -> float:
-        """For how long the first of them has waited."""
+        """Seconds for which the oldest ready key has waited."""
         return max((self.ticks() - waiting.since for waiting in self._waiting.values()), default=0.0)
 
     @property
     def longest_seconds(self) -> float:
-        """For how long the first of those has been looked at that are being looked at."""
+        """Seconds for which the longest running reconcile has run."""
         return max((self.ticks() - since for since in self._active.values()), default=0.0)
 
     def _next(self) -> Item | None:
-        """Takes the first object that is ready, if one is."""
+        """Takes the first ready key; None if there is none."""
         self._move_due()
         while self._ready:
             _, number, item = heapq.heappop(self._ready)
@@ -158,7 +158,7 @@ class Queue:
         self._changed.set()
 
     def _drop_overtaken(self) -> None:
-        """Deadlines of objects that were looked at earlier would fill the memory until their time comes."""
+        """Removes obsolete deadlines, which would otherwise use memory until they expire."""
         self._timed = [entry for entry in self._timed if self._due.get(entry[2]) == entry[:2]]
         heapq.heapify(self._timed)
 

@@ -1,4 +1,4 @@
-"""Posts Kubernetes Events about objects: once for each transition, never in the way of the work itself."""
+"""Posts Kubernetes Events about objects: once for each transition; a failure never stops a reconcile."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Recorder:
 
     Attributes:
         api: the API server.
-        clock: for their times.
-        identity: which operator it is.
+        clock: the source of their timestamps.
+        identity: identity of this operator.
     """
 
     api: Api
@@ -35,7 +35,7 @@ class Recorder:
     async def post(
         self, kind: ResourceKind, about: Metadata, severity: str, reason: str, message: str
     ) -> None:
-        """Posts an Event; `severity` is Normal or Warning. A failure is logged and forgotten."""
+        """Posts an Event; `severity` is Normal or Warning. A failure is only logged."""
         level = logging.WARNING if severity == "Warning" else logging.INFO
         _log.log(level, "%s %s: %s: %s", kind.name, about.name, reason, message)
         now = self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,8 @@
-"""Tells the owners of objects that cannot be read, in place of reconciling them.
+"""Reports unreadable objects to their owners instead of reconciling them.
 
-`operator` puts `Reports.beside` around the reconcilers. Nothing is done for an object while it cannot be
-read: a run keeps its driver and its result, a table is not compacted, and whatever refers to the object
-goes by what was known of it before.
+`operator` wraps the reconcilers with `Reports.beside`. An object is left alone while it cannot be read: a run
+keeps its driver and its result, a table is not compacted, and objects that refer to it use its last readable
+version.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Reconcile = Callable[[ObjectKey], Awaitable[float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Tells the owners of objects that cannot be read.
+    """Reports unreadable objects to their owners.
 
     Attributes:
-        context: what it works with.
+        context: what the reconcilers share.
     """
 
     context: Context
     _told: dict[tuple[str, ObjectKey], tuple[str, str]] = field(default_factory=dict)
-    """The uid and the problem that was told last."""
+    """The uid and the problem of the last report, by kind and key."""
 
     def beside(self, kind: ResourceKind, reconcile: Reconcile) -> Reconcile:
-        """A reconciler that leaves objects alone which cannot be read."""
+        """Wraps a reconciler so that unreadable objects are reported instead of reconciled."""
 
         async def reconcile_readable(key: ObjectKey) -> float | None:
             found = self.context.store.unreadable.get((kind.name, key))
@@ -50,7 +50,7 @@ class Reports:
         return reconcile_readable
 
     async def _tell(self, kind: ResourceKind, key: ObjectKey, found: Unreadable) -> None:
-        """Says so once: in an Event, and in status where that takes nothing away that is still needed."""
+        """Reports a problem once: in an Event, and in status unless that would drop fields still needed."""
         told = (found.metadata.uid, found.problem)
         if found.is_said or self._told.get((kind.name, key)) == told:
             return
@@ -59,16 +59,16 @@ class Reports:
             try:
                 await self.context.api.patch(kind, key, patch, subresource="status")
             except ClusterRefused as error:
-                # The rest of the object is not valid either, so the Event is all that there can be.
+                # The rest of the object is invalid, too, so only the Event can be posted.
                 _log.warning("its status cannot say so: %s", error)
         await self.context.recorder.post(kind, found.metadata, "Warning", UNREADABLE, found.problem)
         self._told[kind.name, key] = told
 
 
 def _status(found: Unreadable, now: datetime) -> dict[str, Any]:
-    """A status whose conditions say that the object cannot be read, without what nobody can read of it.
+    """A status whose conditions report the problem, without its unreadable fields.
 
-    A status is the operator's own and can be found out again, so an object may be readable after that.
+    Only the operator writes status and it can be rebuilt, so dropping them may make the object readable.
     """
     since = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     shared = {

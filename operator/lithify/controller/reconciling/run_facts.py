@@ -1,6 +1,6 @@
-"""Gathers what the state machine of a run is told: its table, its driver, its lock, and what is in its way.
+"""Gathers the facts for a run's state machine: its table, driver and lock, and what keeps it from starting.
 
-Used by `compactions`. Asks the cluster, changes nothing in it.
+Used by `compactions`. Only reads from the cluster.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from lithify.resources.table import LakeTable
 
 @dataclass(frozen=True, slots=True)
 class RunFactsGatherer:
-    """Finds out what is known around runs.
+    """Gathers the facts of runs.
 
     Attributes:
-        context: what it works with.
+        context: what the reconcilers share.
         sharing: the runs that share drivers.
         locking: the locks of tables.
     """
@@ -35,7 +35,7 @@ class RunFactsGatherer:
     locking: TableLocking
 
     async def gather(self, run: Compaction, memory: RunMemory) -> RunFacts:
-        """What is known around a run now; what was found out on the way is remembered."""
+        """The facts of a run now; findings that later steps need are stored in its memory."""
         context, store = self.context, self.context.store
         if run.status.shared_run is not None:
             memory.lead = ObjectKey(run.metadata.namespace, run.status.shared_run.lead)
@@ -73,7 +73,7 @@ class RunFactsGatherer:
         )
 
     async def _view(self, run: Compaction) -> SharedView | Unknown:
-        """The driver that a run's status names: its own, or one that it shares."""
+        """The driver in a run's status: its own or a shared one."""
         try:
             if run.status.shared_run is not None:
                 return await self.sharing.view(run)
@@ -84,7 +84,7 @@ class RunFactsGatherer:
     async def _problem(
         self, run: Compaction, table: LakeTable | None, catalog: Catalog | None
     ) -> Problem | None:
-        """What is missing around a run that has no driver yet."""
+        """What keeps a run without a driver from starting one."""
         namespace = run.metadata.namespace
         if table is None:
             missing = f"there is no LakeTable {run.spec.table_ref.name} in namespace {namespace}"
@@ -101,7 +101,7 @@ class RunFactsGatherer:
         return None
 
     async def _account(self, memory: RunMemory, *, is_waiting: bool) -> Problem | None:
-        """What to say of the service account that was missing; None if it is there now."""
+        """The problem to report while the service account is missing; None once it exists."""
         missing = memory.missing
         if missing is None:
             return None
@@ -111,7 +111,7 @@ class RunFactsGatherer:
         return Problem(Reason.INVALID_SPEC, missing.problem, may_pass=True, ends_attempt=True)
 
     async def _may_exist(self, account: ObjectKey) -> bool:
-        """Whether a service account exists, asked live; true if this operator may not know."""
+        """Whether a service account exists; asks the API server. True if the operator may not read it."""
         try:
             return await self.context.api.get(SERVICE_ACCOUNT, account) is not None
         except ClusterRefused:

@@ -1,4 +1,4 @@
-"""What this process has found out about runs. All of it can be found out again.
+"""In-memory state of runs. All of it can be rebuilt after a restart.
 
 Kept by `compactions`; `run_facts` and `acts` read it and add to it.
 """
@@ -18,20 +18,20 @@ from lithify.resources.names import ObjectKey
 
 @dataclass(slots=True)
 class RunMemory:
-    """What this process has found out about a run.
+    """In-memory state of a run.
 
     Attributes:
-        uid: which run it is, of its name.
-        repeats: how fast acts without effect are repeated.
-        absences: how fast a driver is looked for that the API server does not tell of.
-        search: the search for what it has committed.
-        planning: the plan, if it only plans.
+        uid: the run's uid.
+        repeats: backoff of acts without effect.
+        absences: backoff between requests for a driver whose state is unknown.
+        search: the search for the run's commits.
+        planning: the plan of a plan-only run.
         lock: the name of its table's lock.
-        former: who had the lock, and is over.
-        refusal: why its driver was refused, and in which attempt.
-        delay: why its driver could not be started the last time, and in which attempt.
-        missing: the service account that its driver could not be started without.
-        lead: the Compaction that its driver was named after when it last shared one.
+        former: the lock's previous holder, which is over.
+        refusal: the attempt whose driver was refused, and why.
+        delay: the attempt whose driver last failed to start, and why.
+        missing: the error about the service account that its driver needs.
+        lead: the lead Compaction of the last driver that it shared.
     """
 
     uid: str
@@ -48,30 +48,30 @@ class RunMemory:
 
     @classmethod
     def of(cls, uid: str) -> RunMemory:
-        """Nothing is known of a run yet."""
+        """The initial state of a run."""
         search = Search(Backoff(f"{uid}:search", LONGEST_WAIT))
         return cls(uid, Repeats(Backoff(f"{uid}:acts")), Backoff(f"{uid}:driver"), search)
 
     def forget_answers(self, acts: tuple[Act, ...]) -> None:
-        """Forgets what was found out for steps that are over; `acts` are those of the step now."""
+        """Forgets results that only earlier steps needed; `acts` are those of the current step."""
         if Act.FIND_RUN not in acts:
-            self.search.forget()  # a driver may be alive from here on, so an answer grows old
+            self.search.forget()  # from here on a driver may run and commit, so the result may become stale
         if Act.PLAN not in acts:
             self.planning.forget()
 
 
 @dataclass(slots=True)
 class RunMemories:
-    """What is remembered of each run, by the key of its Compaction."""
+    """In-memory state of all runs, by the key of the Compaction."""
 
     _all: dict[ObjectKey, RunMemory] = field(default_factory=dict)
 
     def known(self, key: ObjectKey) -> RunMemory | None:
-        """What is remembered of a run, None if nothing is."""
+        """The state of a run; None if there is none."""
         return self._all.get(key)
 
     def of(self, key: ObjectKey, uid: str) -> RunMemory:
-        """What is remembered of a run, and of no other one that had its name before."""
+        """The state of a run; new if the known one belongs to an earlier run of the same name."""
         memory = self._all.get(key)
         if memory is None or memory.uid != uid:
             if memory is not None:
@@ -80,7 +80,7 @@ class RunMemories:
         return memory
 
     def forget(self, key: ObjectKey) -> None:
-        """Forgets a run, and gives up what is under way for it."""
+        """Forgets a run, and cancels its plan if one is under way."""
         memory = self._all.pop(key, None)
         if memory is not None:
             memory.planning.forget()

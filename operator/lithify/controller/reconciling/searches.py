@@ -1,7 +1,7 @@
-"""The search of a table for what a run has committed, beside everything else: catalogs may be slow to answer.
+"""Searches a table for a run's commits, as a background task: catalogs may be slow to respond.
 
-Used by `compactions`. A search that is refused or fails is repeated ever more slowly, because what is in its
-way takes a person to mend; a Catalog that was changed is asked at once.
+Used by `compactions`. A search that fails is retried with exponential backoff, as a person has to fix the
+cause; after a change of the Catalog it is retried at once.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from lithify.resources.table import LakeTable
 from lithify.tables.observation import RunFound
 
 Begin = Callable[[Coroutine[Any, Any, None]], asyncio.Future[None]]
-"""Begins something that goes on beside everything else."""
+"""Starts a background task."""
 
 _log = logging.getLogger(__name__)
 _TIMEOUT = 120.0
 LONGEST_WAIT = 300.0
-"""Seconds between two searches at most: one may keep a process busy for two minutes."""
+"""Longest wait between two searches, in seconds: a search may keep a process busy for two minutes."""
 
 
 @dataclass(slots=True)
 class Search:
-    """What this process knows of a run's commits.
+    """The search for a run's commits.
 
     Attributes:
-        backoff: between searches that fail.
-        found: what the run has committed; unknown while there is no answer.
+        backoff: waits between failed searches.
+        found: what the run has committed; unknown until a search succeeds.
     """
 
     backoff: Backoff
@@ -50,12 +50,12 @@ class Search:
     _asked: tuple[str, int] | None = None
 
     def forget(self) -> None:
-        """What was found does not count any more, nor what a search that is under way will find."""
+        """Discards the result, and that of a search under way."""
         self.found, self._underway = UNKNOWN, None
         self._number += 1
 
     def go_on(self, context: Context, run: Compaction, begin: Begin) -> None:
-        """Begins a search if none is under way and its time has come; the queue is told of its end."""
+        """Starts a search if one is due and none is under way; the run is requeued when it ends."""
         if self._underway is not None and not self._underway.done():
             return
         table = context.store.table_of(run)

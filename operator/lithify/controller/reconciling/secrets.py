@@ -1,7 +1,7 @@
-"""Catalog options that are kept in Secrets: fetched when they are needed, kept for a while, never listed.
+"""Catalog options from Secrets: fetched when needed, cached for a limited time, never listed.
 
-Used when a table is looked at. The driver gets its own copy from the kubelet; nothing of a Secret goes into
-status, events or logs. Only the keys that a Catalog names are ever kept, and only for that Catalog.
+Used for observations of tables. The driver gets its own copy from the kubelet; nothing of a Secret goes into
+status, events or logs. Only the keys that a Catalog names are cached, and only for that Catalog.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from lithify.resources.names import SECRET, ObjectKey
 from lithify.settings import catalog_option
 
 KEPT_SECONDS = 300.0
-"""A changed Secret is noticed after this long, or as soon as the catalog refuses the old credentials."""
+"""Seconds until a changed Secret is noticed, unless the catalog refuses the old credentials earlier."""
 MOST_CHARACTERS = 1 << 16
-"""Of all values together that a catalog takes from its Secret."""
+"""Limit on the total length of all values that a catalog takes from its Secret."""
 
 
 class Hidden(Protocol):
-    """Keeps credentials out of texts about their catalog."""
+    """Redacts credentials from texts about their catalog."""
 
     def replace(self, catalog: ObjectKey, values: Iterable[str], ordinary: Collection[str] = ()) -> None:
-        """From now on these values, and no earlier ones, are the catalog's."""
+        """Replaces the catalog's values."""
         ...
 
     def forget(self, catalog: ObjectKey) -> None:
-        """The catalog is gone."""
+        """Forgets a deleted catalog."""
         ...
 
 
@@ -54,12 +54,12 @@ _EXPOSED = (
 
 @dataclass(slots=True)
 class Secrets:
-    """What Secrets say, for a while.
+    """Cached catalog options from Secrets.
 
     Attributes:
         api: the API server.
-        hidden: receives each catalog's credentials, so that texts can leave them out.
-        ticks: seconds that only ever grow.
+        hidden: receives each catalog's credentials for redaction.
+        ticks: monotonic clock, in seconds.
     """
 
     api: Api
@@ -68,11 +68,11 @@ class Secrets:
     _kept: dict[ObjectKey, _Kept] = field(default_factory=dict)
 
     async def of_catalog(self, catalog: Catalog) -> dict[str, str]:
-        """All options of a catalog as pypaimon wants them, those of its Secret included.
+        """All options of a catalog in pypaimon's form, including those from its Secret.
 
         Raises:
             NotFound: the Secret, or a key of it, does not exist.
-            InvalidOption: the values are too long, or credentials stand in the Catalog itself.
+            InvalidOption: the values are too long, or the Catalog itself contains credentials.
         """
         key, spec = catalog.metadata.key, catalog.spec
         secret = await self._of_secret(key, spec.secret_ref) if spec.secret_ref is not None else {}
@@ -118,11 +118,11 @@ class Secrets:
         return found
 
     def refused(self, catalog: ObjectKey) -> None:
-        """Has a catalog's Secret fetched again: its values were refused."""
+        """Invalidates a catalog's cached options after the catalog has refused them."""
         self._kept.pop(catalog, None)
 
     def forget(self, catalog: ObjectKey) -> None:
-        """The catalog is gone."""
+        """Forgets a deleted catalog."""
         self._kept.pop(catalog, None)
         self.hidden.forget(catalog)
 

@@ -1,8 +1,8 @@
-"""Brings runs together that share a driver, looks at shared drivers, and lets them go.
+"""Groups runs that share a driver, reads the state of shared drivers, and releases them.
 
-Used by `compactions` and `locking`. Who shares a driver stands in the status of each run before the driver is
-started, and in the driver itself: it takes those runs whose status names it, and the others start alone. What
-is kept in memory is only who waits for whom; after a restart they wait again.
+Used by `compactions` and `locking`. The members of a group are recorded in the status of each run before the
+driver is started, and in the driver itself: it takes the runs whose status names it, and the others start
+alone. Memory holds only which runs wait for a group; after a restart they wait again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from lithify.resources.names import COMPACTION, ObjectKey
 
 _log = logging.getLogger(__name__)
 _PATIENCE = 60.0
-"""Seconds after which a driver that does not end one of its runs, or itself when all have ended, is ended."""
+"""Seconds after which a driver is stopped that does not end a run as asked, or itself after its last run."""
 _ASSEMBLY = 10.0
-"""Seconds that a run waits for those it was brought together with to write that down."""
+"""Seconds that a lead waits for the members of its group to record the group in their status."""
 
 Order = Callable[[Compaction], DriverOrder | None]
 
@@ -41,8 +41,8 @@ class SharedView:
     """A shared driver as one of its runs sees it.
 
     Attributes:
-        driver: as if the run had it for itself; None if there is none for it.
-        stranded: why there will be none; for people. Empty if there may be.
+        driver: its state as if it were the run's own; None if there is none for this run.
+        stranded: why there will be none, for people; empty if one may still come.
     """
 
     driver: DriverState | None
@@ -54,25 +54,25 @@ class Sharing:
     """The runs that share drivers.
 
     Attributes:
-        context: what it works with.
+        context: what the reconcilers share.
     """
 
     context: Context
     _ready: dict[ObjectKey, tuple[Pool, Candidate]] = field(default_factory=dict)
     _assigned: dict[ObjectKey, SharedRun | None] = field(default_factory=dict)
-    """What became of those that were ready: whose driver they share, None for one of their own."""
+    """The shared driver assigned to each run that was ready; None for a driver of its own."""
     _starting: set[ObjectKey] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
     """The uids of runs whose shared driver was refused."""
     _idle: dict[str, datetime] = field(default_factory=dict)
-    """Since when drivers, by uid, have nothing left to do."""
+    """When each driver, by uid, ran out of work."""
 
     @property
     def _drivers(self) -> SharedDrivers | None:
         return self.context.launcher.shared
 
     def join(self, run: Compaction, now: datetime) -> SharedRun | Gathering | None:
-        """With whom a run that can start now shares a driver; None if it starts alone."""
+        """The shared driver of a run that can start now, or its wait for a group; None if it starts alone."""
         key, pool = run.metadata.key, self._pool(run)
         if pool is None or self._drivers is None:
             self.forget(key)
@@ -88,12 +88,12 @@ class Sharing:
         return self._assigned[key]
 
     def forget(self, key: ObjectKey) -> None:
-        """A run waits for nobody any more: it has begun, has other wishes, or is gone."""
+        """Stops a run's wait for a group: it has started, was changed, or is gone."""
         self._ready.pop(key, None)
         self._assigned.pop(key, None)
 
     def moved(self, run: Compaction) -> None:
-        """A run stands somewhere else than before; whose driver it shares is told that it is ready."""
+        """Handles a run's change of reason; requeues the lead of its shared driver once the run is ready."""
         shared = run.status.shared_run
         self.forget(run.metadata.key)
         if run.reason is not Reason.SUBMITTING:
@@ -102,14 +102,14 @@ class Sharing:
             self.context.queue.add(COMPACTION, ObjectKey(run.metadata.namespace, shared.lead))
 
     async def view(self, run: Compaction) -> SharedView:
-        """The shared driver that a run's status names."""
+        """The shared driver in a run's status, as this run sees it."""
         shared = run.status.shared_run
         if shared is None or self._drivers is None:
             return SharedView(None, "There are no shared drivers here.")
         lead = ObjectKey(run.metadata.namespace, shared.lead)
         if run.metadata.uid in self._refused:
             return SharedView(None, "The shared driver was refused.")
-        # Asked before the driver is looked for: one that is not there then, and not coming, never will be.
+        # Checked before the driver is read: one that is neither coming nor present will never start.
         is_coming = lead in self._starting or self._is_coming(lead, shared)
         driver = await self._drivers.look(lead)
         if driver is not None:
@@ -120,9 +120,9 @@ class Sharing:
         return SharedView(None, f"Compaction {shared.lead}, whose driver was to be shared, has none.")
 
     async def start(self, lead: Compaction, order_of: Order) -> bool:
-        """Starts the driver that is named after a run, for all whose status names it; whether it did.
+        """Starts a lead's driver for all runs whose status names it; returns whether it did.
 
-        Does nothing while some that were brought together have not written that down: they are about to.
+        Does nothing while members of the group are about to record it in their status.
 
         Raises:
             AccountMissing, ClusterRefused, ClusterUnavailable: see `SharedDrivers.start`.
@@ -149,7 +149,7 @@ class Sharing:
         return True
 
     async def stop(self, run: Compaction) -> None:
-        """Asks the driver to end a run, and the driver itself if it does not do so for too long."""
+        """Asks the driver to end a run; after a timeout, stops the whole driver."""
         driver = await self._driver_of(run)
         if self._drivers is None or driver is None:
             return
@@ -161,9 +161,9 @@ class Sharing:
             await self._drivers.stop_member(driver, run.metadata.uid)
 
     async def end_deleted(self, lead: ObjectKey, uid: str) -> bool:
-        """Has a run ended whose Compaction was deleted; whether its driver does nothing for it any more.
+        """Ends the run of a deleted Compaction; returns whether its driver no longer works for it.
 
-        The last one of a driver also waits until that is let go, or its pod would stay until the next sweep.
+        A driver's last run also waits for the driver's release, or its pod would stay until the next sweep.
         """
         driver = await self._drivers.look(lead) if self._drivers is not None else None
         found = driver.of_member(uid) if driver is not None else None
@@ -173,13 +173,13 @@ class Sharing:
         return is_let_go and found.phase is DriverPhase.ENDED
 
     async def is_at_work(self, namespace: str, uid: str) -> bool:
-        """Whether some shared driver may still do something for a run, whatever became of the run."""
+        """Whether a shared driver may still be working for a run, which may have been deleted."""
         drivers = await self._drivers.all() if self._drivers is not None else []
         found = [driver.of_member(uid) for driver in drivers if driver.lead.namespace == namespace]
         return any(one is not None and one.phase is not DriverPhase.ENDED for one in found)
 
     async def sweep(self) -> None:
-        """Lets go of, or ends, all shared drivers that nobody needs; ends runs of theirs that are gone."""
+        """Releases or stops all shared drivers that no run needs; ends runs whose Compaction is gone."""
         for driver in await self._drivers.all() if self._drivers is not None else []:
             try:
                 await self._tend(driver)
@@ -188,16 +188,16 @@ class Sharing:
                 _log.warning("a shared driver stays: %s: %s", name, error, extra={"lead": str(driver.lead)})
 
     async def tend(self, run: Compaction) -> bool:
-        """Lets go of, or ends, the shared driver of a run if nobody needs it any more.
+        """Releases or stops the shared driver of a run if no run needs it any more.
 
         Returns:
-            Whether this run need not ask again.
+            Whether nothing is left to do for this run.
         """
         driver = await self._driver_of(run)
         return driver is None or await self._tend(driver)
 
     async def members(self) -> list[ObjectKey]:
-        """The runs of all shared drivers that have not been let go."""
+        """The runs of all shared drivers that have not been released."""
         drivers = await self._drivers.all() if self._drivers is not None else []
         return [member.key for driver in drivers for member in driver.members]
 
@@ -214,7 +214,7 @@ class Sharing:
         return True
 
     async def _end(self, driver: SharedDriver, drivers: SharedDrivers) -> bool:
-        """Lets go of a driver that nobody needs; whether that is done. One that is about to end may do so."""
+        """Releases an unneeded driver; returns whether that is done. Lets one that is about to end finish."""
         uid, now = driver.state.uid, self.context.now()
         if driver.state.phase is DriverPhase.ENDED:
             self._idle.pop(uid, None)
@@ -234,7 +234,7 @@ class Sharing:
         return await self._drivers.look(ObjectKey(run.metadata.namespace, shared.lead))
 
     def _group(self, pool: Pool, asking: Compaction, now: datetime) -> datetime | None:
-        """Brings those together that are ready; when the others go."""
+        """Groups the runs that are ready; returns until when the remaining ones wait."""
         table = self.context.store.table_of(asking)
         rules = self.context.store.rules_of(table).shared_runs
         if rules is None:
@@ -264,7 +264,7 @@ class Sharing:
         return pool_of(table, self.context.store.rules_of(table), bytes_of_sharing(run))
 
     def _is_assembling(self, lead: Compaction) -> bool:
-        """Whether some that were brought together with a run have not written that down; not for long."""
+        """Whether members of a lead's group have yet to record it in status; False after a timeout."""
         uid, since = lead.metadata.uid, lead.status.stage_time
         followers = [key for key, shared in self._assigned.items() if shared and shared.lead_uid == uid]
         is_late = since is not None and (self.context.now() - since).total_seconds() >= _ASSEMBLY
@@ -274,7 +274,7 @@ class Sharing:
         return not is_late and any(map(self._is_to_follow, followers))
 
     def _is_to_follow(self, key: ObjectKey) -> bool:
-        """Whether a run that was brought together with others has not written that down, but will."""
+        """Whether a grouped run has yet to record its group in status."""
         run = self.context.store.compactions.get(key)
         if run is None or not is_gathering(run):
             self._assigned.pop(key, None)
@@ -282,7 +282,7 @@ class Sharing:
         return run.status.shared_run is None
 
     def _members(self, lead: Compaction) -> Iterable[Compaction]:
-        """The runs whose status names a run's driver as theirs and that wait for it."""
+        """The runs that wait for a lead's driver and whose status names it."""
         name, uid = lead.metadata.name, lead.metadata.uid
         for run in self.context.store.compactions.using("lead", ObjectKey(lead.metadata.namespace, name)):
             shared = run.status.shared_run
@@ -291,9 +291,9 @@ class Sharing:
                 yield run
 
     def _is_coming(self, lead: ObjectKey, shared: SharedRun) -> bool:
-        """Whether the run that a shared driver is named after is about to start it.
+        """Whether the lead of a shared driver is about to start it.
 
-        Those that it was brought together with may have written that down before it has.
+        The other members may have recorded the group in their status before the lead has.
         """
         run = self._known(lead, shared.lead_uid)
         if run is not None and is_gathering(run) and self._assigned.get(lead) == shared:
@@ -306,7 +306,7 @@ class Sharing:
 
 
 def _needs(run: Compaction, lead: ObjectKey) -> bool:
-    """Whether a run's status relies on the driver that is named after a run."""
+    """Whether a run, by its status, needs the driver of this lead."""
     shared = run.status.shared_run
     is_its = shared is not None and shared.lead == lead.name
     return is_its and run.reason.has_driver

@@ -1,7 +1,7 @@
-"""The end of an operator for good: drivers are ended and let go, so that nothing waits for it afterwards.
+"""Uninstalls an operator: stops and releases all drivers, so that no object waits for it afterwards.
 
-Called by `lithify release`, which holds the operator's Lease meanwhile. Runs are not touched: an operator
-that is installed again later finds in their tables what they have done, and goes on.
+Called by `lithify release`, which holds the operator's Lease during this. Runs are not changed: an operator
+that is installed again later finds their commits in the tables, and goes on.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from lithify.resources.names import ObjectKey
 
 _log = logging.getLogger(__name__)
 _PAUSE = 1.0
-"""Seconds between two looks at what has not ended yet, and two tries of a request that was not answered."""
+"""Seconds between two checks of running drivers, and between two attempts of an unanswered request."""
 
 _TRIES = 30
-"""Number of tries of a request about one driver or lock."""
+"""Number of attempts of a request about one driver or lock."""
 
 Answer = TypeVar("Answer")
 
@@ -34,12 +34,12 @@ class Driver:
     """A driver that has not been released.
 
     Attributes:
-        key: its Compaction; the one that it is named after, if several share it.
-        uid: its own.
+        key: its Compaction; the lead of a shared driver.
+        uid: the driver's uid.
         runs: all Compactions that it works for.
-        look: finds it.
+        look: reads its state.
         stop: asks it to end.
-        release: lets it go.
+        release: releases it.
     """
 
     key: ObjectKey
@@ -52,14 +52,14 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Lets go of everything.
+    """Stops and releases all drivers, and drops the locks.
 
     Attributes:
-        launcher: knows the drivers.
+        launcher: the launcher of the drivers.
         locks: the locks of tables.
-        namespaces: those that were looked after; empty for all.
-        ticks: seconds that only ever grow.
-        sleep: lets time pass.
+        namespaces: the operator's namespaces; empty for all.
+        ticks: monotonic clock, in seconds.
+        sleep: waits for a number of seconds.
     """
 
     launcher: Launcher
@@ -69,14 +69,14 @@ class Shutdown:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def run(self, grace_seconds: float) -> tuple[ObjectKey, ...]:
-        """Ends all drivers, and lets go of them however they took it.
+        """Stops all drivers, and releases them whether or not they have ended in time.
 
         Args:
             grace_seconds: how long to wait for their end.
 
         Returns:
-            The Compactions whose drivers may still be at work, on nodes that nobody hears of, or could not be
-            let go. They can do no harm that a later run would not notice, but their tables stay locked.
+            The Compactions whose drivers may still be running (on lost nodes) or were not released. A later
+            run detects whatever they commit, but their tables stay locked.
         """
         until = self.ticks() + grace_seconds
         drivers = await self._answer(self._drivers)
@@ -94,7 +94,7 @@ class Shutdown:
         return [driver for driver in drivers if not await self._has_ended(driver)]
 
     async def _drivers(self) -> list[Driver]:
-        """All drivers; none, where the rights to see them went with the namespaces that were deleted."""
+        """All drivers; none if the rights to read them were deleted together with the namespaces."""
         try:
             alone = [self._alone(key, uid) for key, uid in await self.launcher.all()]
             shared = self.launcher.shared
@@ -116,7 +116,7 @@ class Shutdown:
         )
 
     async def _has_ended(self, driver: Driver) -> bool:
-        """Whether a driver has ended; it is asked to if nobody has yet. One that cannot be seen has not."""
+        """Whether a driver has ended; asks it to end once. False for a driver that cannot be read."""
         try:
             state = await self._tried(driver.look)
             if state is None or state.uid != driver.uid or state.phase is DriverPhase.ENDED:
@@ -128,7 +128,7 @@ class Shutdown:
         return False
 
     async def _let_go(self, driver: Driver) -> bool:
-        """Lets go of a driver; whether that could be done."""
+        """Releases a driver; returns whether that succeeded."""
         try:
             await self._tried(driver.release)
         except Exception as error:  # noqa: BLE001  # it concerns one driver, and is logged
@@ -148,7 +148,7 @@ class Shutdown:
                 _warn("a table stays locked", holder.key, error)
 
     async def _tried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The answer to a request about one driver, which the others must not wait for in vain."""
+        """The response to a request about one driver; attempts are limited so that the others go on."""
         for _ in range(_TRIES - 1):
             try:
                 return await request()
@@ -158,7 +158,7 @@ class Shutdown:
         return await request()
 
     async def _answer(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The answer to a request about all; the caller's reign ends before it is tried for ever."""
+        """The response to a request about all drivers; retried until the caller's lease ends."""
         while True:
             try:
                 return await request()

@@ -1,7 +1,7 @@
-"""Who may start: the limits of policies, of namespaces and of this operator, asked of what is in the store.
+"""Admits runs within the limits of policies, of namespaces and of this operator, by what is in the store.
 
-Called by the reconcilers of tables and Compactions. Whoever is told to wait is remembered with the time since
-when, so that its turn comes; who is next is `deciding.admission`'s to say.
+Called by the reconcilers of tables and Compactions. A run that must wait is remembered with the time since
+when, so that its turn comes; `deciding.admission` decides the order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lithify.resources.table import LakeTable
 
 _FREE = ""
 _REMEMBERED = 1.0
-"""Seconds for which a policy that was full is taken to be so: thousands of tables ask at the same time."""
+"""Seconds for which a full policy is cached as full: thousands of tables ask at the same time."""
 _PARKED = frozenset({Reason.BACKING_OFF, Reason.SUSPENDED, Reason.AWAITING_APPROVAL})
 
 
@@ -39,9 +39,9 @@ class Slots:
     """The slots of this operator.
 
     Attributes:
-        store: what is known.
+        store: the known objects.
         caps: this operator's own limits.
-        ticks: seconds that only ever grow.
+        ticks: monotonic clock, in seconds.
     """
 
     store: Store
@@ -54,9 +54,9 @@ class Slots:
     def hold_of_table(
         self, table: LakeTable, planned_bytes: int, now: datetime, shared: int | None = None
     ) -> str:
-        """The limit that holds a new run of a table back; empty if it may start, which takes the slot.
+        """The limit that keeps a new run of a table waiting; takes a slot and returns "" if it may start.
 
-        `shared` is what it reads if it may share a driver, and with it a slot; None if it may not.
+        `shared` is the bytes it reads if it may share a driver, and thus a slot; None if it may not.
         """
         key = _place(table.metadata.key)
         waiting = Waiting(
@@ -70,7 +70,7 @@ class Slots:
         return self._ask(LAKE_TABLE, waiting, now)
 
     def hold_of_run(self, run: Compaction, now: datetime) -> str:
-        """The limit that holds a run back; empty if it may start, which takes the slot."""
+        """The limit that keeps a run waiting; takes a slot and returns "" if it may start."""
         table = self.store.table_of(run)
         if table is None or _has_slot(run) or is_planned_here(run):
             return _FREE
@@ -79,21 +79,21 @@ class Slots:
         return self._ask(COMPACTION, waiting, now)
 
     def leave(self, key: ObjectKey, kind: ResourceKind) -> None:
-        """Somebody wants nothing any more: it is not due, it has started, or it is gone."""
+        """Removes a table or run from the line: it is no longer due, has started, or is gone."""
         place = _place(key) if kind is LAKE_TABLE else key
         self._waiting.pop(place, None)
         if self._granted.pop(place, None) is not None:
             self._full.clear()
 
     def next_in_line(self, now: datetime) -> list[tuple[ResourceKind, ObjectKey]]:
-        """Who may start now of those that wait; asked when a slot has become free."""
+        """Waiting tables and runs that may start now; called when a slot has become free."""
         self._full.clear()
         admitted = self._admission(now).admitted
         return [(self._waiting[key][0], _object(key)) for key in admitted]
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """Number of waiting tables and runs."""
         return len(self._waiting)
 
     def _priority(self, table: LakeTable) -> int:
@@ -147,7 +147,7 @@ class Slots:
 
 
 def _has_slot(run: Compaction) -> bool:
-    """Whether a run counts as active: it has a driver, or the operator made it because a slot was free."""
+    """Whether a run holds a slot: it has a driver, or the operator created it because a slot was free."""
     if run.is_over or run.reason in _PARKED:
         return False
     return run.reason.has_driver or (LABEL_TABLE in run.metadata.labels and run.status.attempts == 0)

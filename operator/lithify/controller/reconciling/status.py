@@ -1,4 +1,4 @@
-"""Writing status: only what changed, only if nobody else changed the object; plain, without credentials."""
+"""Writes status: only changed fields, only if the object is unchanged since; plain text, redacted."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Status = CatalogStatus | LakeTableStatus | CompactionPolicyStatus | CompactionSt
 
 
 async def write_status(api: Api, kind: ResourceKind, known: Resource, status: Status) -> Resource | None:
-    """Makes an object's status what it should be; returns the object as it is then, None if it is gone.
+    """Writes an object's status; returns the object after the write, None if it is gone.
 
     Raises:
-        ClusterConflict: somebody else changed the object since `known` was read.
+        ClusterConflict: the object was changed since `known` was read.
     """
     if status == known.status:
-        return known  # by far the most frequent case, and cheap to see
+        return known  # by far the most frequent case, and cheap to check
     patch = difference(plain(known.status), _shown(plain(status)))
     if not patch:
         return known
@@ -46,7 +46,7 @@ async def write_status(api: Api, kind: ResourceKind, known: Resource, status: St
 
 
 def _shown(value: Any, name: str = "") -> Any:
-    """A status whose texts are redacted and plain: what catalogs and drivers say may quote a credential."""
+    """A status with redacted, plain texts: messages of catalogs and drivers may quote a credential."""
     if isinstance(value, dict):
         return {inner: _shown(entry, inner) for inner, entry in value.items()}
     if isinstance(value, list):

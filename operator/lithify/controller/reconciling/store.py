@@ -1,7 +1,7 @@
-"""What the controller knows of the cluster's objects: typed, indexed, as new as the newest event.
+"""The controller's cache of the cluster's objects: typed, indexed, as new as the newest event.
 
-Filled by events and by the controller's own writes; read by the reconcilers. Holds no bodies: parts that
-nobody reads are gone once an object has been read into its model.
+Filled by events and by the controller's own writes; read by the reconcilers. Holds models, not raw bodies:
+fields without a reader are dropped when an object is parsed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Shelf(Generic[Resource]):
         return [self._objects[user] for user in self._users.get((relation, key), ())]
 
     def put(self, found: Resource) -> bool:
-        """Takes an object in; False if it is known already, or is older than what is known."""
+        """Stores an object; returns False if the stored version is the same or newer."""
         key = found.metadata.key
         known = self._objects.get(key)
         if known is not None and not is_newer(known.metadata, found.metadata):
@@ -61,7 +61,7 @@ class Shelf(Generic[Resource]):
         return True
 
     def drop(self, key: ObjectKey, uid: str | None = None) -> bool:
-        """Forgets an object; one of another uid is kept."""
+        """Removes an object unless the stored one has another uid."""
         known = self._objects.get(key)
         if known is None or (uid and known.metadata.uid != uid):
             return False
@@ -82,7 +82,7 @@ class Store:
     policies: Shelf[CompactionPolicy] = field(default_factory=Shelf[CompactionPolicy])
     compactions: Shelf[Compaction] = field(default_factory=Shelf[Compaction])
     unreadable: dict[tuple[str, ObjectKey], Unreadable] = field(default_factory=dict)
-    """Objects that cannot be read, by kind and key; an older version of one may stand on a shelf."""
+    """Unreadable objects, by kind and key; a shelf may still hold an older, readable version."""
 
     def table_of(self, run: Compaction) -> LakeTable | None:
         """The LakeTable of a Compaction."""
@@ -93,7 +93,7 @@ class Store:
         return self.policies.get(ObjectKey(table.metadata.namespace, table.spec.policy_ref.name))
 
     def rules_of(self, table: LakeTable | None) -> CompactionPolicySpec:
-        """What the policy of a LakeTable says; the defaults if either is missing."""
+        """The spec of a LakeTable's policy; the defaults if either is missing."""
         policy = self.policy_of(table) if table else None
         return policy.spec if policy else CompactionPolicySpec()
 
@@ -102,7 +102,7 @@ class Store:
         return self.catalogs.get(ObjectKey(table.metadata.namespace, table.spec.catalog_ref.name))
 
     def namesakes_of(self, table: LakeTable) -> list[LakeTable]:
-        """The LakeTables of its namespace with its identifier, of whatever catalog; itself among them."""
+        """LakeTables with the same namespace and identifier, in any catalog; includes the table itself."""
         return self.tables.using("identifier", _identifier(table))
 
     def runs_of(self, table: ObjectKey) -> list[Compaction]:
@@ -131,7 +131,7 @@ def _identifier(table: LakeTable) -> ObjectKey:
 
 
 def is_newer(old: Metadata, new: Metadata) -> bool:
-    """Whether an object is newer than the known one: an event may come after the answer to our own write."""
+    """Whether an object is newer than the known one: an event may follow the response to our own write."""
     if old.uid != new.uid:
         return True
     if not (old.resource_version.isdigit() and new.resource_version.isdigit()):

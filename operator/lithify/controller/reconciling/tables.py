@@ -1,6 +1,6 @@
-"""Reconciles one LakeTable: has it looked at, decides, writes status, creates the Compaction that is due.
+"""Reconciles one LakeTable: requests observations, decides, writes status, creates the due Compaction.
 
-Called by `loop`. It never waits for a look; `observation_scheduler` tells the queue when one has ended.
+Called by `loop`. It never waits for an observation; `observation_scheduler` requeues the table when one ends.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from lithify.resources.table import LakeTable, LakeTableStatus
 
 _NO_LOOK = object()
 _TOGETHER = 1.0
-"""Seconds in which the tables of a catalog that comes or goes have it looked at once."""
+"""Seconds by which requeuing a Catalog is delayed, so that changes of many tables requeue it once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ class Tables:
     """Reconciles LakeTables.
 
     Attributes:
-        context: what it works with.
+        context: what the reconcilers share.
     """
 
     context: Context
     _endings: dict[ObjectKey, TableProblem | None] = field(default_factory=dict)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
-        """Makes status true and starts what is due; returns the seconds until it is to be asked again."""
+        """Updates status and starts a due run; returns the seconds until the table is to be requeued."""
         context = self.context
         table = context.store.tables.get(key)
         if table is None:
@@ -98,7 +98,7 @@ class Tables:
         self.context.metrics.table_changed(key, None)
 
     def _tell_catalog(self, table: LakeTable) -> None:
-        """Has the catalog looked at soon if the last look says something new of it, once for all tables."""
+        """Requeues the catalog if the last observation has news about it; once for all tables."""
         context, key = self.context, table.metadata.key
         seen, catalog = context.scheduler.seen(key), context.store.catalog_of(table)
         problem = problem_of(seen.error) if seen.error else None
@@ -131,7 +131,7 @@ class Tables:
     async def _look(
         self, table: LakeTable, policy: CompactionPolicySpec | None, catalog: Catalog | None
     ) -> tuple[TableProblem | None, float | None]:
-        """Has the table looked at if it is time; what is missing for that, and when the next look is due."""
+        """Requests an observation if one is due; returns what prevents it, and seconds until the next one."""
         context, key = self.context, table.metadata.key
         if catalog is None:
             return TableProblem.catalog_missing(table), None
@@ -158,7 +158,7 @@ class Tables:
         seen: Seen = self.context.scheduler.seen(table.metadata.key)
         active = active_of(runs)
         told = seen.answered.wanted.selection.held if seen.answered is not None else {}
-        # A look that did not know of a bucket which cannot be compacted counts it as due.
+        # An observation requested before a bucket was blocked counts that bucket as due.
         is_informed = told == held_by(table.status)
         return Situation(
             table=table,
@@ -180,7 +180,7 @@ class Tables:
         return policy_problem(policy) or self.context.conf_problem(policy.spark)
 
     async def _start(self, situation: Situation, status: LakeTableStatus, due: Due) -> LakeTableStatus:
-        """Creates the Compaction that is due. Its name follows from the table, so never twice."""
+        """Creates the due Compaction, never twice: its name is derived from the table and its run count."""
         context, table = self.context, situation.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)
         approval = situation.policy.approval if situation.policy else Approval.AUTOMATIC
@@ -188,7 +188,7 @@ class Tables:
         try:
             made = await context.api.create(COMPACTION, table.metadata.namespace, body)
         except ClusterExists:
-            # Created before a crash, and perhaps over by now: its number is used up, the rest will be seen.
+            # Created before a crash, perhaps over by now: its number is used; its event brings the rest.
             return replace(status, runs=table.status.runs + 1)
         run = read(Compaction, made)
         context.store.compactions.put(run)
@@ -216,7 +216,7 @@ class Tables:
     async def _tidy(
         self, runs: list[Compaction], policy: CompactionPolicySpec, now: datetime
     ) -> float | None:
-        """Deletes Compactions that are not to be kept any longer; the seconds until the next one is due."""
+        """Deletes Compactions whose retention has ended; returns the seconds until the next deletion."""
         kept = retention(runs, policy, now)
         problem: ClusterRefused | None = None
         for run in runs:
@@ -225,14 +225,14 @@ class Tables:
             try:
                 await self.context.api.delete(COMPACTION, run.metadata.key, uid=run.metadata.uid)
             except ClusterRefused as error:
-                problem = error  # the others need not stay for that
+                problem = error  # one refusal must not keep the others
         if problem is not None:
             raise problem
         return None if kept.wake is None else (kept.wake - now).total_seconds()
 
 
 def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool:
-    """Whether a table is newly refused or missing, or no longer, which its Catalog says and acts upon."""
+    """Whether a table became, or ceased to be, unsupported or missing: its Catalog reports this and acts."""
     old, new = (condition_of(status.conditions, READY) for status in (before, after))
     reasons = {each.reason if each is not None else "" for each in (old, new)}
     return len(reasons) > 1 and any(
@@ -241,9 +241,9 @@ def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool
 
 
 def _body(table: LakeTable, name: str, due: Due, approval: Approval, shared: int | None) -> dict[str, Any]:
-    """A Compaction that the operator creates; it goes when its table goes.
+    """The body of a Compaction owned by its LakeTable, with which it is deleted.
 
-    `shared` is what it reads if it may share a driver.
+    `shared` is the bytes it reads if it may share a driver.
     """
     meta = table.metadata
     request = meta.annotations.get(ANNOTATION_REQUESTED)

@@ -1,6 +1,6 @@
-"""Objects that cannot be read: what is known of them all the same. Pure.
+"""Unreadable objects: the parts of them that are known. Pure.
 
-Made by `intake`, kept in the store apart from the other objects, told to their owners by `reporting`.
+Made by `intake`, stored apart from the readable objects, reported to their owners by `reporting`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Unreadable:
     Attributes:
         metadata: what identifies it.
         problem: why it cannot be read.
-        status_fields: the fields of its status that have to do with it.
-        is_said: whether its status says so already.
+        status_fields: the status fields that the problem concerns.
+        is_said: whether its status already reports the problem.
     """
 
     metadata: Metadata
@@ -36,7 +36,7 @@ class Unreadable:
 
 
 def unreadable(body: Mapping[str, Any], error: InvalidResource) -> Unreadable | None:
-    """What can be known of an object that cannot be read; None if not even which one it is."""
+    """The known parts of an unreadable object; None if it cannot even be identified."""
     try:
         found = body["metadata"]
         metadata = read(Metadata, {name: found[name] for name in _KNOWN_BY if name in found})
@@ -49,7 +49,7 @@ def unreadable(body: Mapping[str, Any], error: InvalidResource) -> Unreadable | 
 
 
 def _said(error: InvalidResource) -> str:
-    """The problems without the object's name, which stands beside them wherever they are told."""
+    """The problems without the object's name, which every report shows next to them."""
     said = [f"{path}: {message}" if path else message for path, message in error.problems]
     return f"it cannot be read: {'; '.join(said)}; change it, or use an operator of its release"
 

@@ -1,8 +1,8 @@
 """One attempt at a Compaction, from its instructions to its outcome.
 
-Called by `execution`, and by `shared` for each run of a shared driver. What was committed is reported,
-whatever fails afterwards, unless another attempt may do the rest. An attempt that is asked to stop before its
-last commit has no outcome, and the operator looks at the table.
+Called by `execution`, and by `shared` for each run of a shared driver. Commits are reported even if
+something fails afterwards, unless another attempt may do the rest. An attempt asked to stop before its
+last commit has no outcome, and the operator searches the table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lithify.job.report import Report
 from lithify.tables.registry import open_table
 
 _PASSING = frozenset({Failure.INFRASTRUCTURE, Failure.SCHEDULING, Failure.OUT_OF_MEMORY})
-"""What may be different in the next attempt."""
+"""Failures that may not occur again in the next attempt."""
 
 Compact = Callable[[Request, DriveObserver], Report]
 """Runs a request to its end."""
@@ -36,8 +36,8 @@ class DriverAttempt:
     """One attempt, from its instructions to its outcome.
 
     Attributes:
-        exit_code: what a process ends with that made this attempt alone.
-        error: what ended the attempt early, None if nothing did.
+        exit_code: exit code of a process that made only this attempt.
+        error: the error that ended the attempt early; None if there is none.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class DriverAttempt:
         self.error: BaseException | None = None
 
     def execute(self, secrets: Path, runs: Compact) -> Outcome | None:
-        """Runs the attempt and says how it ended; None if it was stopped before it had committed.
+        """Runs the attempt and returns its outcome; None if it was stopped before it had committed.
 
         Args:
             secrets: the folder of the mounted Secret.
@@ -79,7 +79,7 @@ class DriverAttempt:
         """Outcome of an attempt that reached its end."""
         attempt = self._instructions.attempt
         if report.status == "AlreadyCommitted":
-            # Whatever fails here, the run has succeeded; the operator can look for itself.
+            # The run has succeeded even if this fails; the operator can search the table itself.
             with suppress(LithifyError):
                 found = open_table(request.table).find_run(report.run)
                 if found is not None:
@@ -111,5 +111,5 @@ class DriverAttempt:
         return replace(outcome, message=self._log.clean(outcome.message))
 
     def _goes_on_after(self, error: BaseException) -> bool:
-        """Whether another attempt does what this one has left; it begins where this one ended."""
+        """Whether another attempt does the remaining work; it begins where this one ended."""
         return self._stop.requested or failure_of(error) in _PASSING

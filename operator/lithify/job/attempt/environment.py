@@ -1,6 +1,6 @@
-"""Where a driver finds credentials, and where it leaves what the operator looks for.
+"""Locations from which a driver reads credentials, and to which it writes progress and outcomes.
 
-Made by `lithify drive` from variables of the environment; used by `execution`.
+Made by `lithify drive` from environment variables; used by `execution`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from lithify.job.attempt.progress import Tell, Throttled, to_file
 
 @dataclass(frozen=True, slots=True)
 class DriverEnvironment:
-    """What is around a driver.
+    """A driver's environment.
 
     Attributes:
         outcome: the file for the outcome.
         secrets: the folder of the mounted Secret.
         progress: the file for progress; None for the pod's annotation.
         members: the folder for outcomes of single runs; None for the pod's annotations.
-        pod: the pod that the process is in; None if it is in none.
-        pod_ip: the address by which executors reach the driver, where that has to be said.
+        pod: the process's own pod; None outside of pods.
+        pod_ip: the address by which executors reach the driver, where it must be set.
     """
 
     outcome: Path
@@ -38,7 +38,7 @@ class DriverEnvironment:
 
     @contextmanager
     def telling(self) -> Iterator[Tell]:
-        """Tells progress: by a file, by the pod's annotation, or not at all."""
+        """Reports progress: to a file, to the pod's annotation, or not at all."""
         if self.progress is not None:
             yield to_file(self.progress)
         elif self.pod is not None:
@@ -49,7 +49,7 @@ class DriverEnvironment:
 
     @property
     def exchange(self) -> Exchange:
-        """Where the operator looks for outcomes of single runs."""
+        """The exchange for outcomes of single runs."""
         if self.members is not None:
             return FolderExchange(self.members)
         return NoExchange() if self.pod is None else PodExchange(self.pod)

@@ -1,4 +1,4 @@
-"""What a shared driver and the operator tell each other of single runs: by files, or by a pod's annotations.
+"""Messages between a shared driver and the operator about single runs: by files or by pod annotations.
 
 Used by `shared`; `environment` chooses one.
 """
@@ -18,14 +18,14 @@ from lithify.resources.names import OUTCOME_PREFIX, STOP_PREFIX
 
 
 class Exchange(Protocol):
-    """Takes outcomes of single runs while the driver goes on, and says which runs are to end early."""
+    """Reports outcomes of single runs while the driver goes on, and returns which runs are to end early."""
 
     def tell(self, outcome: Outcome) -> bool:
-        """Leaves an outcome where the operator looks; whether that is certain."""
+        """Reports an outcome to the operator; returns whether that certainly succeeded."""
         ...
 
     def unwanted(self) -> Collection[str]:
-        """The ids of the runs that are to end early; those that are known, if nobody answers."""
+        """Ids of the runs that are to end early; the last known ones if there is no response."""
         ...
 
 
@@ -69,13 +69,13 @@ class PodExchange:
 
 
 class NoExchange:
-    """For a driver that is neither in a pod nor in a folder: everything is said in the end."""
+    """For a driver without a pod or a folder: all outcomes are reported at its end."""
 
     def tell(self, outcome: Outcome) -> bool:
-        """Leaves it to the last words."""
+        """Returns False: the outcome is reported at the driver's end."""
         del outcome
         return False
 
     def unwanted(self) -> Collection[str]:
-        """Nobody can say."""
+        """Returns no runs."""
         return ()

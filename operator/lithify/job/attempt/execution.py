@@ -1,4 +1,4 @@
-"""What a driver does with its instructions: makes the attempts, over Spark, and leaves their outcomes.
+"""Executes a driver's instructions: makes the attempts, on Spark, and writes their outcomes.
 
 Called by `lithify drive`, which reads instructions and environment. Nothing here talks to the operator, so an
 attempt outlives it.
@@ -30,10 +30,10 @@ Result = TypeVar("Result")
 
 
 def run_driver(told: Instructions, environment: DriverEnvironment, stop: StopSignal, *, verbose: bool) -> int:
-    """Runs one attempt, or those of all members, and leaves the outcome; returns the exit code.
+    """Runs one attempt, or those of all members, and writes the outcome; returns the exit code.
 
     Raises:
-        Stopped: the driver is to end, and nothing is left to say.
+        Stopped: the driver is to end, and there is nothing left to report.
     """
     run = _run_alone if told.members is None else _run_shared
     return run(told, environment, stop, AttemptLog(told, verbose=verbose))
@@ -79,7 +79,7 @@ def _run_shared(told: Instructions, environment: DriverEnvironment, stop: StopSi
 def _over_one_spark(
     members: SharedAttempts, told: Instructions, environment: DriverEnvironment, log: AttemptLog
 ) -> Sequence[Outcome]:
-    """Runs the members over one Spark, which is started for the first of them that has something to do."""
+    """Runs the members on one Spark session, started for the first member that has work."""
     watching: list[DriveObserver] = []
 
     def executors(ready: int, wanted: int) -> None:
@@ -99,7 +99,7 @@ def _over_one_spark(
 
 
 def _within(runner: SparkRunner, work: Callable[[], Result], log: AttemptLog) -> Result:
-    """The result of work over Spark. Once there is one, failing to stop Spark is only logged."""
+    """The result of work on Spark. With a result, a failure to stop Spark is only logged."""
     results: list[Result] = []
     try:
         with runner:

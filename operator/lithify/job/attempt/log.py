@@ -1,4 +1,4 @@
-"""What a driver logs of an attempt. Used by `attempt`, `shared` and `execution`."""
+"""A driver's log of an attempt. Used by `attempt`, `shared` and `execution`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lithify.redaction import NOTHING_KNOWN, Redactor, names_of
 
 
 class AttemptLog:
-    """Structured lines on stderr, each with the run's id; credentials are left out of them."""
+    """Structured lines on stderr, each with the run's id; credentials are redacted."""
 
     def __init__(self, instructions: Instructions, *, verbose: bool) -> None:
         self._fixed = {
@@ -30,7 +30,7 @@ class AttemptLog:
         self.verbose = verbose
 
     def hide(self, secrets: Mapping[str, str]) -> None:
-        """From here on these values are left out."""
+        """From here on these values are redacted."""
         self._redactor = Redactor(secrets.values())
 
     def clean(self, text: str) -> str:
@@ -51,7 +51,7 @@ class AttemptLog:
         return [self._cleaned(entry) for entry in value] if isinstance(value, list) else value
 
     def failure(self, error: BaseException) -> None:
-        """Writes a line about an error, with where it came from unless it is one of ours."""
+        """Writes a line about an error, with its traceback unless it is one of Lithify's own errors."""
         fields: dict[str, object] = {"error": type(error).__name__, "problem": str(error)}
         if self.verbose or not isinstance(error, LithifyError):
             fields["traceback"] = "".join(traceback.format_exception(error))

@@ -1,4 +1,4 @@
-"""What `lithify drive` reports of an attempt: its report as an `Outcome`.
+"""Turns the report of an attempt into the `Outcome` that `lithify drive` writes.
 
 Pure but for the writing. What errors and plans come to is in `resources.reasons`.
 """
@@ -20,11 +20,11 @@ from lithify.tables.observation import RunFound
 
 _SAMPLES = 5
 _SAMPLE_LENGTH = 160
-"""Five of them leave room for everything else in what a pod can say when it ends."""
+"""Characters of a sample; five samples leave room for the rest of a pod's termination message."""
 
 
 def plan_summary(plan: Plan, tasks: Sequence[Task]) -> PlanSummary:
-    """What a round does."""
+    """Summary of a round's plan."""
     return PlanSummary(
         buckets=len(plan.units),
         tasks=len(tasks),
@@ -35,7 +35,7 @@ def plan_summary(plan: Plan, tasks: Sequence[Task]) -> PlanSummary:
 
 
 def result_summary(report: Report) -> ResultSummary:
-    """What a run did."""
+    """Summary of a run's result."""
     left_out = [*((each.bucket, each.problem) for each in report.blocked), *sorted(report.skipped.items())]
     samples = [f"{path}: {reason}" for path, reason in left_out[:_SAMPLES]]
     blocked = len(report.blocked) + len(report.held)
@@ -61,7 +61,7 @@ def result_summary(report: Report) -> ResultSummary:
 
 
 def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
-    """An outcome that also says which groups the run could not compact."""
+    """The outcome, with the groups that the run could not compact."""
     if report is None:
         return outcome
     count = len(report.blocked) + len(report.held)
@@ -69,7 +69,7 @@ def with_blocked(outcome: Outcome, report: Report | None) -> Outcome:
 
 
 def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, message: str = "") -> Outcome:
-    """A run that came to its end, or that committed something before it was ended."""
+    """Outcome of a run that finished, or that committed something before it was stopped."""
     committed = report.snapshot_after
     is_new = bool(report.groups)
     outcome = Outcome(
@@ -86,7 +86,7 @@ def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, me
 
 
 def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:
-    """A run that an earlier attempt has committed; the table says what there is to know of it."""
+    """Outcome of a run that an earlier attempt has committed, as found in the table."""
     return Outcome(
         run=run,
         attempt=attempt,
@@ -104,7 +104,7 @@ def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:
 
 
 def save_outcome(outcome: Outcome, path: Path) -> None:
-    """Writes an outcome in one go, or at least in one write where the place allows no more, as in a pod.
+    """Writes an outcome atomically, or in a single write where a file cannot be replaced, as in a pod.
 
     Raises:
         OSError: it cannot be written at all.
@@ -113,13 +113,13 @@ def save_outcome(outcome: Outcome, path: Path) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Puts a text in the place of a file; readers see the old or the new one."""
+    """Replaces a file's text atomically where possible: readers see the old or the new text."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError:
-        # The file for a pod's last words is a mount of its own in a folder of root's.
+        # A pod's termination message file is a mount of its own in a folder owned by root.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         path.write_text(text, encoding="utf-8")

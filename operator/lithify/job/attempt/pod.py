@@ -18,7 +18,7 @@ from lithify.resources.names import ANNOTATION_PROGRESS
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT_SECONDS = 5.0
 _REFUSED = 300
-"""Status codes from here on mean that a request was not served."""
+"""Lowest status code that means that a request was not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class PodAddress:
         """Writes the progress into the pod's annotation.
 
         Raises:
-            OSError, http.client.HTTPException: that did not work; what the server says is not looked at.
+            OSError, http.client.HTTPException: the request failed; the response's status is ignored.
         """
         self.patch({ANNOTATION_PROGRESS: write_progress(progress)})
 
     def patch(self, annotations: Mapping[str, str]) -> bool:
-        """Sets annotations; whether the server says that it did.
+        """Sets annotations; returns whether the server accepted the request.
 
         Raises:
             OSError, http.client.HTTPException: the server was not reached.
@@ -57,11 +57,11 @@ class PodAddress:
         return status < _REFUSED
 
     def annotations(self) -> Mapping[str, str]:
-        """The pod's annotations; empty if the server does not tell.
+        """The pod's annotations; empty if the server refuses the request.
 
         Raises:
             OSError, http.client.HTTPException: the server was not reached.
-            ValueError: it answers something else than a pod.
+            ValueError: the response is not a pod.
         """
         status, text = self._request("GET")
         found = json.loads(text).get("metadata", {}).get("annotations") if status < _REFUSED else None

@@ -1,7 +1,7 @@
-"""How far an attempt is: told to the operator while it lasts.
+"""Reports an attempt's progress to the operator.
 
-Used by `attempt` and `environment`. Telling is best effort and never hurts the run: a pod's annotation is
-patched in a thread of its own, at most every few seconds, and whatever goes wrong there is forgotten.
+Used by `attempt` and `environment`. Reports are best effort and never affect the run: a pod's annotation is
+patched in a thread of its own, at most every few seconds, and errors there are ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DriveObserver:
     Args:
         tell: receives each change.
         stop: the request to stop.
-        needs_executors: whether tasks wait for executors, so that there are none when the first ones come.
+        needs_executors: whether tasks wait for executors, so that the first tasks start with none ready.
 
     Attributes:
         plan: what the first round does; later ones only repeat parts of it.
@@ -59,7 +59,7 @@ class DriveObserver:
         self._show(replace(running, executors_ready=ready))
 
     def executors(self, ready: int, wanted: int) -> None:
-        """So many executors are there, of those that were asked for."""
+        """Reports the numbers of ready and of requested executors."""
         self._show(replace(self._progress, executors_ready=ready, executors_wanted=wanted))
 
     def progressed(self, done: int) -> None:
@@ -91,7 +91,7 @@ class DriveObserver:
 
 
 def to_file(path: Path) -> Tell:
-    """Tells by a file that is replaced each time."""
+    """Reports progress to a file, which is replaced each time."""
 
     def tell(progress: Progress) -> None:
         with suppress(OSError):
@@ -101,10 +101,10 @@ def to_file(path: Path) -> Tell:
 
 
 class Throttled:
-    """Tells in a thread, the newest only, with a pause between; a context manager.
+    """Reports only the newest progress, from a thread, with a pause between reports; a context manager.
 
     Args:
-        tell: may be slow and may fail.
+        tell: sends a report; may be slow and may fail.
         seconds: the pause.
     """
 
@@ -121,7 +121,7 @@ class Throttled:
         return self._tell
 
     def __exit__(self, *_: object) -> None:
-        # Not waited for: the outcome says more than any progress, and the API server may be slow.
+        # Does not wait: the outcome supersedes any progress, and the API server may be slow.
         self._closed.set()
         with self._changed:
             self._changed.notify()

@@ -32,7 +32,7 @@ def credentials_of(told: Instructions, folder: Path) -> dict[str, str]:
 
 
 def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
-    """What is to be compacted.
+    """The request of a run.
 
     Raises:
         InvalidOption: the time zone does not exist.

@@ -24,11 +24,11 @@ from lithify.job.attempt.stopping import STOPPED, Stopped, StopSignal
 from lithify.resources.compaction import Reason
 
 _ASK_SECONDS = 3.0
-"""Between two questions whether a run is to end early."""
+"""Seconds between two checks whether a run is to end early."""
 
 
 class MemberObserver(DriveObserver):
-    """An observer that asks now and then whether its run is still wanted."""
+    """An observer that checks periodically whether its run is still wanted."""
 
     def __init__(
         self, tell: Tell, stop: StopSignal, is_unwanted: Callable[[], bool], *, needs_executors: bool
@@ -48,10 +48,10 @@ class MemberObserver(DriveObserver):
 
 
 class SharedAttempts:
-    """The runs of a shared driver, on their way.
+    """The attempts of a shared driver's runs.
 
     Attributes:
-        exit_code: what the process ends with.
+        exit_code: exit code of the process.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class SharedAttempts:
         self.exit_code = 0
 
     def execute(self, secrets: Path, runs: Compact, is_lost: Callable[[], bool]) -> Sequence[Outcome]:
-        """Compacts one table after the other; the outcomes that could not be told meanwhile.
+        """Compacts one table after the other; returns the outcomes that could not be reported yet.
 
         Args:
             secrets: the folder of the mounted Secret.
-            runs: what runs a request.
-            is_lost: whether it cannot run any more, so that the rest is left to others.
+            runs: runs a request.
+            is_lost: whether `runs` can run no more requests, so that the remaining runs start elsewhere.
         """
         while self._left:
             try:
@@ -105,7 +105,7 @@ class SharedAttempts:
         self._end(log, outcome or _given_up(told, "The run was told to end."))
 
     def _teller(self, member: MemberInstructions) -> Tell:
-        """Tells progress as that of one run."""
+        """Returns a function that reports progress as that of one run."""
 
         def tell(progress: Progress) -> None:
             self._tell(replace(progress, run=member.run))
@@ -113,7 +113,7 @@ class SharedAttempts:
         return tell
 
     def _drop_unwanted(self) -> Collection[str]:
-        """Gives up the runs that are to end before their turn has come; all that are to end early."""
+        """Cancels waiting runs that are to end early; returns the ids of all runs that are to end early."""
         unwanted = self._exchange.unwanted()
         for member in [one for one in self._left if one.run in unwanted]:
             self._left.remove(member)

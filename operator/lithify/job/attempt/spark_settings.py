@@ -21,7 +21,7 @@ def spark_settings(
     verbose: bool,
     planned: Callable[[], PlanSummary | None] = lambda: None,
 ) -> Iterator[SparkSettings]:
-    """Settings of Spark; `planned` is asked for the whole run, of which Spark sees but the first step."""
+    """Spark settings; `planned` returns the size of the whole run, as Spark sees only its first step."""
 
     def sized(size: int, tasks: int) -> dict[str, str]:
         plan = planned()
@@ -31,7 +31,7 @@ def spark_settings(
 
     conf = dict(told.conf)
     if pod_ip is not None:
-        verbose = True  # a pod's log is read by nobody but who looks for what Spark says
+        verbose = True  # a pod's log is where people look for Spark's output
         conf["spark.driver.host"] = f"[{pod_ip}]" if ":" in pod_ip else pod_ip
     with tempfile.TemporaryDirectory(prefix="lithify-drive-") as folder:
         if told.executor_template is not None:

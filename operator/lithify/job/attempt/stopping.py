@@ -20,8 +20,8 @@ class StopSignal:
     """The request to stop. It ends an attempt at once, but a step that is being committed ends first.
 
     Attributes:
-        requested: the attempt that is under way is to end.
-        is_final: the whole driver is.
+        requested: the current attempt is to end.
+        is_final: the whole driver is to end.
     """
 
     def __init__(self) -> None:
