@@ -59,7 +59,7 @@ def test_the_api_server_accepts_every_object_on_the_pages(stage: Stage) -> None:
     found = [each for page in CURRENT for each in page.manifests()]
     found += [each for text in texts for each in yaml.safe_load_all(text) if each]
     items = []
-    for number, each in enumerate(each for each in found if each["apiVersion"] == API_VERSION):
+    for number, each in enumerate(each for each in found if each.get("apiVersion") == API_VERSION):
         meta = each["metadata"]
         is_named = "generateName" not in meta
         items.append({**each, "metadata": {"name": f"{meta['name']}-{number}"} if is_named else meta})

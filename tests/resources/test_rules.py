@@ -247,7 +247,8 @@ class TestSchema:
 
     def test_nothing_but_required_fields_is_enough(self, server: Server) -> None:
         spec = server.create(POLICY, made(POLICY, "empty", {}), keep=False)["spec"]
-        assert (spec["checkIntervalSeconds"], spec["limits"]) == (60, {"activeRuns": 4})
+        assert (spec["fullCheckIntervalSeconds"], spec["limits"]) == (3600, {"activeRuns": 4})
+        assert "checkIntervalSeconds" not in spec, "the table may say"
         assert spec["spark"]["executor"] == {
             "minInstances": 1,
             "maxInstances": 4,
@@ -294,12 +295,12 @@ class TestKubectl:
     @pytest.mark.parametrize(
         ("path", "sentence"),
         [
-            ("compaction.spec.approval", "Manual: waits, planned, for `approved: true`."),
+            ("compaction.spec.approval", "Manual: waits after planning for `approved: true`."),
             (
                 "laketable.status.observation.mergeTree.level0Files",
-                "Files that no compaction has sorted in yet.",
+                "Files in level 0, which no compaction has merged yet.",
             ),
-            ("compactionpolicy.spec.spark.executor.cores", "so many tasks at a time"),
+            ("compactionpolicy.spec.spark.executor.cores", "the number of tasks that it runs at a time"),
             (
                 "catalog.spec.secretRef.options",
                 "Which key of the Secret holds the value of which catalog option.",

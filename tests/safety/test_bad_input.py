@@ -100,7 +100,6 @@ def test_overrides_that_make_no_sense(table: Table, options: Mapping[str, str], 
 @pytest.mark.parametrize(
     ("options", "key"),
     [
-        case({"merge-engine": "aggregation"}, ["id"], id="another merge engine"),
         case({"deletion-vectors.enabled": "true"}, ["id"], id="deletion vectors"),
         case({"changelog-producer": "lookup"}, ["id"], id="a changelog producer"),
         case({"file-index.bloom-filter.columns": "v"}, ["id"], id="a file index"),
