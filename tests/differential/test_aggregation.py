@@ -278,6 +278,7 @@ CHOSEN: dict[str, tuple[str, dict[str, str], list[Any]]] = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_functions_on_chosen_values_do_what_java_does(oracle: Oracle, name: str, tmp_path: Path) -> None:
     kind, said, pool = CHOSEN[name]
@@ -312,6 +313,7 @@ def check_rounds(oracle: Oracle, original: Table, folder: Path) -> None:
         assert stray_files(oracle, ours) == set()
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     check_rounds(oracle, shape.make(oracle, tmp_path / "original"), tmp_path)
@@ -334,6 +336,7 @@ FAILING: dict[str, tuple[str, dict[str, str], list[Any]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FAILING)
 def test_what_java_fails_on_blocks_the_bucket(oracle: Oracle, name: str, tmp_path: Path) -> None:
     kind, said, records = FAILING[name]

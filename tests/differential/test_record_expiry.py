@@ -94,6 +94,7 @@ WIDENED = [
 ]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "table",
     [

@@ -17,7 +17,7 @@ from infrastructure.oracle.client import Oracle
 pytestmark = pytest.mark.oracle
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(40)
 def test_history_is_as_with_java(
     oracle: Oracle, tmp_path: Path, seed: int, request: pytest.FixtureRequest
 ) -> None:
