@@ -121,7 +121,9 @@ WIDENED = [
         case(Expiring(options={"ignore-delete": "true"}), id="deletes are passed over"),
         case(Expiring(options={"sequence.field": "t"}), id="ordered by that time"),
         case(Expiring(options={"merge-engine": "partial-update"}), id="partial update"),
-        case(Expiring(options={"merge-engine": "partial-update"}, compacted=(1,)), id="partial update on top"),
+        case(
+            Expiring(options={"merge-engine": "partial-update"}, compacted=(1,)), id="partial update on top"
+        ),
         case(Expiring(options={"merge-engine": "aggregation"}, compacted=(0,)), id="aggregation"),
         case(Expiring(options={"merge-engine": "first-row"}), id="first row"),
         case(Expiring(options={"merge-engine": "first-row"}, compacted=(0,)), id="first row above others"),
