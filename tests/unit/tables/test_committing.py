@@ -349,7 +349,9 @@ def next_of(table: PaimonTable, change: BucketChange, attempt: Attempt) -> Bucke
     place, file = change.inputs[0], change.added[0]
     name = f"data-{attempt.prefix}{0:012x}-{attempt.number}.parquet"
     Path(table.folder(change.bucket), name).touch()
-    return replace(change, removed=(replace(place, file=file),), added=(replace(file, name=name),))
+    return replace(
+        change, removed=(replace(place, file=file),), outputs=TaskOutputs(data=(replace(file, name=name),))
+    )
 
 
 def live(table: PaimonTable) -> list[ManifestEntry]:

@@ -198,7 +198,7 @@ def _with_time(_: ColumnType, __: FieldOptions) -> Function:
 
 def _nested(_: ColumnType, options: FieldOptions) -> Function:
     def key(row: dict[str, Any]) -> Any:
-        return tuple(row[name] for name in options.nested_key or row)
+        return tuple(row[name] for name in options.nested_key or sorted(row))
 
     def agg(old: list[Any], new: list[Any]) -> list[Any]:
         if len(old) >= options.count_limit:
