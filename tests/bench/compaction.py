@@ -70,7 +70,10 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
         if number >= warmups:
             java.seconds.append(took[0])
             ours.seconds.append(took[1])
-    assert oracle.digest(mine) == oracle.digest(theirs) == oracle.digest(original), "the rows differ"
+    assert oracle.digest(mine) == oracle.digest(theirs), "the rows differ"
+    # Readers of first-row see no level 0, so they see other rows before the compaction.
+    if oracle.schema(original)["options"].get("merge-engine") != "first-row":
+        assert oracle.digest(mine) == oracle.digest(original), "the rows have changed"
     java.bytes, java.rows = result.output.bytes, result.output.rows
     ours.bytes, ours.rows = report.after.bytes, report.after.rows
     _scan(oracle, (java, theirs), (ours, mine))
