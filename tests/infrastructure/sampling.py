@@ -25,7 +25,7 @@ class Sampler:
         self._random = None if seed is None else Random(f"{seed} {name}")
 
     def __call__(self, values: Iterable[_Any], count: int) -> list[_Any]:
-        """So many of the values in their order, or all of them where nothing is sampled."""
+        """Returns `count` of the values in their order, or all values if nothing is sampled."""
         every = [*values]
         if self._random is None or len(every) <= count:
             return every
@@ -76,7 +76,7 @@ def sample(request: pytest.FixtureRequest) -> Sampler:
 
 
 def chosen(names: Iterable[str], count: int, seed: str) -> set[str]:
-    """So many of the names, all of them where there are no more; the same ones for the same seed."""
+    """Returns `count` of the names, or all if there are fewer; the same names for the same seed."""
     ordered = sorted(names)
     return set(Random(seed).sample(ordered, min(count, len(ordered))))
 

@@ -64,7 +64,7 @@ def find_dues(situation: Situation, now: datetime) -> Dues:
     due = _requested(situation, seen, policy)
     if due is None and policy is not None and clock.due is not None and gains:
         due = _full(clock.due, situation.table, policy, seen)
-    if due is None and policy is not None and seen is not None and gains and _has_commits(seen):
+    if due is None and policy is not None and seen is not None and gains:
         due = _full_after_commits(seen, policy)
     if due is None and seen is not None and seen.findings:
         due = _minor(seen, policy)
@@ -116,14 +116,13 @@ def _full(since: datetime, table: LakeTable, policy: CompactionPolicySpec, seen:
     return Due(RunStrategy.FULL, occasion, message, _named(partitions), size)
 
 
-def _has_commits(seen: Observation) -> bool:
-    return seen.commits is not None and seen.commits.found >= seen.commits.wanted
-
-
-def _full_after_commits(seen: Observation, policy: CompactionPolicySpec) -> Due:
-    assert seen.commits is not None  # noqa: S101  # it is what is due
+def _full_after_commits(seen: Observation, policy: CompactionPolicySpec) -> Due | None:
+    """The full compaction that the table asks for after a number of commits; None before that."""
+    commits = seen.commits
+    if commits is None or commits.found < commits.wanted:
+        return None
     partitions = seen.full_partitions or policy.partitions
-    message = f"{Occasion.COMMITS}: {_commits_text(seen.commits)}"
+    message = f"{Occasion.COMMITS}: {_commits_text(commits)}"
     return Due(RunStrategy.FULL, Occasion.COMMITS, message, _named(partitions), seen.full_bytes)
 
 
