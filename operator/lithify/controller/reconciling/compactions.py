@@ -177,8 +177,6 @@ class Compactions:
                 context.slots.leave(new.metadata.key, COMPACTION)
             context.queue.add(LAKE_TABLE, table)
         if new.is_over and not old.is_over:
-            # The cause of a failure may escape incremental observations: a table dropped or created again.
-            context.scheduler.want(table, whole=new.reason.status is ConditionStatus.FALSE)
             for waiting in context.slots.next_in_line(context.now()):
                 context.queue.add(*waiting)
 

@@ -42,7 +42,7 @@ from lithify.resources.names import (
     LAKE_TABLE,
     ObjectKey,
 )
-from lithify.resources.objects import READY, Reference, condition_of
+from lithify.resources.objects import READY, ConditionStatus, Reference, condition_of
 from lithify.resources.policy import Approval, CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus
 
@@ -61,6 +61,8 @@ class Tables:
 
     context: Context
     _endings: dict[ObjectKey, TableProblem | None] = field(default_factory=dict)
+    _ended: dict[ObjectKey, frozenset[str]] = field(default_factory=dict)
+    """The uids of each table's finished Compactions when it was last reconciled."""
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Updates status and starts a due run; returns the seconds until the table is to be requeued."""
@@ -75,6 +77,7 @@ class Tables:
         rules = context.store.rules_of(table)
         runs = context.store.runs_of(key)
         now = context.now()
+        self._observe_after_runs(key, runs)
         counted = replace(table, status=after_runs(table, runs, rules, now, generation))
         missing, next_look = await self._look(counted, spec, context.store.catalog_of(table))
         situation = self._situation(counted, spec, runs, missing)
@@ -94,8 +97,22 @@ class Tables:
     def _forget(self, key: ObjectKey) -> None:
         self.context.scheduler.forget(key)
         self._endings.pop(key, None)
+        self._ended.pop(key, None)
         self.context.slots.leave(key, LAKE_TABLE)
         self.context.metrics.table_changed(key, None)
+
+    def _observe_after_runs(self, key: ObjectKey, runs: list[Compaction]) -> None:
+        """Requests an observation if a run has ended: until then nothing is decided by the earlier one.
+
+        It compares the very runs that the decision sees, so that none can end unnoticed between the two. The
+        cause of a failure may escape incremental observations: a table dropped or created again.
+        """
+        over = {run.metadata.uid: run.reason.status for run in runs if run.is_over}
+        new = over.keys() - self._ended.get(key, over.keys())
+        self._ended[key] = frozenset(over)
+        if new:
+            has_failed = any(over[uid] is ConditionStatus.FALSE for uid in new)
+            self.context.scheduler.want(key, whole=has_failed)
 
     def _tell_catalog(self, table: LakeTable) -> None:
         """Requeues the catalog if the last observation has news about it; once for all tables."""

@@ -1,0 +1,205 @@
+"""A table's decisions rest on an observation that is younger than the end of its last run."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from lithify.controller.api import Object
+from lithify.controller.cluster.merge_patch import merge
+from lithify.controller.cluster.table_lock import TableLocks
+from lithify.controller.deciding.admission import Caps
+from lithify.controller.reconciling.context import Context
+from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
+from lithify.controller.reconciling.queue import Queue
+from lithify.controller.reconciling.recorder import Recorder
+from lithify.controller.reconciling.secrets import Secrets
+from lithify.controller.reconciling.slots import Slots
+from lithify.controller.reconciling.store import Store
+from lithify.controller.reconciling.tables import Tables
+from lithify.controller.telemetry.credentials import CatalogCredentials
+from lithify.controller.telemetry.metrics import Metrics, new_registry
+from lithify.resources.catalog import Catalog, CatalogSpec
+from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.modelling import plain
+from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey, ResourceKind
+from lithify.resources.objects import Condition, Metadata
+from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec
+from lithify.tables.observation import Observation
+from lithify.tables.watching import ObservationRequest
+from support.deciding.situations import BUSY, NOON, QUIET, table
+from support.running.runs import run_of
+
+KEY = ObjectKey("lake", "orders")
+
+
+class Noon:
+    def now(self) -> datetime:
+        return NOON
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError
+
+
+@dataclass
+class Server:
+    """An `Api` that writes statuses, and counts the Compactions that are created."""
+
+    created: list[str] = field(default_factory=list)
+
+    async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
+        if kind is not COMPACTION:
+            return body
+        self.created.append(body["metadata"]["name"])
+        metadata = {"uid": f"run-{len(self.created)}", "resourceVersion": "1", **body["metadata"]}
+        return {**body, "metadata": metadata}
+
+    async def patch(
+        self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
+    ) -> Object | None:
+        assert (kind, subresource) == (LAKE_TABLE, "status")
+        return merge(plain(table()), patch)
+
+    async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
+        raise AssertionError
+
+    async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
+        raise AssertionError
+
+    async def delete(self, kind: ResourceKind, key: ObjectKey, **_: Any) -> None:
+        raise AssertionError
+
+
+@dataclass
+class Observer:
+    """Says that the table is busy, or what it is told to say."""
+
+    says: Observation = BUSY
+    asked: list[ObservationRequest] = field(default_factory=list)
+
+    async def observe(self, request: ObservationRequest, timeout: float) -> Observation | None:
+        self.asked.append(request)
+        return self.says
+
+
+class Stage:
+    """A table with its reconciler, its observations and its runs."""
+
+    def __init__(self) -> None:
+        self.server, self.observer, self.store = Server(), Observer(), Store()
+        metrics, told = Metrics(new_registry()), asyncio.Event()
+        self.told = told
+        self.scheduler = ObservationScheduler(
+            self.observer, lambda _: told.set(), lambda *_: told.set(), metrics.observed
+        )
+        context: Any = Context(
+            api=self.server,
+            store=self.store,
+            queue=Queue({}, lambda: 0.0),
+            launcher=Any,
+            observer=Any,
+            scheduler=self.scheduler,
+            secrets=Secrets(self.server, CatalogCredentials()),
+            locks=TableLocks(self.server, "lake"),
+            slots=Slots(self.store, Caps(), lambda: 0.0),
+            recorder=Recorder(self.server, Noon(), "operator"),
+            metrics=metrics,
+            clock=Noon(),
+            conf_problem=lambda _: None,
+        )
+        self.tables = Tables(context)
+        around = Metadata(name="warehouse", namespace="lake", uid="c")
+        self.store.catalogs.put(Catalog(metadata=around, spec=CatalogSpec(warehouse="/w")))
+        around = Metadata(name="default", namespace="lake", uid="p")
+        self.store.policies.put(CompactionPolicy(metadata=around, spec=CompactionPolicySpec()))
+        self.store.tables.put(table())
+
+    async def observe(self) -> None:
+        """Waits for the end of the observation that the last reconcile requested."""
+        work = asyncio.create_task(self.scheduler.work())
+        async with asyncio.timeout(2):
+            await self.told.wait()
+        self.told.clear()
+        work.cancel()
+
+    async def reconcile(self) -> list[str]:
+        """Reconciles the table once; the names of all Compactions created so far."""
+        await self.tables.reconcile(KEY)
+        return self.server.created
+
+    def end_run(self, reason: Reason) -> None:
+        """The table's run is over, and nobody has been told of it yet."""
+        (run,) = self.store.compactions
+        self.store.compactions.put(ended(run, reason))
+
+
+def ended(run: Compaction, reason: Reason) -> Compaction:
+    said = Condition(type="Succeeded", status=reason.status, reason=reason.value, last_transition_time=NOON)
+    metadata = replace(run.metadata, resource_version=str(int(run.metadata.resource_version) + 1))
+    status = replace(run.status, conditions=(said,), completion_time=NOON)
+    return replace(run, metadata=metadata, status=status)
+
+
+@pytest.mark.asyncio
+async def test_a_run_that_ends_starts_no_other_by_what_was_seen_before() -> None:
+    """CI had this: the next reconcile came before the end was announced, and saw the files of before."""
+    stage = Stage()
+    assert await stage.reconcile() == []
+    await stage.observe()
+    (first,) = await stage.reconcile()
+    stage.end_run(Reason.COMPACTED)
+    assert await stage.reconcile() == [first]
+    stage.observer.says = QUIET
+    await stage.observe()
+    assert await stage.reconcile() == [first]
+    assert len(stage.observer.asked) == 2
+
+
+@pytest.mark.asyncio
+async def test_a_table_that_is_busy_afterwards_is_compacted_again() -> None:
+    stage = Stage()
+    await stage.reconcile()
+    await stage.observe()
+    await stage.reconcile()
+    stage.end_run(Reason.COMPACTED)
+    await stage.reconcile()
+    await stage.observe()
+    assert len(await stage.reconcile()) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("reason", "is_full"),
+    [(Reason.COMPACTED, False), (Reason.DRIVER_FAILED, True)],
+    ids=["success", "failure"],
+)
+async def test_after_a_failure_everything_is_observed(reason: Reason, is_full: bool) -> None:
+    stage = Stage()
+    await stage.reconcile()
+    await stage.observe()
+    await stage.reconcile()
+    stage.end_run(reason)
+    await stage.reconcile()
+    await stage.observe()
+    assert [request.is_full for request in stage.observer.asked] == [False, is_full]
+
+
+@pytest.mark.asyncio
+async def test_runs_that_were_over_when_the_operator_started_ask_for_nothing() -> None:
+    stage = Stage()
+    old = ended(
+        replace(
+            run_of("old", "uid-old"),
+            metadata=Metadata(name="old", namespace="lake", uid="old", resource_version="1"),
+        ),
+        Reason.COMPACTED,
+    )
+    stage.store.compactions.put(old)
+    await stage.reconcile()
+    await stage.observe()
+    await stage.reconcile()
+    assert len(stage.observer.asked) == 1
