@@ -22,6 +22,8 @@ endif
 export SEED
 SAMPLE ?= --sample $(SEED)
 PROFILE ?= fewer
+# The folders of tests that compute all the time, most of them beside Java, and need no cluster.
+COMPUTING := bench differential formats fuzz memory
 
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 # Where it is set, all of Python is compiled anew for every process that a test starts.
@@ -81,15 +83,18 @@ test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes
 	@echo "SEED=$(SEED)"
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
 	$(MAKE) check
-	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) --ignore=tests/unit --ignore=tests/on_a_node tests
-	$(MAKE) --jobs 2 --output-sync=target on-a-node thorough
+	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) $(foreach path,unit on_a_node $(COMPUTING),--ignore=tests/$(path)) tests
+	$(MAKE) --jobs 2 --output-sync=target on-a-node computing
 
-# The tests on the node wait for pods most of the time; what only computes has the processors meanwhile.
+# The tests on the node wait for pods most of the time; what computes has the processors meanwhile.
 on-a-node: $(READY) ## The tests on a node, which `make test` and `make e2e` run
 	$(BIN)/pytest --quiet $(SLOWEST) tests/on_a_node
 
-thorough: $(READY) ## The unit tests that take longer, or need the oracle; `make test` runs them
+thorough: $(READY) ## The unit tests that take longer, or need the oracle; `computing` runs them
 	nice $(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile $(PROFILE) --hypothesis-seed $(SEED) -m "oracle or thorough or hypothesis" tests/unit
+
+computing: $(READY) oracle thorough ## These, and the tests beside Java that need no cluster; `make test` runs them
+	nice $(BIN)/pytest --quiet -n $(WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) $(COMPUTING:%=tests/%)
 
 soak: ## `test` with every case of every family, and every property as often as it says
 	$(MAKE) test SAMPLE= PROFILE=default
@@ -126,4 +131,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check thorough on-a-node format oracle classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
+.PHONY: help demo setup check thorough computing on-a-node format oracle classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
