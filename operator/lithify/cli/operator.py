@@ -17,7 +17,7 @@ from kubernetes.aio.client.configuration import Configuration
 from lithify import __version__
 from lithify.cli.cluster_arguments import cluster_options, isolation_option, own_namespace
 from lithify.cli.operator_process import (
-    SPARE_PLACES,
+    SPARE_REQUESTS,
     identity,
     observer_pool,
     process_settings,
@@ -183,7 +183,7 @@ def _settings(options: dict[str, Any]) -> OperatorSettings:
         terms=Terms(lease=seconds, renewal=seconds * 2 / 3, retry=seconds / 7.5),
         caps=Caps(options["max_runs"], options["max_runs_per_namespace"]),
         workers=options["workers"],
-        places=options["looks"] + SPARE_PLACES,
+        per_catalog=options["looks"] + SPARE_REQUESTS,
         limits=OperatorLimits(
             timeout_seconds=options["max_timeout_seconds"],
             check_seconds=options["min_check_seconds"],

@@ -21,7 +21,7 @@ from lithify.controller.observing.wire import WorkerSettings
 from lithify.controller.operator import Operator
 from lithify.tables.io.addresses import AddressPolicy
 
-SPARE_PLACES = 4
+SPARE_REQUESTS = 4
 """Requests per catalog that queue in addition to the running observations, so that no worker is idle."""
 LEASE_LOST = 4
 """Exit code of an operator that has lost its lease; its supervisor restarts it."""

@@ -12,7 +12,7 @@ import click
 
 from lithify import __version__
 from lithify.cli.operator_process import (
-    SPARE_PLACES,
+    SPARE_REQUESTS,
     identity,
     observer_pool,
     process_settings,
@@ -70,7 +70,9 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
                 reach=_reach,
             )
             settings = OperatorSettings(
-                identity(), caps=Caps(total=options["max_runs"]), places=options["looks"] + SPARE_PLACES
+                identity(),
+                caps=Caps(total=options["max_runs"]),
+                per_catalog=options["looks"] + SPARE_REQUESTS,
             )
             operator = Operator(settings, edges)
             attending = asyncio.create_task(_attend(api, operator, once=options["once"]))

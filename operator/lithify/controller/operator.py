@@ -72,7 +72,7 @@ class OperatorSettings:
         terms: duration and renewal of that Lease.
         caps: limits on concurrent runs.
         workers: number of concurrent reconciles.
-        places: number of concurrent observation requests for each catalog.
+        per_catalog: number of concurrent observation requests for each catalog.
         limits: bounds on what tenants may request.
         resync_seconds: interval between full lists of all objects.
     """
@@ -83,7 +83,7 @@ class OperatorSettings:
     terms: Terms = field(default_factory=Terms)
     caps: Caps = field(default_factory=Caps)
     workers: int = 16
-    places: int = 2
+    per_catalog: int = 2
     limits: OperatorLimits = field(default_factory=OperatorLimits)
     resync_seconds: float = 600.0
 
@@ -144,7 +144,7 @@ class Operator:
             lambda key: self.queue.add(LAKE_TABLE, key),
             lambda key, seconds: self.queue.add_after(Item(LAKE_TABLE.name, key), seconds),
             edges.metrics.observed,
-            settings.places,
+            settings.per_catalog,
         )
         self._context = Context(
             api=api,

@@ -24,7 +24,7 @@ LONGEST_PAUSE = 60.0
 """Maximum seconds between two questions to a paused catalog; each pause is twice as long as the last one."""
 _SILENT_TABLES = 2
 """Number of tables without an answer that pause their catalog: a single one may be faulty itself."""
-_MOST_LINES = 10_000
+_MOST_QUEUES = 10_000
 
 Item = TypeVar("Item")
 
@@ -57,7 +57,7 @@ class Ending(Enum):
 
 
 @dataclass(slots=True)
-class _Line(Generic[Item]):
+class _SourceQueue(Generic[Item]):
     """The questions to one source."""
 
     waiting: deque[Item] = field(default_factory=deque)
@@ -77,45 +77,45 @@ class Turns(Generic[Item]):
     """The queues of all sources.
 
     Attributes:
-        places: maximum number of active questions.
+        slots: maximum number of active questions.
         ticks: monotonic seconds.
     """
 
-    places: int
+    slots: int
     ticks: Callable[[], float] = monotonic
-    _lines: OrderedDict[Source, _Line[Item]] = field(default_factory=OrderedDict)
+    _queues: OrderedDict[Source, _SourceQueue[Item]] = field(default_factory=OrderedDict)
 
     def admits(self, source: Source) -> bool:
         """Whether a question may be queued; not if its source is paused."""
-        line = self._lines.get(source)
-        if line is None or not line.is_paused:
+        queue = self._queues.get(source)
+        if queue is None or not queue.is_paused:
             return True
-        is_asked = line.active > 0 or bool(line.waiting)
-        return not is_asked and self.ticks() >= line.paused_until
+        is_asked = queue.active > 0 or bool(queue.waiting)
+        return not is_asked and self.ticks() >= queue.paused_until
 
     def add(self, source: Source, item: Item) -> None:
         """Appends a question to its queue."""
-        self._line(source).waiting.append(item)
+        self._queue_of(source).waiting.append(item)
 
     def remove(self, source: Source, item: Item) -> bool:
         """Removes a question from its queue; False if it is not in it."""
-        line = self._lines.get(source)
-        if line is None or item not in line.waiting:
+        queue = self._queues.get(source)
+        if queue is None or item not in queue.waiting:
             return False
-        line.waiting.remove(item)
+        queue.waiting.remove(item)
         return True
 
     def next(self) -> tuple[Source, Item] | None:
         """Returns the next question, which counts as active from now on; None if none may start now."""
-        if sum(line.active for line in self._lines.values()) >= self.places:
+        if sum(queue.active for queue in self._queues.values()) >= self.slots:
             return None
-        unproven = sum(line.active for line in self._lines.values() if not line.is_proven)
-        is_room = unproven < max(1, self.places // 2)
-        for source, line in self._lines.items():
-            if line.waiting and (line.is_proven or (is_room and not line.active)):
-                self._lines.move_to_end(source)
-                line.active += 1
-                return source, line.waiting.popleft()
+        unproven = sum(queue.active for queue in self._queues.values() if not queue.is_proven)
+        is_room = unproven < max(1, self.slots // 2)
+        for source, queue in self._queues.items():
+            if queue.waiting and (queue.is_proven or (is_room and not queue.active)):
+                self._queues.move_to_end(source)
+                queue.active += 1
+                return source, queue.waiting.popleft()
         return None
 
     def ended(self, source: Source, subject: str, ending: Ending) -> list[Item]:
@@ -126,54 +126,54 @@ class Turns(Generic[Item]):
             subject: about which table.
             ending: its result.
         """
-        line = self._line(source)
-        line.active -= 1
+        queue = self._queue_of(source)
+        queue.active -= 1
         if ending is Ending.ANSWERED:
-            line.is_proven, line.pauses = not source.is_long, 0
-            line.silent.clear()
+            queue.is_proven, queue.pauses = not source.is_long, 0
+            queue.silent.clear()
         elif ending is Ending.LOST:
-            line.is_proven = False
+            queue.is_proven = False
         elif ending is Ending.SILENT:
-            line.is_proven = False
-            line.silent.add(subject)
-            if line.is_paused or len(line.silent) >= _SILENT_TABLES:
-                return self._pause(line)
+            queue.is_proven = False
+            queue.silent.add(subject)
+            if queue.is_paused or len(queue.silent) >= _SILENT_TABLES:
+                return self._pause(queue)
         return []
 
     def pause_seconds(self, source: Source) -> float:
         """Remaining seconds of a source's pause."""
-        return max(0.0, self._line(source).paused_until - self.ticks())
+        return max(0.0, self._queue_of(source).paused_until - self.ticks())
 
     @property
     def paused(self) -> list[Source]:
         """The paused sources."""
-        return [source for source, line in self._lines.items() if line.is_paused]
+        return [source for source, queue in self._queues.items() if queue.is_paused]
 
     def clear(self) -> list[Item]:
         """Empties all queues; returns the questions that waited."""
-        waiting = [item for line in self._lines.values() for item in line.waiting]
-        for line in self._lines.values():
-            line.waiting.clear()
+        waiting = [item for queue in self._queues.values() for item in queue.waiting]
+        for queue in self._queues.values():
+            queue.waiting.clear()
         return waiting
 
-    def _pause(self, line: _Line[Item]) -> list[Item]:
-        line.pauses += 1
-        line.paused_until = self.ticks() + doubled(FIRST_PAUSE, LONGEST_PAUSE, line.pauses)
-        refused = list(line.waiting)
-        line.waiting.clear()
+    def _pause(self, queue: _SourceQueue[Item]) -> list[Item]:
+        queue.pauses += 1
+        queue.paused_until = self.ticks() + doubled(FIRST_PAUSE, LONGEST_PAUSE, queue.pauses)
+        refused = list(queue.waiting)
+        queue.waiting.clear()
         return refused
 
-    def _line(self, source: Source) -> _Line[Item]:
-        line = self._lines.get(source)
-        if line is None:
+    def _queue_of(self, source: Source) -> _SourceQueue[Item]:
+        queue = self._queues.get(source)
+        if queue is None:
             self._forget_idle()
-            line = self._lines[source] = _Line()
-        return line
+            queue = self._queues[source] = _SourceQueue()
+        return queue
 
     def _forget_idle(self) -> None:
         """Catalogs come and go: removes idle ones, which are unproven afterwards."""
-        if len(self._lines) < _MOST_LINES:
+        if len(self._queues) < _MOST_QUEUES:
             return
-        for source, line in list(self._lines.items()):
-            if not line.waiting and not line.active:
-                del self._lines[source]
+        for source, queue in list(self._queues.items()):
+            if not queue.waiting and not queue.active:
+                del self._queues[source]

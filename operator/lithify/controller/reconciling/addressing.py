@@ -11,7 +11,7 @@ from dataclasses import replace
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
-from lithify.controller.reconciling.observation_scheduler import Rhythm
+from lithify.controller.reconciling.observation_scheduler import PollIntervals
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction
@@ -89,13 +89,13 @@ def request_of(
     )
 
 
-def rhythm_of(
+def poll_intervals(
     table: LakeTable,
     policy: CompactionPolicySpec | None,
     catalog: CatalogSpec,
     limits: OperatorLimits,
     seen: Observation | None = None,
-) -> Rhythm:
+) -> PollIntervals:
     """How often to observe a table, within the operator's limits.
 
     The LakeTable's interval takes precedence, then its policy's, then the one in the table's own options,
@@ -105,7 +105,7 @@ def rhythm_of(
     of_table = CHECK_SECONDS if seen is None else seen.check_seconds or CHECK_SECONDS
     wanted = table.spec.check_interval_seconds or found.check_interval_seconds or of_table
     every = max(limits.check_seconds, wanted)
-    return Rhythm(
+    return PollIntervals(
         every=every,
         whole=max(every, float(found.full_check_interval_seconds)),
         timeout=limits.timeout_of(catalog),

@@ -12,7 +12,7 @@ from lithify.controller.reconciling.store import Store
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.table import LakeTable
 
-_PARTS_OF_PLACES = ("endpoint", "catalog-key", "prefix", "header.")
+_PARTS_OF_LOCATIONS = ("endpoint", "catalog-key", "prefix", "header.")
 """Words in the names of catalog options that distinguish two locations with the same address."""
 _LAST = datetime.max.replace(tzinfo=UTC)
 
@@ -43,15 +43,15 @@ def _place(catalog: CatalogSpec) -> Place:
     It compares more than a lock name does: two tables that share a lock only wait for each other, but a
     table wrongly called a duplicate is not compacted. So equal bucket names on two endpoints differ here.
     """
-    options = sorted((name, value) for name, value in catalog.options.items() if _tells_places_apart(name))
+    options = sorted((name, value) for name, value in catalog.options.items() if _locates(name))
     secret = catalog.secret_ref
     hidden = (
         []
         if secret is None
-        else [(name, secret.name, key) for name, key in secret.options.items() if _tells_places_apart(name)]
+        else [(name, secret.name, key) for name, key in secret.options.items() if _locates(name)]
     )
     return (*address(catalog), tuple(options), tuple(sorted(hidden)))
 
 
-def _tells_places_apart(option: str) -> bool:
-    return any(word in option for word in _PARTS_OF_PLACES)
+def _locates(option: str) -> bool:
+    return any(word in option for word in _PARTS_OF_LOCATIONS)

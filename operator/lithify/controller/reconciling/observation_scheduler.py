@@ -74,7 +74,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class PollIntervals:
     """Poll intervals of a table, in seconds.
 
     Attributes:
@@ -90,14 +90,14 @@ class Rhythm:
     retry: float
 
 
-_Asked = tuple[float, int, ObjectKey, ObservationRequest, Rhythm]
+_Pending = tuple[float, int, ObjectKey, ObservationRequest, PollIntervals]
 
 
 @dataclass(slots=True)
-class _Line:
+class _CatalogQueue:
     """Observations of one catalog: waiting ones, number under way, tables refused while it is silent."""
 
-    waiting: list[_Asked] = field(default_factory=list)
+    waiting: list[_Pending] = field(default_factory=list)
     underway: int = 0
     refused: set[ObjectKey] = field(default_factory=set)
 
@@ -111,7 +111,7 @@ class ObservationScheduler:
         tell: requeues a table at once, after an observation with news.
         later: requeues a table after a number of seconds, after an observation without news.
         measure: receives each observation's ending and duration.
-        places: number of concurrent requests for each catalog.
+        per_catalog: number of concurrent requests for each catalog.
         ticks: monotonic clock, in seconds.
     """
 
@@ -119,10 +119,10 @@ class ObservationScheduler:
     tell: Callable[[ObjectKey], None]
     later: Callable[[ObjectKey, float], None]
     measure: Told
-    places: int = 2
+    per_catalog: int = 2
     ticks: Callable[[], float] = monotonic
     _seen: dict[ObjectKey, Seen] = field(default_factory=dict)
-    _lines: dict[str, _Line] = field(default_factory=dict)
+    _queues: dict[str, _CatalogQueue] = field(default_factory=dict)
     _tasks: dict[ObjectKey, asyncio.Task[None]] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -149,7 +149,12 @@ class ObservationScheduler:
             task.cancel()
 
     def ask(
-        self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm, *, since: datetime | None = None
+        self,
+        key: ObjectKey,
+        request: ObservationRequest,
+        intervals: PollIntervals,
+        *,
+        since: datetime | None = None,
     ) -> float:
         """Requests an observation if one is due; else returns the seconds until then.
 
@@ -161,25 +166,25 @@ class ObservationScheduler:
             seen.awaited = True
             return math.inf
         judges = since is not None and since != seen.judged
-        wait = self._wait(key, seen, request, rhythm)
+        wait = self._wait(key, seen, request, intervals)
         if wait > 0 and not judges:
             return wait
-        asked = self._question(seen, request, rhythm, judges=judges)
+        asked = self._question(seen, request, intervals, judges=judges)
         seen.awaited = seen.wanted or judges or seen.request != request
         seen.judged = since or seen.judged
         seen.underway, seen.wanted, seen.request = True, False, request
-        line = self._lines.setdefault(request.address.catalog, _Line())
-        heapq.heappush(line.waiting, (self.ticks(), next(self._numbers), key, asked, rhythm))
+        queue = self._queues.setdefault(request.address.catalog, _CatalogQueue())
+        heapq.heappush(queue.waiting, (self.ticks(), next(self._numbers), key, asked, intervals))
         self._changed.set()
         return math.inf
 
     async def work(self) -> None:
-        """Runs the requested observations, at most `places` for each catalog; never returns."""
+        """Runs the requested observations, at most `per_catalog` for each catalog; never returns."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._changed.clear()
-                for key, request, rhythm in self._next():
-                    task = self._tasks[key] = group.create_task(self._look(key, request, rhythm))
+                for key, request, intervals in self._next():
+                    task = self._tasks[key] = group.create_task(self._look(key, request, intervals))
                     task.add_done_callback(partial(self._ended, key, request))
                 await self._changed.wait()
 
@@ -191,25 +196,27 @@ class ObservationScheduler:
             (now - seen.looked for seen in self._seen.values() if seen.looked is not None), default=0.0
         )
 
-    def _wait(self, key: ObjectKey, seen: Seen, request: ObservationRequest, rhythm: Rhythm) -> float:
+    def _wait(
+        self, key: ObjectKey, seen: Seen, request: ObservationRequest, intervals: PollIntervals
+    ) -> float:
         if seen.looked is None or seen.wanted or seen.request != request:
             return 0.0
-        every = rhythm.every if seen.error is None else self._retry(seen.error, request, rhythm)
+        every = intervals.every if seen.error is None else self._retry(seen.error, request, intervals)
         return seen.looked + every * _spread(key) - self.ticks()
 
-    def _retry(self, error: LithifyError, request: ObservationRequest, rhythm: Rhythm) -> float:
+    def _retry(self, error: LithifyError, request: ObservationRequest, intervals: PollIntervals) -> float:
         """Seconds until the retry of a failed observation."""
         if not isinstance(error, CatalogSilent):
-            return rhythm.retry
-        line = self._lines.get(request.address.catalog)
-        crowd = len(line.refused) / _FEW if line is not None else 1.0
-        return min(max(1.0, error.again_seconds) * max(1.0, crowd), max(rhythm.retry, error.again_seconds))
+            return intervals.retry
+        queue = self._queues.get(request.address.catalog)
+        crowd = len(queue.refused) / _FEW if queue is not None else 1.0
+        return min(max(1.0, error.again_seconds) * max(1.0, crowd), max(intervals.retry, error.again_seconds))
 
     def _question(
-        self, seen: Seen, request: ObservationRequest, rhythm: Rhythm, *, judges: bool
+        self, seen: Seen, request: ObservationRequest, intervals: PollIntervals, *, judges: bool
     ) -> ObservationRequest:
         known = seen.observation
-        if seen.whole is not None and self.ticks() >= seen.whole + rhythm.whole:
+        if seen.whole is not None and self.ticks() >= seen.whole + intervals.whole:
             return replace(request, is_full=True)
         if known is None or seen.request != request:
             return request
@@ -220,35 +227,35 @@ class ObservationScheduler:
             reconsider=judges,
         )
 
-    def _next(self) -> Iterator[tuple[ObjectKey, ObservationRequest, Rhythm]]:
-        """Takes the observations that may start now from the lines."""
-        for line in self._lines.values():
-            while line.waiting and line.underway < self.places:
-                _, _, key, request, rhythm = heapq.heappop(line.waiting)
+    def _next(self) -> Iterator[tuple[ObjectKey, ObservationRequest, PollIntervals]]:
+        """Takes the observations that may start now from the queues."""
+        for queue in self._queues.values():
+            while queue.waiting and queue.underway < self.per_catalog:
+                _, _, key, request, intervals = heapq.heappop(queue.waiting)
                 if key in self._seen:
-                    line.underway += 1
-                    yield key, request, rhythm
+                    queue.underway += 1
+                    yield key, request, intervals
 
     def _ended(self, key: ObjectKey, request: ObservationRequest, task: asyncio.Task[None]) -> None:
         """Frees the slot of an observation that ended or was cancelled, perhaps before it began."""
-        self._lines[request.address.catalog].underway -= 1
+        self._queues[request.address.catalog].underway -= 1
         if self._tasks.get(key) is task:
             del self._tasks[key]
         self._changed.set()
 
-    async def _look(self, key: ObjectKey, request: ObservationRequest, rhythm: Rhythm) -> None:
+    async def _look(self, key: ObjectKey, request: ObservationRequest, intervals: PollIntervals) -> None:
         started = self.ticks()
         found: Observation | None = None
         error: LithifyError | None = None
         try:
-            found = await self.observer.observe(request, rhythm.timeout)
+            found = await self.observer.observe(request, intervals.timeout)
         except LithifyError as failure:
             error = failure
         except Exception as failure:  # noqa: BLE001  # it concerns one table, and is logged
             _log.exception("looking at a table failed unexpectedly", extra={"table": str(key)})
             error = LithifyError(f"unexpected {type(failure).__name__} while looking at the table")
         self.measure(_ending(found, error), self.ticks() - started)
-        self._count(key, self._lines[request.address.catalog], error)
+        self._count(key, self._queues[request.address.catalog], error)
         seen = self._seen.get(key)
         if seen is None:
             return
@@ -264,14 +271,14 @@ class ObservationScheduler:
         if is_new or seen.awaited or seen.wanted:
             self.tell(key)
         else:
-            self.later(key, rhythm.every * _spread(key))
+            self.later(key, intervals.every * _spread(key))
 
-    def _count(self, key: ObjectKey, line: _Line, error: LithifyError | None) -> None:
+    def _count(self, key: ObjectKey, queue: _CatalogQueue, error: LithifyError | None) -> None:
         """Records tables of a silent catalog; its first response makes all of them due."""
         if isinstance(error, CatalogSilent):
-            line.refused.add(key)
+            queue.refused.add(key)
         elif error is None or error.failure is Failure.USER:
-            refused, line.refused = line.refused, set()
+            refused, queue.refused = queue.refused, set()
             for other in refused - {key}:
                 if other in self._seen:
                     self._seen[other].wanted = True

@@ -20,7 +20,7 @@ from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
-from lithify.controller.reconciling.addressing import address_of, request_of, rhythm_of
+from lithify.controller.reconciling.addressing import address_of, poll_intervals, request_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.duplicates import older_duplicate
 from lithify.controller.reconciling.observation_scheduler import Seen
@@ -158,12 +158,12 @@ class Tables:
         try:
             options = await context.secrets.of_catalog(catalog)
         except (UserError, ClusterRefused) as error:
-            return problem_of(error), rhythm_of(table, policy, catalog.spec, context.limits).retry
+            return problem_of(error), poll_intervals(table, policy, catalog.spec, context.limits).retry
         address = address_of(table, policy, catalog, options, context.reach(key.namespace))
-        rhythm = rhythm_of(table, policy, catalog.spec, context.limits, seen.observation)
+        intervals = poll_intervals(table, policy, catalog.spec, context.limits, seen.observation)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= context.now() else None
-        return None, context.scheduler.ask(key, request_of(table, policy, address), rhythm, since=since)
+        return None, context.scheduler.ask(key, request_of(table, policy, address), intervals, since=since)
 
     def _situation(
         self,

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.limits import OperatorLimits
-from lithify.controller.reconciling.addressing import rhythm_of
+from lithify.controller.reconciling.addressing import poll_intervals
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.modelling import read
@@ -64,4 +64,4 @@ def test_how_often_a_table_is_looked_at(
     catalog = read(CatalogSpec, {"format": "Paimon", "warehouse": "/lake"})
     limits = OperatorLimits(check_seconds=10)
     found = replace(QUIET, check_seconds=seen)
-    assert rhythm_of(table(**of_table), policy(**of_policy), catalog, limits, found).every == every
+    assert poll_intervals(table(**of_table), policy(**of_policy), catalog, limits, found).every == every

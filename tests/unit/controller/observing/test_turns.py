@@ -18,12 +18,12 @@ LAKE, SHOP, DEAD, GONE = (Source(f"team/{name}", f"s3://{name}") for name in ("l
 class Play:
     """Turns with a clock that is set by hand."""
 
-    places: int = 2
+    slots: int = 2
     now: float = 0.0
     turns: Turns[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.turns = Turns(self.places, lambda: self.now)
+        self.turns = Turns(self.slots, lambda: self.now)
 
     def proven(self, *sources: Source) -> Play:
         for source in sources:
@@ -52,7 +52,7 @@ class Play:
 
 
 def test_catalogs_take_turns_however_many_tables_they_have() -> None:
-    play = Play(places=4).proven(LAKE, SHOP)
+    play = Play(slots=4).proven(LAKE, SHOP)
     play.asked(LAKE, *(f"lake-{number}" for number in range(100)))
     play.asked(SHOP, "shop-0", "shop-1")
     assert [play.taken() for _ in range(4)] == [
@@ -61,17 +61,17 @@ def test_catalogs_take_turns_however_many_tables_they_have() -> None:
         (LAKE, "lake-1"),
         (SHOP, "shop-1"),
     ]
-    assert play.taken() is None, "all places are taken"
+    assert play.taken() is None, "all slots are taken"
 
 
 def test_a_catalog_that_answers_has_all_places_if_nobody_else_wants_them() -> None:
-    play = Play(places=3).proven(LAKE)
+    play = Play(slots=3).proven(LAKE)
     play.asked(LAKE, "a", "b", "c")
     assert [play.taken() for _ in range(3)] == [(LAKE, "a"), (LAKE, "b"), (LAKE, "c")]
 
 
 def test_catalogs_that_have_proven_nothing_share_half_of_the_places() -> None:
-    play = Play(places=4).proven(LAKE)
+    play = Play(slots=4).proven(LAKE)
     for source in (DEAD, GONE, SHOP):
         play.asked(source, "a", "b")
     play.asked(LAKE, "x")
@@ -80,7 +80,7 @@ def test_catalogs_that_have_proven_nothing_share_half_of_the_places() -> None:
 
 
 def test_one_silent_table_slows_its_catalog_down_and_does_not_pause_it() -> None:
-    play = Play(places=4).proven(LAKE)
+    play = Play(slots=4).proven(LAKE)
     for _ in range(5):
         assert play.silent(LAKE, "hung") == []
     assert LAKE not in play.turns.paused
@@ -138,7 +138,7 @@ def test_pauses_grow_to_a_bound_and_begin_anew_after_an_answer() -> None:
     ],
 )
 def test_what_says_nothing_of_the_catalog_does_not_pause_it(ending: Ending, *, is_slowed_down: bool) -> None:
-    play = Play(places=4).proven(DEAD)
+    play = Play(slots=4).proven(DEAD)
     for table in ("a", "b", "c"):
         play.asked(DEAD, table)
         assert play.taken() == (DEAD, table)
@@ -166,15 +166,15 @@ def test_a_question_that_is_taken_back_leaves_its_line() -> None:
 
 
 @given(
-    places=st.integers(1, 6),
+    slots=st.integers(1, 6),
     dead=st.integers(0, 5),
     tables=st.lists(st.integers(0, 5), min_size=1, max_size=60),
 )
 def test_questions_to_healthy_catalogs_never_wait_for_dead_ones(
-    places: int, dead: int, tables: list[int]
+    slots: int, dead: int, tables: list[int]
 ) -> None:
-    """With two places or more: dead catalogs hold theirs for a hundred rounds, healthy ones for one each."""
-    play = Play(max(2, places))
+    """With two slots or more: dead catalogs hold theirs for a hundred rounds, healthy ones for one each."""
+    play = Play(max(2, slots))
     sources = [Source(f"team/{number}", "") for number in range(6)]
     healthy = sources[dead:]
     play.proven(*healthy)
@@ -191,20 +191,20 @@ def test_questions_to_healthy_catalogs_never_wait_for_dead_ones(
             play.turns.ended(source, subject, Ending.ANSWERED)
             answered[source] += 1
     assert answered == expected
-    assert len(held) <= max(1, play.places // 2)
+    assert len(held) <= max(1, play.slots // 2)
 
 
-@pytest.mark.parametrize("places", [1, 2, 7])
-def test_no_more_than_there_are_places(places: int) -> None:
-    play = Play(places).proven(LAKE)
+@pytest.mark.parametrize("slots", [1, 2, 7])
+def test_no_more_than_there_are_slots(slots: int) -> None:
+    play = Play(slots).proven(LAKE)
     play.asked(LAKE, *map(str, range(20)))
     taken = [play.taken() for _ in range(20)]
-    assert sum(one is not None for one in taken) == places
+    assert sum(one is not None for one in taken) == slots
 
 
 def test_long_questions_never_take_more_than_half_of_the_places() -> None:
     long = [Source(source.catalog, source.address, is_long=True) for source in (LAKE, SHOP, GONE)]
-    play = Play(places=4).proven(LAKE, *long)
+    play = Play(slots=4).proven(LAKE, *long)
     for source in long:
         play.asked(source, "a", "b")
     play.asked(LAKE, "c", "d", "e")
@@ -215,6 +215,6 @@ def test_long_questions_never_take_more_than_half_of_the_places() -> None:
 
 def test_a_catalog_has_one_long_question_at_a_time_whatever_it_has_proven() -> None:
     long = Source(LAKE.catalog, LAKE.address, is_long=True)
-    play = Play(places=6).proven(LAKE, long)
+    play = Play(slots=6).proven(LAKE, long)
     play.asked(long, "a", "b")
     assert [play.taken(), play.taken()] == [(long, "a"), None]

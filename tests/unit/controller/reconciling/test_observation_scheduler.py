@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lithify.controller.reconciling.observation_scheduler import JITTER, ObservationScheduler, Rhythm
+from lithify.controller.reconciling.observation_scheduler import JITTER, ObservationScheduler, PollIntervals
 from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.address import Selection, TableAddress
@@ -21,7 +21,7 @@ from lithify.tables.watching import Filter, ObservationRequest
 from support.observations import observation
 
 KEY = ObjectKey("team", "orders")
-RHYTHM = Rhythm(every=60, whole=600, timeout=30, retry=240)
+INTERVALS = PollIntervals(every=60, whole=600, timeout=30, retry=240)
 REQUEST = ObservationRequest(TableAddress("/w", "sales.orders", {}), "uid")
 
 
@@ -73,13 +73,13 @@ class Stage:
 
     async def look(self, request: ObservationRequest = REQUEST) -> None:
         """Asks for a look that is due, and waits for its end."""
-        self.scheduler.ask(KEY, request, RHYTHM)
+        self.scheduler.ask(KEY, request, INTERVALS)
         async with asyncio.timeout(2):
             assert await self.told.get() == KEY
 
     async def look_in_vain(self, request: ObservationRequest = REQUEST) -> float:
         """The same for a look that finds nothing new; the seconds until the next one."""
-        self.scheduler.ask(KEY, request, RHYTHM)
+        self.scheduler.ask(KEY, request, INTERVALS)
         async with asyncio.timeout(2):
             key, seconds = await self.later.get()
         assert (key, self.told.empty()) == (KEY, True)
@@ -94,7 +94,7 @@ async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it(
     found = observation(snapshot=SnapshotId("7"))
     stage = Stage(Answers(lambda request: found if request.known_uuid is None else None))
     await stage.look()
-    wait = stage.scheduler.ask(KEY, REQUEST, RHYTHM)
+    wait = stage.scheduler.ask(KEY, REQUEST, INTERVALS)
     assert 60 * (1 - JITTER) <= wait <= 60 * (1 + JITTER)
     stage.ticks.now += wait
     assert await stage.look_in_vain() == pytest.approx(wait)
@@ -110,7 +110,7 @@ async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it(
 async def test_a_look_at_the_whole_comes_back_after_its_interval() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
-    stage.ticks.now += RHYTHM.whole
+    stage.ticks.now += INTERVALS.whole
     await stage.look_in_vain()
     assert [request.is_full for request in stage.answers.asked] == [False, True]
     stage.end()
@@ -146,7 +146,7 @@ async def test_a_whole_look_that_is_wanted_is_wanted_until_it_has_gone_well() ->
 async def test_a_wanted_look_does_not_wait() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
-    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM) > 0
+    assert stage.scheduler.ask(KEY, REQUEST, INTERVALS) > 0
     stage.scheduler.want(KEY)
     await stage.look()
     assert len(stage.answers.asked) == 2
@@ -161,10 +161,12 @@ async def test_who_asks_during_a_look_is_told_of_its_end(is_asked: bool) -> None
     stage = Stage(answers)
     await stage.look()
     answers.answer = lambda _: held
-    stage.ticks.now += 2 * RHYTHM.every
-    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM) == math.inf
+    stage.ticks.now += 2 * INTERVALS.every
+    assert stage.scheduler.ask(KEY, REQUEST, INTERVALS) == math.inf
     if is_asked:
-        assert stage.scheduler.ask(KEY, replace(REQUEST, wanted=Filter(idle_seconds=5)), RHYTHM) == math.inf
+        assert (
+            stage.scheduler.ask(KEY, replace(REQUEST, wanted=Filter(idle_seconds=5)), INTERVALS) == math.inf
+        )
     else:
         stage.scheduler.want(KEY)
     held.set()
@@ -196,7 +198,7 @@ async def test_a_failure_is_kept_beside_what_was_seen_and_tried_again_later(
     assert isinstance(seen.error, LithifyError)
     assert seen.observation == observation()
     assert stage.endings[-1] == ending
-    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM) >= RHYTHM.retry * (1 - JITTER)
+    assert stage.scheduler.ask(KEY, REQUEST, INTERVALS) >= INTERVALS.retry * (1 - JITTER)
     answers.answer = lambda _: None
     stage.scheduler.want(KEY)
     await stage.look()
@@ -209,7 +211,7 @@ async def test_a_table_that_never_answers_holds_up_only_itself() -> None:
     never = asyncio.Event()
     answers = Answers(lambda request: never if request.cache_key == "hangs" else observation())
     stage = Stage(answers)
-    stage.scheduler.ask(ObjectKey("team", "hangs"), replace(REQUEST, cache_key="hangs"), RHYTHM)
+    stage.scheduler.ask(ObjectKey("team", "hangs"), replace(REQUEST, cache_key="hangs"), INTERVALS)
     for _ in range(5):
         stage.scheduler.want(KEY)
         await stage.look()
@@ -221,7 +223,7 @@ async def test_a_table_that_never_answers_holds_up_only_itself() -> None:
 async def test_what_comes_back_for_a_table_that_is_gone_is_dropped() -> None:
     held = asyncio.Event()
     stage = Stage(Answers(lambda _: held))
-    stage.scheduler.ask(KEY, REQUEST, RHYTHM)
+    stage.scheduler.ask(KEY, REQUEST, INTERVALS)
     while not stage.answers.asked:
         await asyncio.sleep(0)
     stage.scheduler.forget(KEY)
@@ -261,11 +263,11 @@ async def test_a_trigger_that_time_alone_has_fired_is_judged_once() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    stage.scheduler.ask(KEY, REQUEST, RHYTHM, since=noon)
+    stage.scheduler.ask(KEY, REQUEST, INTERVALS, since=noon)
     async with asyncio.timeout(2):
         await stage.told.get()
     assert stage.answers.asked[-1].reconsider
-    assert stage.scheduler.ask(KEY, REQUEST, RHYTHM, since=noon) > 0, "the same moment is not judged again"
+    assert stage.scheduler.ask(KEY, REQUEST, INTERVALS, since=noon) > 0, "the same moment is not judged again"
     assert len(stage.answers.asked) == 2
     stage.end()
 
@@ -286,12 +288,12 @@ async def test_a_catalog_with_many_tables_hides_no_other_one() -> None:
     sound = request_of("shop/sound", "orders")
     stage = Stage(Answers(lambda request: never if request in dead else observation()))
     for request in dead:
-        stage.scheduler.ask(key_of(request), request, RHYTHM)
+        stage.scheduler.ask(key_of(request), request, INTERVALS)
     await asyncio.sleep(0)
-    stage.scheduler.ask(key_of(sound), sound, RHYTHM)
+    stage.scheduler.ask(key_of(sound), sound, INTERVALS)
     async with asyncio.timeout(2):
         assert await stage.told.get() == key_of(sound)
-    assert len(stage.answers.asked) == stage.scheduler.places + 1
+    assert len(stage.answers.asked) == stage.scheduler.per_catalog + 1
     stage.end()
 
 
@@ -301,16 +303,16 @@ async def test_a_look_at_a_table_that_is_deleted_is_given_up(*, began: bool) -> 
     never = asyncio.Event()
     requests = [request_of("team/lake", f"t-{number}") for number in range(3)]
     stage = Stage(Answers(lambda _: never))
-    stage.scheduler.places = 1
+    stage.scheduler.per_catalog = 1
     first = key_of(requests[0])
-    stage.scheduler.ask(first, requests[0], RHYTHM)
+    stage.scheduler.ask(first, requests[0], INTERVALS)
     for _ in range(3 if began else 1):
         await asyncio.sleep(0)
     assert bool(stage.answers.asked) is began
     stage.scheduler.forget(first)
     stage.answers.answer = lambda _: observation()
     for request in requests[1:]:
-        stage.scheduler.ask(key_of(request), request, RHYTHM)
+        stage.scheduler.ask(key_of(request), request, INTERVALS)
     async with asyncio.timeout(2):
         assert {await stage.told.get(), await stage.told.get()} == {key_of(one) for one in requests[1:]}
     assert not never.is_set()
@@ -323,23 +325,23 @@ async def test_tables_of_a_silent_catalog_ask_seldom_and_are_all_looked_at_once_
     requests = [request_of("team/lake", f"t-{number:02}") for number in range(40)]
     stage = Stage(Answers(lambda _: silent))
     for request in requests:
-        stage.scheduler.ask(key_of(request), request, RHYTHM)
+        stage.scheduler.ask(key_of(request), request, INTERVALS)
     async with asyncio.timeout(2):
         for _ in requests:
             await stage.told.get()
     assert set(stage.endings) == {"not-asked"}
-    waits = [stage.scheduler.ask(key_of(request), request, RHYTHM) for request in requests]
+    waits = [stage.scheduler.ask(key_of(request), request, INTERVALS) for request in requests]
     assert min(waits) >= 4 * 5.0 * (1 - JITTER), "ten of them in each pause"
-    assert max(waits) <= RHYTHM.retry * (1 + JITTER)
+    assert max(waits) <= INTERVALS.retry * (1 + JITTER)
 
     stage.answers.answer = lambda _: observation()
     stage.ticks.now += min(waits)
     first = requests[waits.index(min(waits))]
-    assert stage.scheduler.ask(key_of(first), first, RHYTHM) == math.inf
+    assert stage.scheduler.ask(key_of(first), first, INTERVALS) == math.inf
     async with asyncio.timeout(2):
         told = {await stage.told.get() for _ in requests}
     assert told == {key_of(request) for request in requests}
     for request in requests:
         if request is not first:
-            assert stage.scheduler.ask(key_of(request), request, RHYTHM) == math.inf
+            assert stage.scheduler.ask(key_of(request), request, INTERVALS) == math.inf
     stage.end()
