@@ -8,6 +8,7 @@ from typing import Any
 
 from fuzz.changes import Columns
 from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
+from fuzz.expiring import draw_expiry
 from fuzz.history import History
 from fuzz.merging import REMOVE, draw_aggregation
 from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
@@ -16,6 +17,7 @@ from fuzz.types import Atom
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 
 _AGGREGATING = 0.3
+_EXPIRING = 0.15
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (
     *("DECIMAL(4, 4)", "DECIMAL(19, 3)", "VARCHAR(3)", "VARBINARY(5)", "TIME(1)"),
@@ -78,6 +80,9 @@ class _Draw:
                 self._options.pop("rowkind.field", None)
             # Retractions leave nulls, which Java cannot write where there must be none.
             values = {name: kind.removesuffix(" NOT NULL") for name, kind in values.items()}
+        expiry = Random(f"expiry of {self._seed}")
+        if expiry.random() < _EXPIRING:
+            self._options.update(draw_expiry(expiry, self._columns))
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
         rescales = not partition and self._options["bucket"] != "-1"

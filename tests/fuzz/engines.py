@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from fuzz.expiring import expires
+
 DEDUPLICATE, PARTIAL_UPDATE, FIRST_ROW = "deduplicate", "partial-update", "first-row"
 IGNORE = (
     "ignore-delete",
@@ -97,7 +99,10 @@ def is_stable(options: Mapping[str, str]) -> bool:
 
     Readers of first-row see nothing of level 0. Partial updates with deletes or functions are not
     associative: what a compaction of some files leaves adds up to something else, with Java as well.
+    Readers see rows that are due to expire.
     """
+    if expires(options):
+        return False
     engine = options.get("merge-engine", DEDUPLICATE)
     if engine == PARTIAL_UPDATE:
         has_functions = any(name.endswith(".aggregate-function") for name in options)
