@@ -107,7 +107,7 @@ def poll_intervals(
     every = max(limits.check_seconds, wanted)
     return PollIntervals(
         every=every,
-        whole=max(every, float(found.full_check_interval_seconds)),
+        full=max(every, float(found.full_check_interval_seconds)),
         timeout=limits.timeout_of(catalog),
         retry=min(_RETRIES * every, max(every, 300.0)),
     )

@@ -122,7 +122,7 @@ class Catalogs:
         """The problem of the last observation of each table of the catalog; None for a successful one."""
         tables = self.context.store.tables.using("catalog", key)
         seen = [self.context.scheduler.seen(table.metadata.key) for table in tables]
-        return [problem_of(one.error) if one.error else None for one in seen if one.looked is not None]
+        return [problem_of(one.error) if one.error else None for one in seen if one.observed_at is not None]
 
     def _unsupported(self, key: ObjectKey) -> dict[str, str]:
         """The catalog's tables that this release does not support, with the reason."""
@@ -209,7 +209,7 @@ class Catalogs:
             return
         listing.is_checked = True
         for table in pruning.doubtful:
-            self.context.scheduler.want(table.metadata.key, whole=True)
+            self.context.scheduler.want(table.metadata.key, full=True)
             self.context.queue.add(LAKE_TABLE, table.metadata.key)
 
     async def _create(

@@ -37,17 +37,17 @@ Told = Callable[[str, float], None]
 
 
 @dataclass(slots=True)
-class Seen:
+class TableState:
     """State of a table's observations in this process.
 
     Attributes:
         observation: result of the last successful observation; None before the first.
         answered: the request that it answers.
         error: why the last observation failed; None if it succeeded.
-        looked: when the last observation ended, in ticks; None before the first.
-        whole: when the last full observation ended, in ticks. The first one may build on an earlier
+        observed_at: when the last observation ended, in ticks; None before the first.
+        full_at: when the last full observation ended, in ticks. The first one may build on an earlier
             operator's observation cache.
-        judged: trigger time already scheduled for re-evaluation.
+        evaluated: trigger time already scheduled for re-evaluation.
         request: the last request; a different one is due at once.
         wanted: an observation is due at once, whatever the interval.
         outdated: the table is known to have changed since the observation.
@@ -58,9 +58,9 @@ class Seen:
     observation: Observation | None = None
     answered: ObservationRequest | None = None
     error: LithifyError | None = None
-    looked: float | None = None
-    whole: float | None = None
-    judged: datetime | None = None
+    observed_at: float | None = None
+    full_at: float | None = None
+    evaluated: datetime | None = None
     request: ObservationRequest | None = None
     wanted: bool = False
     outdated: bool = False
@@ -70,7 +70,7 @@ class Seen:
     @property
     def is_settled(self) -> bool:
         """Whether the table has been observed and no further observation is wanted or under way."""
-        return self.looked is not None and not self.wanted and not self.underway
+        return self.observed_at is not None and not self.wanted and not self.underway
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class PollIntervals:
 
     Attributes:
         every: between two observations.
-        whole: between two full observations.
+        full: between two full observations.
         timeout: limit of one observation.
         retry: from a failed observation to the next.
     """
 
     every: float
-    whole: float
+    full: float
     timeout: float
     retry: float
 
@@ -121,25 +121,25 @@ class ObservationScheduler:
     measure: Told
     per_catalog: int = 2
     ticks: Callable[[], float] = monotonic
-    _seen: dict[ObjectKey, Seen] = field(default_factory=dict)
+    _seen: dict[ObjectKey, TableState] = field(default_factory=dict)
     _queues: dict[str, _CatalogQueue] = field(default_factory=dict)
     _tasks: dict[ObjectKey, asyncio.Task[None]] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def seen(self, key: ObjectKey) -> Seen:
+    def seen(self, key: ObjectKey) -> TableState:
         """The state of a table's observations."""
-        return self._seen.setdefault(key, Seen())
+        return self._seen.setdefault(key, TableState())
 
-    def want(self, key: ObjectKey, *, whole: bool = False) -> None:
+    def want(self, key: ObjectKey, *, full: bool = False) -> None:
         """Makes an observation due at the next `ask`, because the table has changed.
 
-        `whole` makes it a full one, because earlier results may no longer hold.
+        `full` makes it a full one, because earlier results may no longer hold.
         """
         seen = self.seen(key)
         seen.wanted = seen.outdated = True
-        if whole:
-            seen.whole = -math.inf
+        if full:
+            seen.full_at = -math.inf
 
     def forget(self, key: ObjectKey) -> None:
         """Drops the state of a deleted LakeTable and cancels its observation."""
@@ -165,13 +165,13 @@ class ObservationScheduler:
         if seen.underway:
             seen.awaited = True
             return math.inf
-        judges = since is not None and since != seen.judged
+        judges = since is not None and since != seen.evaluated
         wait = self._wait(key, seen, request, intervals)
         if wait > 0 and not judges:
             return wait
         asked = self._question(seen, request, intervals, judges=judges)
         seen.awaited = seen.wanted or judges or seen.request != request
-        seen.judged = since or seen.judged
+        seen.evaluated = since or seen.evaluated
         seen.underway, seen.wanted, seen.request = True, False, request
         queue = self._queues.setdefault(request.address.catalog, _CatalogQueue())
         heapq.heappush(queue.waiting, (self.ticks(), next(self._numbers), key, asked, intervals))
@@ -184,8 +184,8 @@ class ObservationScheduler:
             while True:
                 self._changed.clear()
                 for key, request, intervals in self._next():
-                    task = self._tasks[key] = group.create_task(self._look(key, request, intervals))
-                    task.add_done_callback(partial(self._ended, key, request))
+                    task = self._tasks[key] = group.create_task(self._observe(key, request, intervals))
+                    task.add_done_callback(partial(self._finished, key, request))
                 await self._changed.wait()
 
     @property
@@ -193,16 +193,17 @@ class ObservationScheduler:
         """The age of the oldest observation."""
         now = self.ticks()
         return max(
-            (now - seen.looked for seen in self._seen.values() if seen.looked is not None), default=0.0
+            (now - seen.observed_at for seen in self._seen.values() if seen.observed_at is not None),
+            default=0.0,
         )
 
     def _wait(
-        self, key: ObjectKey, seen: Seen, request: ObservationRequest, intervals: PollIntervals
+        self, key: ObjectKey, seen: TableState, request: ObservationRequest, intervals: PollIntervals
     ) -> float:
-        if seen.looked is None or seen.wanted or seen.request != request:
+        if seen.observed_at is None or seen.wanted or seen.request != request:
             return 0.0
         every = intervals.every if seen.error is None else self._retry(seen.error, request, intervals)
-        return seen.looked + every * _spread(key) - self.ticks()
+        return seen.observed_at + every * _spread(key) - self.ticks()
 
     def _retry(self, error: LithifyError, request: ObservationRequest, intervals: PollIntervals) -> float:
         """Seconds until the retry of a failed observation."""
@@ -213,10 +214,10 @@ class ObservationScheduler:
         return min(max(1.0, error.again_seconds) * max(1.0, crowd), max(intervals.retry, error.again_seconds))
 
     def _question(
-        self, seen: Seen, request: ObservationRequest, intervals: PollIntervals, *, judges: bool
+        self, seen: TableState, request: ObservationRequest, intervals: PollIntervals, *, judges: bool
     ) -> ObservationRequest:
         known = seen.observation
-        if seen.whole is not None and self.ticks() >= seen.whole + intervals.whole:
+        if seen.full_at is not None and self.ticks() >= seen.full_at + intervals.full:
             return replace(request, is_full=True)
         if known is None or seen.request != request:
             return request
@@ -236,14 +237,14 @@ class ObservationScheduler:
                     queue.underway += 1
                     yield key, request, intervals
 
-    def _ended(self, key: ObjectKey, request: ObservationRequest, task: asyncio.Task[None]) -> None:
+    def _finished(self, key: ObjectKey, request: ObservationRequest, task: asyncio.Task[None]) -> None:
         """Frees the slot of an observation that ended or was cancelled, perhaps before it began."""
         self._queues[request.address.catalog].underway -= 1
         if self._tasks.get(key) is task:
             del self._tasks[key]
         self._changed.set()
 
-    async def _look(self, key: ObjectKey, request: ObservationRequest, intervals: PollIntervals) -> None:
+    async def _observe(self, key: ObjectKey, request: ObservationRequest, intervals: PollIntervals) -> None:
         started = self.ticks()
         found: Observation | None = None
         error: LithifyError | None = None
@@ -260,9 +261,9 @@ class ObservationScheduler:
         if seen is None:
             return
         is_new = error is not None or seen.error is not None
-        seen.underway, seen.looked, seen.error = False, self.ticks(), error
-        if error is None and (request.is_full or seen.whole is None):
-            seen.whole = seen.looked
+        seen.underway, seen.observed_at, seen.error = False, self.ticks(), error
+        if error is None and (request.is_full or seen.full_at is None):
+            seen.full_at = seen.observed_at
         if found is not None:
             is_new = seen.observation != found or is_new
             seen.observation, seen.answered = found, request

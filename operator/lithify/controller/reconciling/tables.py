@@ -23,7 +23,7 @@ from lithify.controller.deciding.table_events import table_events
 from lithify.controller.reconciling.addressing import address_of, poll_intervals, request_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.duplicates import older_duplicate
-from lithify.controller.reconciling.observation_scheduler import Seen
+from lithify.controller.reconciling.observation_scheduler import TableState
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.retention import retention
@@ -61,7 +61,7 @@ class Tables:
 
     context: Context
     _endings: dict[ObjectKey, TableProblem | None] = field(default_factory=dict)
-    _ended: dict[ObjectKey, frozenset[str]] = field(default_factory=dict)
+    _finished: dict[ObjectKey, frozenset[str]] = field(default_factory=dict)
     """The uids of each table's finished Compactions when it was last reconciled."""
 
     async def reconcile(self, key: ObjectKey) -> float | None:
@@ -79,7 +79,7 @@ class Tables:
         now = context.now()
         self._observe_after_runs(key, runs)
         counted = replace(table, status=after_runs(table, runs, rules, now, generation))
-        missing, next_look = await self._look(counted, spec, context.store.catalog_of(table))
+        missing, next_look = await self._observe(counted, spec, context.store.catalog_of(table))
         situation = self._situation(counted, spec, runs, missing)
         situation = replace(situation, policy_generation=generation)
         situation, decision = self._decide(situation, now)
@@ -97,7 +97,7 @@ class Tables:
     def _forget(self, key: ObjectKey) -> None:
         self.context.scheduler.forget(key)
         self._endings.pop(key, None)
-        self._ended.pop(key, None)
+        self._finished.pop(key, None)
         self.context.slots.leave(key, LAKE_TABLE)
         self.context.metrics.table_changed(key, None)
 
@@ -108,18 +108,18 @@ class Tables:
         cause of a failure may escape incremental observations: a table dropped or created again.
         """
         over = {run.metadata.uid: run.reason.status for run in runs if run.is_over}
-        new = over.keys() - self._ended.get(key, over.keys())
-        self._ended[key] = frozenset(over)
+        new = over.keys() - self._finished.get(key, over.keys())
+        self._finished[key] = frozenset(over)
         if new:
             has_failed = any(over[uid] is ConditionStatus.FALSE for uid in new)
-            self.context.scheduler.want(key, whole=has_failed)
+            self.context.scheduler.want(key, full=has_failed)
 
     def _tell_catalog(self, table: LakeTable) -> None:
         """Requeues the catalog if the last observation has news about it; once for all tables."""
         context, key = self.context, table.metadata.key
         seen, catalog = context.scheduler.seen(key), context.store.catalog_of(table)
         problem = problem_of(seen.error) if seen.error else None
-        if catalog is None or seen.looked is None or self._endings.get(key, _NO_LOOK) == problem:
+        if catalog is None or seen.observed_at is None or self._endings.get(key, _NO_LOOK) == problem:
             return
         self._endings[key] = problem
         ready = condition_of(catalog.status.conditions, READY)
@@ -145,7 +145,7 @@ class Tables:
         runs = self.context.store.runs_of(situation.table.metadata.key)
         return shared_bytes(situation.table, situation.policy, runs, due)
 
-    async def _look(
+    async def _observe(
         self, table: LakeTable, policy: CompactionPolicySpec | None, catalog: Catalog | None
     ) -> tuple[TableProblem | None, float | None]:
         """Requests an observation if one is due; returns what prevents it, and seconds until the next one."""
@@ -172,7 +172,7 @@ class Tables:
         runs: list[Compaction],
         missing: TableProblem | None,
     ) -> Situation:
-        seen: Seen = self.context.scheduler.seen(table.metadata.key)
+        seen: TableState = self.context.scheduler.seen(table.metadata.key)
         active = active_of(runs)
         told = seen.answered.wanted.selection.held if seen.answered is not None else {}
         # An observation requested before a bucket was blocked counts that bucket as due.

@@ -21,7 +21,7 @@ from lithify.tables.watching import Filter, ObservationRequest
 from support.observations import observation
 
 KEY = ObjectKey("team", "orders")
-INTERVALS = PollIntervals(every=60, whole=600, timeout=30, retry=240)
+INTERVALS = PollIntervals(every=60, full=600, timeout=30, retry=240)
 REQUEST = ObservationRequest(TableAddress("/w", "sales.orders", {}), "uid")
 
 
@@ -110,7 +110,7 @@ async def test_the_first_look_asks_for_everything_and_the_next_ones_build_on_it(
 async def test_a_look_at_the_whole_comes_back_after_its_interval() -> None:
     stage = Stage(Answers(lambda _: observation()))
     await stage.look()
-    stage.ticks.now += INTERVALS.whole
+    stage.ticks.now += INTERVALS.full
     await stage.look_in_vain()
     assert [request.is_full for request in stage.answers.asked] == [False, True]
     stage.end()
@@ -132,7 +132,7 @@ async def test_a_whole_look_that_is_wanted_is_wanted_until_it_has_gone_well() ->
     answers: list[Any] = [observation(), CatalogUnavailable("/w", "no answer"), observation(), None]
     stage = Stage(Answers(lambda _: answers.pop(0)))
     await stage.look()
-    stage.scheduler.want(KEY, whole=True)
+    stage.scheduler.want(KEY, full=True)
     await stage.look()
     stage.ticks.now += 600
     await stage.look()
