@@ -96,12 +96,13 @@ _OF_COLUMNS: Mapping[str, Sequence[str]] = {
     "parquet.bloom.filter.fpp#{}": ["0.3"],
 }
 _EXTERNAL = "data-file.external-paths"
+_WEIGHTS = f"{_EXTERNAL}.weights"
 _PLACES = [f"file:{OUTSIDE}/a", f"file://{OUTSIDE}/b c%3A/", f"file:{OUTSIDE}/d"]
 _STRATEGIES: Mapping[str, Mapping[str, str]] = {
     "round-robin": {},
     "entropy-inject": {},
     "specific-fs": {f"{_EXTERNAL}.specific-fs": "FILE"},
-    "weight-robin": {f"{_EXTERNAL}.weights": "1,3"},
+    "weight-robin": {_WEIGHTS: "1,3"},
     "none": {},
 }
 _SHREDDED: Sequence[Mapping[str, Any]] = (
@@ -153,12 +154,17 @@ def draw_options(random: Random, formats: Sequence[str]) -> dict[str, str]:
     return options
 
 
-def draw_outside(random: Random) -> dict[str, str]:
-    """Where files go that are not to lie in the table's folder."""
+def draw_outside(random: Random, before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Where files go that are not to lie in the table's folder; the paths of before stay listed."""
     strategy = random.choice([*_STRATEGIES])
     count = 2 if strategy == "weight-robin" else random.randint(1, 3)
-    paths = ",".join(random.sample(_PLACES, count))
-    return {_EXTERNAL: paths, f"{_EXTERNAL}.strategy": strategy, **_STRATEGIES[strategy]}
+    paths = random.sample(_PLACES, count)
+    options = {f"{_EXTERNAL}.strategy": strategy, **_STRATEGIES[strategy]}
+    # Lithify leaves out buckets with files where the list no longer is.
+    listed = [path for path in (before or {}).get(_EXTERNAL, "").split(",") if path and path not in paths]
+    if _WEIGHTS in options:
+        options[_WEIGHTS] += ",1" * len(listed)
+    return {_EXTERNAL: ",".join([*paths, *listed]), **options}
 
 
 def draw_shredded(random: Random, column: str) -> dict[str, str]:

@@ -135,7 +135,9 @@ class Steps:
                 return [{"set_option": [name, value]}]
         if draw < 0.25:
             self._is_outside = True
-            return [{"set_option": [*pair]} for pair in draw_outside(random).items()]
+            drawn = draw_outside(random, self._options)
+            self._options = {**self._options, **drawn}
+            return [{"set_option": [*pair]} for pair in drawn.items()]
         if draw < 0.3:
             return [{"set_option": ["file.format", random.choice(self._formats)]}]
         return [self._columns.change()]
