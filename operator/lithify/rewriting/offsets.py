@@ -26,10 +26,20 @@ NOTHING: Mapping[str, Any] = {}
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Concatenates batches, with wider offsets if needed."""
-    if sum(batch.nbytes for batch in batches) <= MOST_BYTES:
+    if _fit_together(batches):
         return pa.concat_batches(batches)
     wide = pa.schema([field.with_type(_widened(field.type)) for field in batches[0].schema])
     return pa.concat_batches([batch.cast(wide) for batch in batches])
+
+
+def _fit_together(batches: Sequence[pa.RecordBatch]) -> bool:
+    """Whether batches need no wider offsets.
+
+    The size of the buffers is known at once, that of the rows in them is slow to find for many columns.
+    """
+    if sum(batch.get_total_buffer_size() for batch in batches) <= MOST_BYTES:
+        return True
+    return sum(batch.nbytes for batch in batches) <= MOST_BYTES
 
 
 def take(
