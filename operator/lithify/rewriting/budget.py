@@ -20,7 +20,7 @@ MAX_PIECE = 32 << 20
 _COPIES = 3
 """How often the rows of a piece are held at most."""
 
-_PIECES_PER_OVERHEAD = 16
+_PIECES_PER_OVERHEAD = 32
 """A reader of many columns holds much, and every round costs it time for each column. Smaller pieces than this
 share of what it holds would save little memory."""
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.nulls import take_or_null
+from lithify.rewriting.nulls import gather, null_at_negative, take_or_null
 
 Places = npt.NDArray[np.int64]
 
@@ -89,12 +89,13 @@ def _gathered(
     usual = pa.array(places)
     if not picked and not computed:
         return pc.take(rows, usual, boundscheck=False)
+    chosen = {id(each): null_at_negative(each) for each in picked.values()}
     arrays = [
         computed[name]
         if name in computed
-        else take_or_null(column, picked[name])
+        else take_or_null(column, chosen[id(picked[name])])
         if name in picked
-        else pc.take(column, usual, boundscheck=False)
+        else gather(column, usual)
         for name, column in zip(rows.schema.names, rows.columns, strict=True)
     ]
     fields = [field.with_type(array.type) for field, array in zip(rows.schema, arrays, strict=True)]

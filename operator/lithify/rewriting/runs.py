@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -124,6 +124,10 @@ class KeyedPiece:
         """Rows `start` to `stop`, without copying."""
         return KeyedPiece(self.piece.slice(start, stop), slice_parts(self.keys, start, stop))
 
+    def copied(self) -> KeyedPiece:
+        """The same rows in memory of their own."""
+        return KeyedPiece(replace(self.piece, rows=pa.concat_batches([self.piece.rows])), self.keys)
+
     def within(self, keys: KeyRange) -> KeyedPiece:
         """The rows inside a key range."""
         start = 0 if keys.after is None else count_upto(self.keys, keys.after)
@@ -133,21 +137,32 @@ class KeyedPiece:
 
 @dataclass(frozen=True, slots=True)
 class _Buffered:
-    """A piece, or what is left of it, with the size of its rows, which is slow to determine for wide rows."""
+    """A piece, or what is left of it, with its size: that of many columns is slow to determine.
+
+    Attributes:
+        piece: the rows.
+        bytes_per_row: their size.
+        bytes_held: size of all rows that are kept because of these.
+    """
 
     piece: KeyedPiece
     bytes_per_row: float
+    bytes_held: float
 
     @staticmethod
     def of(piece: KeyedPiece) -> _Buffered:
-        return _Buffered(piece, piece.piece.rows.nbytes / piece.rows)
+        size = float(piece.piece.rows.get_total_buffer_size())
+        return _Buffered(piece, size / piece.rows, size)
 
     @property
     def bytes(self) -> float:
         return self.bytes_per_row * self.piece.rows
 
     def after(self, count: int) -> _Buffered:
-        return _Buffered(self.piece.part(count, self.piece.rows), self.bytes_per_row)
+        return _Buffered(self.piece.part(count, self.piece.rows), self.bytes_per_row, self.bytes_held)
+
+    def copied(self) -> _Buffered:
+        return _Buffered(self.piece.copied(), self.bytes_per_row, self.bytes)
 
 
 class RunCursor:
@@ -200,17 +215,27 @@ class RunCursor:
             UnsupportedTable: a column of the key or sequence has a NaN, which has no order.
         """
         while not self._is_at_end and self._buffered_bytes < self._buffer_bytes:
+            self._release_pieces()
             piece = None if self._is_past_range() else next(self._pieces, None)
             if piece is None:
                 self._is_at_end = True
             elif piece.rows.num_rows:
-                inside = self._verified(piece).within(self._keys)
+                whole = self._verified(piece)
+                inside = whole.within(self._keys)
                 if inside.rows:
-                    self._buffer.append(_Buffered.of(inside))
+                    left_out = whole.rows - inside.rows
+                    self._buffer.append(_Buffered.of(inside if not left_out else inside.copied()))
 
     @property
     def _buffered_bytes(self) -> float:
         return sum(each.bytes for each in self._buffer)
+
+    def _release_pieces(self) -> None:
+        """Copies the ends of large pieces, so that a piece is not kept for a few of its rows."""
+        large = _OVERSIZE * self._buffer_bytes
+        for number, each in enumerate(self._buffer):
+            if each.bytes < each.bytes_held and each.bytes_held > large:
+                self._buffer[number] = each.copied()
 
     def _split_key(self, size: float) -> Key:
         """The key before which about `size` of the buffered bytes are."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pyarrow.parquet as pq
 
@@ -36,6 +36,12 @@ _TINY_DICTIONARY = 256
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 """Bytes of a value of fixed-width types."""
+
+_OFFSET_BYTES = 4
+"""Bytes of the position of a text in Arrow."""
+
+_AS_GOOD = 1.5
+"""A row group is decoded at once if its rows take at most this many times the bytes of its readers."""
 
 _SHORT_CODES = 0.75
 """Ratio of code bits to those of all-distinct values below which a column counts as repetitive."""
@@ -71,10 +77,25 @@ class Footers:
         return next((chunk.statistics for chunk in chunks if chunk.path_in_schema == column), None)
 
     def overhead(self, path: str) -> int:
-        """Bytes that decoding the file holds in addition to the rows returned."""
+        """Bytes that decoding the file holds in addition to the rows asked for."""
         footer = self.of(path)
         groups = range(footer.num_row_groups)
-        return max((_group_overhead(footer, group, self._fetched) for group in groups), default=0)
+        held = _group_decoded if self.is_read_whole(path) else partial(_group_overhead, fetched=self._fetched)
+        return max((held(footer, group) for group in groups), default=0)
+
+    def is_read_whole(self, path: str) -> bool:
+        """Whether row groups are decoded at once, one column after the other.
+
+        Readers of many narrow columns hold a page of each, which may be all of a row group. Its rows then take
+        no more memory, and decoding them in pieces takes longer.
+        """
+        footer = self.of(path)
+        groups = range(footer.num_row_groups)
+        return all(
+            not _hides_bytes(footer, group)
+            and _group_decoded(footer, group) <= _AS_GOOD * _group_overhead(footer, group, self._fetched)
+            for group in groups
+        )
 
     def fetching(self, path: str) -> Fetching:
         """How to prefetch the file where every read is a request; at most the bytes in `overhead`."""
@@ -144,6 +165,21 @@ def _group_overhead(footer: pq.FileMetaData, number: int, fetched: int) -> int:
     rows = footer.row_group(number).num_rows
     decoded = sum(_column_overhead(chunk, rows) for chunk in _chunks(footer, number))
     return decoded + _group_fetched(footer, number, fetched)
+
+
+def _group_decoded(footer: pq.FileMetaData, number: int) -> int:
+    """Bytes of a row group's rows in Arrow, if no dictionary hides how long they are."""
+    return sum(_plain_bytes(chunk) + _offset_bytes(chunk) for chunk in _chunks(footer, number))
+
+
+def _offset_bytes(chunk: pq.ColumnChunkMetaData) -> int:
+    return 0 if chunk.physical_type in _WIDTHS else int(chunk.num_values) * _OFFSET_BYTES
+
+
+def _hides_bytes(footer: pq.FileMetaData, number: int) -> bool:
+    """Whether any values of a row group may be longer than its size tells."""
+    chunks = _chunks(footer, number)
+    return any(chunk.has_dictionary_page and chunk.physical_type not in _WIDTHS for chunk in chunks)
 
 
 def _group_fetched(footer: pq.FileMetaData, number: int, fetched: int) -> int:

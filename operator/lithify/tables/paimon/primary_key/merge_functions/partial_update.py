@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.functions import LoneRecords, Merged
+from lithify.rewriting.functions import LoneRecords, Merged, beside_lone_records
 from lithify.rewriting.groups import Groups
+from lithify.rewriting.last_values import LastValues
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.accumulating import Changes
@@ -73,10 +74,34 @@ class PartialUpdate:
     @property
     def lone_records(self) -> LoneRecords:
         """Lone records are kept unchanged, even if they retract."""
-        return LoneRecords.KEPT
+        return LoneRecords.KEPT if self.groups else LoneRecords.UNCHANGED
 
     def merge(self, groups: Groups) -> Merged:
         """One record for each key.
+
+        Raises:
+            UnsupportedTable: a record retracts where the table does not allow it, or a column declared NOT
+                NULL has a null. Paimon fails, too.
+        """
+        if self.groups:
+            return self._merge(groups)
+        rows = groups.rows
+        if groups.retracts.any() or any(rows.column(name).null_count for name in self.required):
+            return beside_lone_records(self._merge, groups)
+        return self._merge_additions(groups)
+
+    def _merge_additions(self, groups: Groups) -> Merged:
+        """One record for each key if no record retracts and no value is null that must not be."""
+        last = LastValues(groups)
+        computed = dict(last.columns(self.plain))
+        kinds = groups.rows.column(VALUE_KIND).to_numpy()
+        if kinds.any():
+            merged = np.where(groups.sizes == 1, kinds[last.newest], _INSERT)
+            computed[VALUE_KIND] = pa.array(merged.astype(np.int8))
+        return Merged(last.newest, computed=computed)
+
+    def _merge(self, groups: Groups) -> Merged:
+        """One record for each key of several records.
 
         Raises:
             UnsupportedTable: a record retracts where the table does not allow it, or a column declared NOT
@@ -95,17 +120,12 @@ class PartialUpdate:
 
     def reduce(self, groups: Groups) -> IntPart | None:
         """The oldest, the newest and all records that supply a value; None (all records) if others matter."""
-        records = OrderedRecords(groups)
-        if self.groups or self.required or records.retracts.any():
+        if self.groups or self.required or groups.retracts.any():
             return None
-        needed = np.zeros(len(records), dtype=bool)
-        needed[records.starts] = needed[records.ends] = True
-        for name in self.plain:
-            column = groups.rows.column(name)
-            if 0 < column.null_count < len(column):
-                last = records.last(_valid(column)[records.rows])
-                needed[last[last >= 0]] = True
-        return records.rows[needed]
+        order = groups.order
+        needed = LastValues(groups).sources(self.plain)
+        needed[order[groups.starts]] = needed[order[groups.ends - 1]] = True
+        return order[needed[order]]
 
     def _past(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> _Past:
         """Determines which of each key's records count.
