@@ -2,8 +2,8 @@
 
 Created by the job from `--task-memory`; read by `passes` (how many runs at once, how large a piece of each)
 and `rolling` (how many bytes are buffered for a row group). Three quarters of the budget are for merging: the
-runs' readers hold their pages, and pieces are held three times (buffered, concatenated, gathered). The rest is
-for the row group being encoded.
+pages of the runs' readers, and pieces, which are held three times (buffered, concatenated, gathered). The rest
+is for the row group being encoded.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _COPIES = 3
 """How often the rows of a piece are held at most."""
 
 _PIECES_PER_OVERHEAD = 32
-"""A reader of many columns holds much, and every round costs it time for each column. Smaller pieces than this
-share of what it holds would save little memory."""
+"""Smaller pieces than this share of a reader's overhead save little memory: a reader of many columns holds
+much, and every round takes time for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Budget:
         return max(1 << 20, min(64 << 20, self.total // 5))
 
     def admits(self, overheads: Sequence[int]) -> bool:
-        """Whether runs with these overheads can be open together, with pieces large enough for each."""
+        """Whether runs with these overheads can be open together, with pieces that are worth a round."""
         least = max([MIN_PIECE, *(each // _PIECES_PER_OVERHEAD for each in overheads)])
         return sum(overheads) + _COPIES * len(overheads) * least <= self.merging
 

@@ -54,9 +54,7 @@ class Merged:
         )
 
 
-def for_each_once(
-    picked: Mapping[str, IntPart], change: Callable[[IntPart], IntPart]
-) -> dict[str, IntPart]:
+def for_each_once(picked: Mapping[str, IntPart], change: Callable[[IntPart], IntPart]) -> dict[str, IntPart]:
     """Changes the positions of all columns; columns of the same array share the changed one, too."""
     changed = {id(places): places for places in picked.values()}
     changed = {number: change(places) for number, places in changed.items()}

@@ -34,7 +34,7 @@ class LastValues:
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
-        self._width = np.int32 if groups.rows.num_rows < 1 << 31 else np.int64
+        self._is_narrow = groups.rows.num_rows < 1 << 31
 
     @cached_property
     def newest(self) -> IntPart:
@@ -44,7 +44,7 @@ class LastValues:
     def columns(self, names: Sequence[str]) -> Iterator[tuple[str, pa.Array]]:
         """Names and values of those columns of which some values do not come from the newest record."""
         rows = self._groups.rows
-        newest = self.newest.astype(self._width)
+        newest = self._as_places(self.newest)
         for block in self._blocks(names):
             for name, places in zip(block, self._places(block), strict=True):
                 picked = newest.copy()
@@ -52,7 +52,7 @@ class LastValues:
                 yield name, _taken(rows.column(name), picked)
 
     def sources(self, names: Sequence[str]) -> Mask:
-        """Mask of the rows that supply the last non-null value of any of these columns to groups of several."""
+        """Mask of the rows with the last non-null value of any of these columns, in groups of several."""
         sources = np.zeros(self._groups.rows.num_rows, dtype=bool)
         for block in self._blocks(names):
             sources[self._places(block).ravel()] = True
@@ -71,8 +71,12 @@ class LastValues:
         ends, sizes = self._groups.ends[self._several] - 1, self._groups.sizes[self._several]
         order, most = self._groups.order, int(sizes.max(initial=0))
         counts = np.searchsorted(-sizes, -np.arange(most), side="left")
-        layers = [order[ends[:count] - age].astype(self._width) for age, count in enumerate(counts)]
+        layers = [self._as_places(order[ends[:count] - age]) for age, count in enumerate(counts)]
         return layers[::-1]
+
+    def _as_places(self, positions: IntPart) -> Places:
+        """Positions in as few bytes as they need: they are copied for each column."""
+        return positions.astype(np.int32) if self._is_narrow else positions
 
     def _blocks(self, names: Sequence[str]) -> Iterator[list[str]]:
         """The columns in which nulls are mixed with values, in blocks to be processed together."""
@@ -91,7 +95,7 @@ class LastValues:
         That of the oldest record if all values are null.
         """
         valid = _valid([self._groups.rows.column(name) for name in names])
-        places = np.empty((len(names), len(self._several)), dtype=self._width)
+        places = np.empty((len(names), len(self._several)), dtype=np.int32 if self._is_narrow else np.int64)
         seen = 0
         for layer in self._layers:
             places[:, seen : len(layer)] = layer[seen:]

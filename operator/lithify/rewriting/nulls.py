@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 

@@ -37,9 +37,8 @@ def _fit_together(batches: Sequence[pa.RecordBatch]) -> bool:
 
     The size of the buffers is known at once, that of the rows in them is slow to find for many columns.
     """
-    if sum(batch.get_total_buffer_size() for batch in batches) <= MOST_BYTES:
-        return True
-    return sum(batch.nbytes for batch in batches) <= MOST_BYTES
+    most = sum(int(batch.get_total_buffer_size()) for batch in batches)
+    return most <= MOST_BYTES or sum(int(batch.nbytes) for batch in batches) <= MOST_BYTES
 
 
 def take(

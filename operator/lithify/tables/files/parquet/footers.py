@@ -40,6 +40,9 @@ _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 _OFFSET_BYTES = 4
 """Bytes of the position of a text in Arrow."""
 
+_MANY_COLUMNS = 64
+"""Columns from which on row groups may be decoded at once."""
+
 _AS_GOOD = 1.5
 """A row group is decoded at once if its rows take at most this many times the bytes of its readers."""
 
@@ -86,12 +89,12 @@ class Footers:
     def is_read_whole(self, path: str) -> bool:
         """Whether row groups are decoded at once, one column after the other.
 
-        Readers of many narrow columns hold a page of each, which may be all of a row group. Its rows then take
-        no more memory, and decoding them in pieces takes longer.
+        Readers hold a page of each column, which may be all of a row group if there are many columns. Its
+        rows then take no more memory than these pages, and decoding them in pieces takes longer.
         """
         footer = self.of(path)
         groups = range(footer.num_row_groups)
-        return all(
+        return footer.num_columns >= _MANY_COLUMNS and all(
             not _hides_bytes(footer, group)
             and _group_decoded(footer, group) <= _AS_GOOD * _group_overhead(footer, group, self._fetched)
             for group in groups

@@ -190,7 +190,9 @@ class FileRun:
             if all_stored and batch.schema.types == schema.types:
                 rows = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
             else:
-                arrays = [_column(batch, *each, file.path) for each in zip(columns, casts, schema, strict=True)]
+                arrays = [
+                    _column(batch, *each, file.path) for each in zip(columns, casts, schema, strict=True)
+                ]
                 rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
             expired = self._reading.expired
             yield rows if expired is None else expired.leave_out(rows)
