@@ -1,9 +1,9 @@
 """Divides the memory of one merge, in bytes.
 
 Created by the job from `--task-memory`; read by `passes` (how many runs at once, how large a piece of each)
-and `rolling` (how many bytes are buffered for a row group). Three quarters of the budget are for merging: the
-pages of the runs' readers, and pieces, which are held three times (buffered, concatenated, gathered). The rest
-is for the row group being encoded.
+and `rolling` (how many bytes are buffered for a row group). Three quarters of the budget are for merging:
+pages of the runs' readers, and pieces, which are held three times (buffered, concatenated, gathered). The
+rest is for the row group being encoded.
 """
 
 from __future__ import annotations

@@ -172,11 +172,13 @@ def _group_overhead(footer: pq.FileMetaData, number: int, fetched: int) -> int:
 
 def _group_decoded(footer: pq.FileMetaData, number: int) -> int:
     """Bytes of a row group's rows in Arrow, if no dictionary hides how long they are."""
-    return sum(_plain_bytes(chunk) + _offset_bytes(chunk) for chunk in _chunks(footer, number))
+    return sum(_plain_bytes(chunk) + _bytes_in_arrow_only(chunk) for chunk in _chunks(footer, number))
 
 
-def _offset_bytes(chunk: pq.ColumnChunkMetaData) -> int:
-    return 0 if chunk.physical_type in _WIDTHS else int(chunk.num_values) * _OFFSET_BYTES
+def _bytes_in_arrow_only(chunk: pq.ColumnChunkMetaData) -> int:
+    """Bytes of the positions of values and of the bitmap of nulls."""
+    values = int(chunk.num_values)
+    return -(-values // 8) + (0 if chunk.physical_type in _WIDTHS else (values + 1) * _OFFSET_BYTES)
 
 
 def _hides_bytes(footer: pq.FileMetaData, number: int) -> bool:
