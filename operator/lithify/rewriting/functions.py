@@ -6,7 +6,7 @@ stateless: it is shipped to executors with the task. Format adapters choose one 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -46,11 +46,19 @@ class Merged:
         """The result without dropped groups."""
         if self.kept is None or self.kept.all():
             return Merged(self.records, self.picked, self.computed)
+        kept = self.kept
         return Merged(
-            self.records[self.kept],
-            {name: places[self.kept] for name, places in self.picked.items()},
-            {name: values.filter(pa.array(self.kept)) for name, values in self.computed.items()},
+            self.records[kept],
+            for_each_once(self.picked, lambda places: places[kept]),
+            {name: values.filter(pa.array(kept)) for name, values in self.computed.items()},
         )
+
+
+def for_each_once(picked: Mapping[str, IntPart], change: Callable[[IntPart], IntPart]) -> dict[str, IntPart]:
+    """Changes the positions of all columns; columns of the same array share the changed one, too."""
+    changed = {id(places): places for places in picked.values()}
+    changed = {number: change(places) for number, places in changed.items()}
+    return {name: changed[id(places)] for name, places in picked.items()}
 
 
 class LoneRecords(Enum):
@@ -146,16 +154,21 @@ def merge_groups(function: MergeFunction, groups: Groups) -> Merged:
     """Merges groups of any size, with lone records as the function specifies."""
     if function.lone_records is not LoneRecords.KEPT:
         return function.merge(groups)
+    return beside_lone_records(function.merge, groups)
+
+
+def beside_lone_records(merge: Callable[[Groups], Merged], groups: Groups) -> Merged:
+    """Merges the groups of several records, and keeps lone records unchanged."""
     several = groups.sizes > 1
     if not several.any():
         return Merged(groups.members)
-    return _beside_lone_records(function.merge(groups.only(several)), groups, several)
+    return _beside_lone_records(merge(groups.only(several)), groups, several)
 
 
 def _beside_lone_records(merged: Merged, groups: Groups, several: Mask) -> Merged:
     """Combines the results of groups of several records with the lone records."""
     lone = groups.members
-    picked = {name: _between(places, lone, several) for name, places in merged.picked.items()}
+    picked = for_each_once(merged.picked, lambda places: _between(places, lone, several))
     computed = {
         name: _computed_between(values, groups.rows.column(name), lone, several)
         for name, values in merged.computed.items()

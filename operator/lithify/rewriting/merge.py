@@ -3,7 +3,7 @@
 Called by `passes` for every section. In each round everything at or below the smallest of the runs' last
 buffered keys is complete: no run can still have a row of that range. Those rows are concatenated and ordered
 by key, the merge function makes one record of each key, and the result is gathered, all in column kernels;
-then the emptied cursors are refilled. Memory is what the cursors buffer, plus twice the round.
+then all cursors are filled up again. Memory is what the cursors buffer, plus twice the round.
 
 The order of records is key, then the layout's sequence fields. Records equal in all of these are ordered by
 their run: that of the lower run number (the newer run) counts as newer, so the result does not depend on how
@@ -54,12 +54,13 @@ def reduce_cursors(cursors: Sequence[RunCursor], spec: MergeSpec) -> Iterator[Pi
 def _rounds(cursors: Sequence[RunCursor]) -> Iterator[list[KeyedPiece]]:
     """The rows of each round: all records of all their keys."""
     while live := _filled(cursors):
-        horizon = min(cursor.horizon for cursor in live)
+        horizons = (cursor.horizon for cursor in live)
+        horizon = min((key for key in horizons if key is not None), default=None)
         yield [piece for cursor in live for piece in cursor.take_upto(horizon)]
 
 
 def _filled(cursors: Sequence[RunCursor]) -> list[RunCursor]:
-    """Fills the cursors that are empty and returns those that have rows left."""
+    """Fills the cursors and returns those that have rows left."""
     for cursor in cursors:
         cursor.fill()
     return [cursor for cursor in cursors if not cursor.is_exhausted]
@@ -96,21 +97,23 @@ def _reduce_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[Piece]:
 
 
 def _groups(taken: list[KeyedPiece], layout: RecordLayout) -> Groups:
-    """The rows of a round in groups; rows of older runs come first, so that they may be in order already."""
+    """The rows of a round in groups; rows of older runs come first, so that they may be in order already.
+
+    Empties `taken`: once the rows are concatenated, nothing may hold the pieces, or they would take memory
+    until the next round.
+    """
     taken.sort(key=lambda piece: -piece.piece.oldest_run)
     ranks = rank_rows(concat_parts([piece.keys for piece in taken]))
     pieces = [piece.piece for piece in taken]
     by_key = np.argsort(ranks, kind="stable")
     ordered = ranks[by_key]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    return Groups(
-        rows=concat([piece.rows for piece in pieces]),
-        layout=layout,
-        runs=np.concatenate([piece.run_numbers for piece in pieces]),
-        by_key=by_key,
-        starts=starts,
-        rises=_rises_by_run(pieces, layout),
-    )
+    runs = np.concatenate([piece.run_numbers for piece in pieces])
+    rises = _rises_by_run(pieces, layout)
+    batches = [piece.rows for piece in pieces]
+    taken.clear()
+    pieces.clear()
+    return Groups(concat(batches), layout, runs, by_key, starts, rises=rises)
 
 
 def _rises_by_run(pieces: Sequence[Piece], layout: RecordLayout) -> bool:

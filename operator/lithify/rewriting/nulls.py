@@ -10,10 +10,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
 
-def take_or_null(column: pa.Array, places: npt.NDArray[np.int64]) -> pa.Array:
-    """Takes the values of a column at some positions, null for position -1."""
-    taken = pc.take(column, pa.array(places, mask=places < 0))
+
+def gather(column: pa.Array, places: npt.NDArray[np.int64] | npt.NDArray[np.int32] | pa.Array) -> pa.Array:
+    """Takes the values of a column at some positions; faster for a few values than `pyarrow.compute.take`."""
+    chosen = places if isinstance(places, pa.Array) else pa.array(places)
+    return pc.call_function("array_take", [column, chosen], _UNCHECKED)
+
+
+def take_or_null(
+    column: pa.Array, places: npt.NDArray[np.int64] | npt.NDArray[np.int32] | pa.Array
+) -> pa.Array:
+    """Takes the values of a column at some positions, null for position -1 or a null position."""
+    taken = gather(column, places if isinstance(places, pa.Array) else null_at_negative(places))
     if not taken.null_count:
         return taken
     if pa.types.is_dictionary(taken.type):
@@ -21,6 +31,12 @@ def take_or_null(column: pa.Array, places: npt.NDArray[np.int64]) -> pa.Array:
         # may include values that no row refers to any more.
         return taken.dictionary_decode().dictionary_encode()
     return _declared(taken) if pa.types.is_struct(taken.type) else taken
+
+
+def null_at_negative(places: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> pa.Array:
+    """Positions as an Arrow array, with nulls instead of -1."""
+    negative = places < 0
+    return pa.array(places, mask=negative) if negative.any() else pa.array(places)
 
 
 def _declared(values: pa.StructArray) -> pa.StructArray:

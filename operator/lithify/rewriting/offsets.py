@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.nulls import take_or_null
+from lithify.rewriting.nulls import gather, null_at_negative, take_or_null
 
 Places = npt.NDArray[np.int64]
 
@@ -26,10 +26,19 @@ NOTHING: Mapping[str, Any] = {}
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Concatenates batches, with wider offsets if needed."""
-    if sum(batch.nbytes for batch in batches) <= MOST_BYTES:
+    if _fit_together(batches):
         return pa.concat_batches(batches)
     wide = pa.schema([field.with_type(_widened(field.type)) for field in batches[0].schema])
     return pa.concat_batches([batch.cast(wide) for batch in batches])
+
+
+def _fit_together(batches: Sequence[pa.RecordBatch]) -> bool:
+    """Whether batches need no wider offsets.
+
+    The size of the buffers is known at once, that of the rows in them is slow to find for many columns.
+    """
+    most = sum(int(batch.get_total_buffer_size()) for batch in batches)
+    return most <= MOST_BYTES or sum(int(batch.nbytes) for batch in batches) <= MOST_BYTES
 
 
 def take(
@@ -79,12 +88,13 @@ def _gathered(
     usual = pa.array(places)
     if not picked and not computed:
         return pc.take(rows, usual, boundscheck=False)
+    chosen = {id(each): null_at_negative(each) for each in picked.values()}
     arrays = [
         computed[name]
         if name in computed
-        else take_or_null(column, picked[name])
+        else take_or_null(column, chosen[id(picked[name])])
         if name in picked
-        else pc.take(column, usual, boundscheck=False)
+        else gather(column, usual)
         for name, column in zip(rows.schema.names, rows.columns, strict=True)
     ]
     fields = [field.with_type(array.type) for field, array in zip(rows.schema, arrays, strict=True)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,9 @@ class KeyRange:
 EVERYTHING = KeyRange()
 
 _PIECES_PER_BUFFER = 4
+
+_OVERSIZE = 2
+"""A buffer this many times as large as asked for is merged in several rounds, which copy what they merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +111,22 @@ class KeyedPiece:
         """Number of rows."""
         return int(self.piece.rows.num_rows)
 
+    def key(self, row: int) -> Key:
+        """Key of one row."""
+        return key_at(self.keys, row)
+
     @property
     def last_key(self) -> Key:
         """Key of the last row."""
-        return key_at(self.keys, self.rows - 1)
+        return self.key(self.rows - 1)
 
     def part(self, start: int, stop: int) -> KeyedPiece:
         """Rows `start` to `stop`, without copying."""
         return KeyedPiece(self.piece.slice(start, stop), slice_parts(self.keys, start, stop))
+
+    def copied(self) -> KeyedPiece:
+        """The same rows in memory of their own."""
+        return KeyedPiece(replace(self.piece, rows=pa.concat_batches([self.piece.rows])), self.keys)
 
     def within(self, keys: KeyRange) -> KeyedPiece:
         """The rows inside a key range."""
@@ -124,8 +135,38 @@ class KeyedPiece:
         return self if stop - start == self.rows else self.part(start, max(start, stop))
 
 
+@dataclass(frozen=True, slots=True)
+class _Buffered:
+    """A piece, or what is left of it, with its size: that of many columns is slow to determine.
+
+    Attributes:
+        piece: the rows.
+        bytes_per_row: their size.
+        bytes_held: size of all rows that are kept because of these.
+    """
+
+    piece: KeyedPiece
+    bytes_per_row: float
+    bytes_held: float
+
+    @staticmethod
+    def of(piece: KeyedPiece) -> _Buffered:
+        size = float(piece.piece.rows.get_total_buffer_size())
+        return _Buffered(piece, size / piece.rows, size)
+
+    @property
+    def bytes(self) -> float:
+        return self.bytes_per_row * self.piece.rows
+
+    def after(self, count: int) -> _Buffered:
+        return _Buffered(self.piece.part(count, self.piece.rows), self.bytes_per_row, self.bytes_held)
+
+    def copied(self) -> _Buffered:
+        return _Buffered(self.piece.copied(), self.bytes_per_row, self.bytes)
+
+
 class RunCursor:
-    """The front of a run: after `fill` there is at least one buffered row until the run is exhausted."""
+    """The front of a run: after `fill` at least the buffer's size is buffered, or all remaining rows."""
 
     def __init__(
         self, source: RunSource, layout: RecordLayout, piece_bytes: int, keys: KeyRange = EVERYTHING
@@ -136,7 +177,8 @@ class RunCursor:
         self._buffer_bytes = piece_bytes
         self._layout = layout
         self._keys = keys
-        self._buffer: deque[KeyedPiece] = deque()
+        self._buffer: deque[_Buffered] = deque()
+        self._is_at_end = False
         self._last_key: Key | None = None
 
     @property
@@ -145,42 +187,63 @@ class RunCursor:
         return not self._buffer
 
     @property
-    def horizon(self) -> Key:
-        """The last buffered key: all later keys of this run are larger."""
-        return self._buffer[-1].last_key
+    def horizon(self) -> Key | None:
+        """The key up to which this run can be merged at once, None if all of it can."""
+        if self._buffered_bytes > _OVERSIZE * self._buffer_bytes:
+            return self._split_key(self._buffer_bytes)
+        return None if self._is_at_end else self._buffer[-1].piece.last_key
 
-    def take_upto(self, key: Key) -> list[KeyedPiece]:
-        """Removes and returns the buffered rows at or below `key`."""
+    def take_upto(self, key: Key | None) -> list[KeyedPiece]:
+        """Removes and returns the buffered rows at or below `key`, all of them for None."""
         taken = []
         while self._buffer:
             front = self._buffer.popleft()
-            count = count_upto(front.keys, key)
+            rows = front.piece.rows
+            count = rows if key is None else count_upto(front.piece.keys, key)
             if count:
-                taken.append(front.part(0, count))
-            if count < front.rows:
-                self._buffer.appendleft(front.part(count, front.rows))
+                taken.append(front.piece.part(0, count))
+            if count < rows:
+                self._buffer.appendleft(front.after(count))
                 break
         return taken
 
     def fill(self) -> None:
-        """Refills an empty buffer.
+        """Reads pieces until the buffer is full. Rounds are then as large as memory allows.
 
         Raises:
             CorruptTable: keys are not strictly increasing.
             UnsupportedTable: a column of the key or sequence has a NaN, which has no order.
         """
-        if self._buffer:
-            return
-        buffered = 0
-        while buffered < self._buffer_bytes and not self._is_past_range():
-            piece = next(self._pieces, None)
+        while not self._is_at_end and self._buffered_bytes < self._buffer_bytes:
+            self._release_pieces()
+            piece = None if self._is_past_range() else next(self._pieces, None)
             if piece is None:
-                return
-            if piece.rows.num_rows:
-                inside = self._verified(piece).within(self._keys)
+                self._is_at_end = True
+            elif piece.rows.num_rows:
+                whole = self._verified(piece)
+                inside = whole.within(self._keys)
                 if inside.rows:
-                    self._buffer.append(inside)
-                    buffered += inside.piece.rows.nbytes
+                    left_out = whole.rows - inside.rows
+                    self._buffer.append(_Buffered.of(inside if not left_out else inside.copied()))
+
+    @property
+    def _buffered_bytes(self) -> float:
+        return sum(each.bytes for each in self._buffer)
+
+    def _release_pieces(self) -> None:
+        """Copies the ends of large pieces, so that a piece is not kept for a few of its rows."""
+        large = _OVERSIZE * self._buffer_bytes
+        for number, each in enumerate(self._buffer):
+            if each.bytes < each.bytes_held and each.bytes_held > large:
+                self._buffer[number] = each.copied()
+
+    def _split_key(self, size: float) -> Key:
+        """The key before which about `size` of the buffered bytes are."""
+        for each in self._buffer:
+            if each.bytes >= size:
+                return each.piece.key(min(each.piece.rows - 1, int(size / each.bytes_per_row)))
+            size -= each.bytes
+        return self._buffer[-1].piece.last_key
 
     def close(self) -> None:
         """Closes the source's files."""

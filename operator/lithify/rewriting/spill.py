@@ -21,12 +21,16 @@ _BEGINS = "__begins"
 _BATCH_BYTES = 512 << 10
 """Approximate size of a stored batch, the smallest unit that can be read back."""
 
+_COLUMN_BYTES = 4 << 10
+"""Approximate size of a column in it, if there are very many: each of a batch costs time."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpilledRun:
     """A run on local disk; a `RunSource`."""
 
     path: Path
+    batch_bytes: int = _BATCH_BYTES
 
     @property
     def size(self) -> int:
@@ -36,7 +40,7 @@ class SpilledRun:
     @property
     def overhead(self) -> int:
         """Bytes of a stored batch before it is decoded; more if the rows of one key are larger."""
-        return _BATCH_BYTES
+        return self.batch_bytes
 
     def pieces(self, piece_bytes: int) -> Iterator[Piece]:
         """Yields the stored batches; they are small whatever `piece_bytes` is."""
@@ -57,14 +61,16 @@ def spill(pieces: Iterable[Piece], path: Path) -> SpilledRun:
         StorageError: the local disk is full or refuses.
     """
     try:
-        _write(pieces, path)
+        batch_bytes = _write(pieces, path)
     except OSError as error:
         problem = f"merging needs more room on the local disk than there is ({error.strerror or error})"
         raise StorageError(str(path), problem) from error
-    return SpilledRun(path)
+    return SpilledRun(path, batch_bytes)
 
 
-def _write(pieces: Iterable[Piece], path: Path) -> None:
+def _write(pieces: Iterable[Piece], path: Path) -> int:
+    """Writes the pieces; returns the approximate size of a batch."""
+    batch_bytes = _BATCH_BYTES
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     writer: pa.RecordBatchStreamWriter | None = None
     with pa.OSFile(str(path), "wb") as file:
@@ -72,17 +78,19 @@ def _write(pieces: Iterable[Piece], path: Path) -> None:
             stored = _to_stored(piece)
             if writer is None:
                 writer = pa.ipc.new_stream(file, stored.schema, options=options)
-            for start, stop in _cuts(piece, stored):
+                batch_bytes = max(_BATCH_BYTES, _COLUMN_BYTES * stored.num_columns)
+            for start, stop in _cuts(piece, stored, batch_bytes):
                 writer.write_batch(stored.slice(start, stop - start))
         if writer is None:
             writer = pa.ipc.new_stream(file, pa.schema([]), options=options)
         writer.close()
+    return batch_bytes
 
 
-def _cuts(piece: Piece, stored: pa.RecordBatch) -> Iterator[tuple[int, int]]:
-    """Batch boundaries: after about `_BATCH_BYTES` each, moved to where the next key begins."""
+def _cuts(piece: Piece, stored: pa.RecordBatch, batch_bytes: int) -> Iterator[tuple[int, int]]:
+    """Batch boundaries: after about `batch_bytes` each, moved to where the next key begins."""
     rows, size = int(stored.num_rows), int(stored.nbytes)
-    step = max(1, rows * _BATCH_BYTES // max(1, size))
+    step = max(1, rows * batch_bytes // max(1, size))
     firsts = None if piece.begins is None else np.flatnonzero(piece.begins)
     start = 0
     while start < rows:

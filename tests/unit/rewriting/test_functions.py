@@ -172,6 +172,7 @@ class TestPasses:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(spill, "_BATCH_BYTES", 1)
+        monkeypatch.setattr(spill, "_COLUMN_BYTES", 0)
         table = Table((INT,))
         rows = [row(1), row(2), row(2), row(2), row(3)]
         piece = Piece(

@@ -59,6 +59,15 @@ def sources_of(
     return [ListRun(table, rows, number, piece_rows) for number, rows in enumerate(runs)]
 
 
+def cursors_of(
+    table: Table, runs: Sequence[Sequence[Row]], piece_rows: int, *, buffered: int
+) -> list[RunCursor]:
+    """Cursors that buffer about so many rows, read in pieces of so many rows."""
+    sources = sources_of(table, runs, [piece_rows])
+    row_bytes = table.batch(runs[0][:piece_rows]).get_total_buffer_size() / piece_rows
+    return [RunCursor(source, table.layout, int(buffered * row_bytes)) for source in sources]
+
+
 class TestAgainstTheModel:
     @pytest.mark.thorough
     @settings(PROPERTY, max_examples=examples(150))
@@ -218,11 +227,43 @@ class TestStreaming:
     def test_only_a_bounded_piece_of_each_run_is_read_ahead(self) -> None:
         table = Table((INT,))
         runs = [rows(*((key, run, INSERT) for key in range(run, 1000, 2))) for run in range(2)]
-        sources = sources_of(table, runs, [10])
-        cursors = [RunCursor(source, table.layout, 1) for source in sources]
-        rounds = merge_cursors(cursors, table.spec)
+        rounds = merge_cursors(cursors_of(table, runs, 10, buffered=10), table.spec)
         assert [row["k0"] for row in next(rounds).to_pylist()] == list(range(19))
         assert sum(batch.num_rows for batch in rounds) == 1000 - 19
+
+    def test_every_round_is_as_large_as_the_buffers(self) -> None:
+        """The other runs are filled up when one is empty: else most rounds would have a few rows only."""
+        table = Table((INT,))
+        runs = [rows(*((key, run, INSERT) for key in range(run, 4000, 4))) for run in range(4)]
+        rounds = list(merge_cursors(cursors_of(table, runs, 10, buffered=100), table.spec))
+        assert len(rounds) <= 4000 / (4 * 100) + 1
+
+    def test_a_piece_larger_than_asked_for_is_merged_in_parts(self) -> None:
+        table = Table((INT,))
+        runs = [rows(*((key, run, INSERT) for key in range(run, 1000, 2))) for run in range(2)]
+        rounds = [
+            batch.num_rows for batch in merge_cursors(cursors_of(table, runs, 500, buffered=20), table.spec)
+        ]
+        assert sum(rounds) == 1000
+        assert max(rounds) <= 3 * 2 * 20
+
+    def test_a_large_piece_is_not_kept_for_its_last_rows(self) -> None:
+        table = Table((INT,))
+        text = "x" * 10_000
+        run = [{**row, "payload": text} for row in rows(*((key, 1, INSERT) for key in range(200)))]
+        before = pa.total_allocated_bytes()
+        cursor = RunCursor(ListRun(table, run, 0, [150, 1]), table.layout, 20 * len(text))
+        cursor.fill()
+        cursor.take_upto((147,))
+        cursor.fill()
+        assert pa.total_allocated_bytes() - before < 100 * len(text)
+        taken = cursor.take_upto(None)
+        assert [row["k0"] for piece in taken for row in piece.piece.rows.to_pylist()][:4] == [
+            148,
+            149,
+            150,
+            151,
+        ]
 
     @given(data=st.data(), after=st.none() | st.integers(-2, 12), upto=st.none() | st.integers(-2, 12))
     @settings(PROPERTY, max_examples=examples(60))

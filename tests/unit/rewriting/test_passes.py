@@ -129,7 +129,7 @@ class TestPasses:
         ]
         for source in sources:
             source.together = sources
-        budget = SmallPieces(total=4 * 4 * (MIB + MIN_PIECE))
+        budget = SmallPieces(total=4 * (4 * (MIB + 3 * MIN_PIECE) // 3 + 1))
         assert len(merged_rows(table, sources, budget, tmp_path)) == 20
         assert max(source.most for source in sources) == 4
 
@@ -268,7 +268,7 @@ class TestSpill:
 BUDGET_CASES = [
     pytest.param(1, [0], MIN_PIECE, id="never too small to be worth a round"),
     pytest.param(1 << 40, [0], MAX_PIECE, id="never larger than is useful"),
-    pytest.param(4 * 8 * MIB, [MIB, MIB], 3 * MIB, id="what the readers leave, in even shares"),
+    pytest.param(4 * 8 * MIB, [3 * MIB] * 2, 3 * MIB, id="what the readers leave, in even shares of copies"),
     pytest.param(4 * 8 * MIB, [99 * MIB], MIN_PIECE, id="an overhead beyond the budget"),
 ]
 
@@ -284,6 +284,13 @@ class TestBudget:
     )
     def test_what_is_admitted_fits(self, total: int, overheads: list[int]) -> None:
         budget = Budget(total)
-        needed = sum(overheads) + len(overheads) * budget.piece_bytes(overheads)
-        assert budget.admits(overheads) == (needed <= budget.reading)
-        assert budget.reading + budget.row_group <= max(total, 4 * MIB)
+        if budget.admits(overheads):
+            assert sum(overheads) + 3 * len(overheads) * budget.piece_bytes(overheads) <= budget.merging
+        assert budget.merging + budget.row_group <= max(total, 4 * MIB)
+
+    def test_a_reader_of_many_columns_gets_pieces_that_are_worth_a_round(self) -> None:
+        """Rather fewer runs at once than thousands of rounds of a few rows, each with all columns."""
+        budget = Budget(384 * MIB)
+        assert budget.admits([40 * MIB] * 6)
+        assert not budget.admits([47 * MIB] * 6)
+        assert budget.merging >= 3 * 6 * MIN_PIECE + 6 * 47 * MIB

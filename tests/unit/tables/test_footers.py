@@ -158,6 +158,26 @@ class TestOverhead:
         many = text_file(tmp_path / "many", {f"c{number}": UNIQUE for number in range(10)}, dictionary=False)
         assert footers.overhead(many) == pytest.approx(10 * footers.overhead(few), rel=0.01)
 
+    def test_row_groups_of_very_many_columns_count_as_a_whole(self, footers: Footers, tmp_path: Path) -> None:
+        texts = {f"c{number}": UNIQUE[:500] for number in range(100)}
+        path = text_file(tmp_path / "f", texts, dictionary=False)
+        assert footers.is_read_whole(path)
+        assert footers.overhead(path) >= pa.table(texts).nbytes
+
+    @pytest.mark.parametrize(
+        ("columns", "values", "dictionary"),
+        [
+            pytest.param(5, UNIQUE[:500], False, id="few columns"),
+            pytest.param(100, ["x" * 5_000] * 500, True, id="texts behind a dictionary"),
+            pytest.param(100, UNIQUE * 3, False, id="many pages"),
+        ],
+    )
+    def test_other_row_groups_are_read_in_pieces(
+        self, footers: Footers, tmp_path: Path, columns: int, values: list[str], dictionary: bool
+    ) -> None:
+        texts = {f"c{number}": values for number in range(columns)}
+        assert not footers.is_read_whole(text_file(tmp_path / "f", texts, dictionary=dictionary))
+
     def test_a_dictionary_counts(self, footers: Footers, tmp_path: Path) -> None:
         path = text_file(tmp_path / "f", {"a": RANDOM * 2})
         assert footers.overhead(path) >= 20 * len(RANDOM)

@@ -594,6 +594,28 @@ class TestRuns:
         assert max(piece.rows.nbytes for piece in pieces) <= max(200, 1.5 * piece_bytes)
         assert sum(piece.rows.num_rows for piece in pieces) == 1_000
 
+    def test_row_groups_of_very_many_columns_come_at_once(self, tmp_path: Path) -> None:
+        names = [f"c{number}" for number in range(300)]
+        wide = schema([("id", "INT NOT NULL"), *((name, "BIGINT") for name in names)], ["id"])
+        halves = [
+            [
+                {
+                    "id": n,
+                    **{name: None if (n + place) % 3 else n * place for place, name in enumerate(names)},
+                }
+                for n in range(first, first + 50)
+            ]
+            for first in (0, 50)
+        ]
+        meta = write(tmp_path, wide, halves)
+        files = [input_file(tmp_path, meta)]
+        run = FileRun(files, reading(files, [wide], ["id"]))
+        pieces = list(run.pieces(1))
+        assert [piece.rows.num_rows for piece in pieces] == [50, 50]
+        assert max(piece.rows.nbytes for piece in pieces) <= run.overhead
+        kept = [{name: row[name] for name in ("id", *names)} for row in pieces[1].rows.to_pylist()]
+        assert kept == halves[1]
+
     def test_long_texts_behind_a_dictionary_come_in_small_pieces(self, tmp_path: Path) -> None:
         """The file says how large the dictionary is, not how long the values are that it stands for."""
         repeated = write(tmp_path, SIMPLE, [[{"id": n, "name": f"{n % 9:02000}"} for n in range(20_000)]])

@@ -32,11 +32,12 @@ def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.Reco
     pending: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
-        if pending and size + batch.nbytes > MOST_BYTES:
+        bytes_held = batch.get_total_buffer_size()
+        if pending and size + bytes_held > MOST_BYTES:
             yield pa.concat_batches(pending)
             pending, size = [], 0
         pending.append(batch)
-        size += batch.nbytes
+        size += bytes_held
         if size >= enough:
             yield pa.concat_batches(pending) if len(pending) > 1 else batch
             pending, size = [], 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pyarrow.parquet as pq
 
@@ -36,6 +36,15 @@ _TINY_DICTIONARY = 256
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 """Bytes of a value of fixed-width types."""
+
+_OFFSET_BYTES = 4
+"""Bytes of the position of a text in Arrow."""
+
+_MANY_COLUMNS = 64
+"""Columns from which on row groups may be decoded at once."""
+
+_AS_GOOD = 1.5
+"""A row group is decoded at once if its rows take at most this many times the bytes of its readers."""
 
 _SHORT_CODES = 0.75
 """Ratio of code bits to those of all-distinct values below which a column counts as repetitive."""
@@ -71,10 +80,25 @@ class Footers:
         return next((chunk.statistics for chunk in chunks if chunk.path_in_schema == column), None)
 
     def overhead(self, path: str) -> int:
-        """Bytes that decoding the file holds in addition to the rows returned."""
+        """Bytes that decoding the file holds in addition to the rows asked for."""
         footer = self.of(path)
         groups = range(footer.num_row_groups)
-        return max((_group_overhead(footer, group, self._fetched) for group in groups), default=0)
+        held = _group_decoded if self.is_read_whole(path) else partial(_group_overhead, fetched=self._fetched)
+        return max((held(footer, group) for group in groups), default=0)
+
+    def is_read_whole(self, path: str) -> bool:
+        """Whether row groups are decoded at once, one column after the other.
+
+        Readers hold a page of each column, which may be all of a row group if there are many columns. Its
+        rows then take no more memory than these pages, and decoding them in pieces takes longer.
+        """
+        footer = self.of(path)
+        groups = range(footer.num_row_groups)
+        return footer.num_columns >= _MANY_COLUMNS and all(
+            not _hides_bytes(footer, group)
+            and _group_decoded(footer, group) <= _AS_GOOD * _group_overhead(footer, group, self._fetched)
+            for group in groups
+        )
 
     def fetching(self, path: str) -> Fetching:
         """How to prefetch the file where every read is a request; at most the bytes in `overhead`."""
@@ -144,6 +168,23 @@ def _group_overhead(footer: pq.FileMetaData, number: int, fetched: int) -> int:
     rows = footer.row_group(number).num_rows
     decoded = sum(_column_overhead(chunk, rows) for chunk in _chunks(footer, number))
     return decoded + _group_fetched(footer, number, fetched)
+
+
+def _group_decoded(footer: pq.FileMetaData, number: int) -> int:
+    """Bytes of a row group's rows in Arrow, if no dictionary hides how long they are."""
+    return sum(_plain_bytes(chunk) + _bytes_in_arrow_only(chunk) for chunk in _chunks(footer, number))
+
+
+def _bytes_in_arrow_only(chunk: pq.ColumnChunkMetaData) -> int:
+    """Bytes of the positions of values and of the bitmap of nulls."""
+    values = int(chunk.num_values)
+    return -(-values // 8) + (0 if chunk.physical_type in _WIDTHS else (values + 1) * _OFFSET_BYTES)
+
+
+def _hides_bytes(footer: pq.FileMetaData, number: int) -> bool:
+    """Whether any values of a row group may be longer than its size tells."""
+    chunks = _chunks(footer, number)
+    return any(chunk.has_dictionary_page and chunk.physical_type not in _WIDTHS for chunk in chunks)
 
 
 def _group_fetched(footer: pq.FileMetaData, number: int, fetched: int) -> int:

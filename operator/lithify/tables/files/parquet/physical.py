@@ -66,19 +66,43 @@ def _chunked(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind)
 
 
-def as_declared(batch: pa.RecordBatch, columns: Sequence[FileColumn]) -> pa.RecordBatch:
-    """Converts rows to the types of the file's schema.
+class Declared:
+    """Converts the rows of one file to the types of its schema.
 
-    Raises:
-        pa.ArrowInvalid: a value is not one of the declared type.
+    Args:
+        columns: the columns of the rows.
     """
-    arrays = [_wanted(*each) for each in zip(batch.columns, columns, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+    def __init__(self, columns: Sequence[FileColumn]) -> None:
+        self._columns = columns
+        self._stored: pa.Schema | None = None
+        self._differing: Sequence[int] = ()
+
+    def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows in the declared types. Most columns are stored in them, so few are looked at again.
+
+        Raises:
+            pa.ArrowInvalid: a value is not one of the declared type.
+        """
+        if self._stored is None or not batch.schema.equals(self._stored):
+            pairs = zip(batch.schema.types, self._columns, strict=True)
+            self._differing = [place for place, pair in enumerate(pairs) if _differs(*pair)]
+            self._stored = batch.schema
+        if not self._differing:
+            return batch
+        arrays = batch.columns
+        for place in self._differing:
+            arrays[place] = _wanted(arrays[place], self._columns[place])
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _differs(stored: pa.DataType, column: FileColumn) -> bool:
+    if column.as_dictionary:
+        return False
+    return column.variants is not None or stored != arrow_type(column.type)
 
 
 def _wanted(values: pa.Array, column: FileColumn) -> pa.Array:
-    if column.as_dictionary:
-        return values
     if column.variants is not None:
         return in_form(values, column.variants)
     return stored_as(values, arrow_type(column.type))

@@ -5,7 +5,7 @@ Created by `registry`; a `FormatReader`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.files.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.files.parquet.footers import FETCH_BYTES, MOST_FETCHED, Footers
-from lithify.tables.files.parquet.physical import as_declared
+from lithify.tables.files.parquet.physical import Declared
 from lithify.tables.files.parquet.statistics import raw_bounds
 from lithify.tables.files.reading import gathered, reading
 from lithify.tables.io.storage import Storage
@@ -69,13 +69,29 @@ class ParquetReader:
                 buffer_size=FETCH_BYTES if self._storage.is_local else _SIP_BYTES,
                 pre_buffer=False,
             )
-            names = wanted.names
-            rows = self._rows_at_once(file, set(names) - set(dictionaries), wanted.piece_bytes)
-            groups = self.row_groups(file, wanted)
-            batches = parquet.iter_batches(rows, row_groups=groups, columns=names, use_threads=False)
-            for batch in gathered(batches, wanted.piece_bytes // 2):
+            names, declared = wanted.names, Declared(wanted.columns)
+            for batch in self._decoded(parquet, file, wanted, names, set(names) - set(dictionaries)):
                 # PyArrow ignores columns that the file lacks, and reads too many if names contain dots.
-                yield as_declared(batch.select(names), wanted.columns)
+                yield declared.rows(batch if batch.schema.names == names else batch.select(names))
+
+    def _decoded(
+        self,
+        parquet: pq.ParquetFile,
+        file: InputFile,
+        wanted: Wanted,
+        names: Sequence[str],
+        plain: Collection[str],
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows as stored: whole row groups if that takes no more memory, else in pieces."""
+        groups = self.row_groups(file, wanted)
+        if self.footers.is_read_whole(file.path):
+            for group in groups:
+                rows = parquet.read_row_group(group, columns=names, use_threads=False)
+                yield from rows.combine_chunks().to_batches()
+            return
+        rows_at_once = self._rows_at_once(file, plain, wanted.piece_bytes)
+        batches = parquet.iter_batches(rows_at_once, row_groups=groups, columns=names, use_threads=False)
+        yield from gathered(batches, wanted.piece_bytes // 2)
 
     def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
         """The row groups of a file that may hold keys of the range, by the first column of the key."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -93,8 +94,13 @@ class ParquetWriter:
         if column.is_nanos:
             return ColumnStats(nulls=self._nulls[name])
         (footer,) = self._footers
-        paths = [footer.schema.column(index).path for index in range(footer.num_columns)]
-        return footer_stats(footer, paths.index(name), column)
+        return footer_stats(footer, self._indexes[name], column)
+
+    @cached_property
+    def _indexes(self) -> Mapping[str, int]:
+        """The index of each leaf in the footer, by its path."""
+        (footer,) = self._footers
+        return {footer.schema.column(index).path: index for index in range(footer.num_columns)}
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
         """Iterates over the row groups."""

@@ -65,6 +65,7 @@ class Reading:
         self.expired = expired
         self._stored = {number: _stored_columns(schema, newest) for number, schema in schemas.items()}
         self._casts = {number: _casts(columns, newest) for number, columns in self._stored.items()}
+        self._needs_nothing = {number: _needs_nothing(cols, newest) for number, cols in self._stored.items()}
         self._fields = frozenset(each for column in newest.columns for each in field_ids(column.type))
         self._variants = self._forms(files, options)
         self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
@@ -90,6 +91,10 @@ class Reading:
         """For each column of the rows, the cast from the file's type."""
         pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
         return [None if field.name in self._variants else cast for cast, field in pairs]
+
+    def are_all_stored(self, file: InputFile) -> bool:
+        """Whether the file has every column of the rows, with a type whose values need no cast."""
+        return self._needs_nothing[file.schema_id]
 
     def wanted(self, file: InputFile, piece_bytes: int, only: Container[str] | None = None) -> Wanted:
         """The request to read a file, for all columns or only the named ones."""
@@ -179,10 +184,16 @@ class FileRun:
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
         columns, schema = self._reading.columns_of(file, self._only), self._reading.schema
         wanted = self._reading.wanted(file, piece_bytes, self._only)
+        casts = self._reading.casts_of(file)
+        all_stored = self._only is None and self._reading.are_all_stored(file)
         for batch in self._reading.readers.of(file.path).batches(file, wanted):
-            both = zip(columns, self._reading.casts_of(file), schema, strict=True)
-            arrays = [_column(batch, *each, file.path) for each in both]
-            rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            if all_stored and batch.schema.types == schema.types:
+                rows = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            else:
+                arrays = [
+                    _column(batch, *each, file.path) for each in zip(columns, casts, schema, strict=True)
+                ]
+                rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
             expired = self._reading.expired
             yield rows if expired is None else expired.leave_out(rows)
 
@@ -221,6 +232,13 @@ def _casts(stored: Sequence[FileColumn | None], newest: Schema) -> list[Cast | N
     types = [*(column.type for column in newest.columns), *SYSTEM_COLUMNS.values()]
     pairs = zip(stored, types, strict=True)
     return [cast_between(column.type, kind) if column else None for column, kind in pairs]
+
+
+def _needs_nothing(stored: Sequence[FileColumn | None], newest: Schema) -> bool:
+    """Whether the values of all columns can be read unchanged."""
+    types = [*(column.type for column in newest.columns), *SYSTEM_COLUMNS.values()]
+    pairs = zip(stored, types, strict=True)
+    return all(column is not None and reads_as(column.type, kind) for column, kind in pairs)
 
 
 def _column(

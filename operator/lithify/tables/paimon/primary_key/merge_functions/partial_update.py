@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.functions import LoneRecords, Merged
+from lithify.rewriting.functions import LoneRecords, Merged, beside_lone_records
 from lithify.rewriting.groups import Groups
+from lithify.rewriting.last_values import LastValues
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.accumulating import Changes
@@ -73,10 +74,48 @@ class PartialUpdate:
     @property
     def lone_records(self) -> LoneRecords:
         """Lone records are kept unchanged, even if they retract."""
-        return LoneRecords.KEPT
+        return LoneRecords.UNCHANGED
 
     def merge(self, groups: Groups) -> Merged:
         """One record for each key.
+
+        Raises:
+            UnsupportedTable: a record retracts where the table does not allow it, or a column declared NOT
+                NULL has a null. Paimon fails, too.
+        """
+        if groups.retracts.any() or self._may_lack_values(groups):
+            return beside_lone_records(self._merge, groups)
+        return self._merge_additions(groups)
+
+    def _may_lack_values(self, groups: Groups) -> bool:
+        """Whether a NOT NULL column has a null, or may have one after the merge of sequence groups."""
+        if self.groups:
+            return bool(self.required)
+        return any(groups.rows.column(name).null_count for name in self.required)
+
+    def _merge_additions(self, groups: Groups) -> Merged:
+        """One record for each key if no record retracts and no NOT NULL column can be null."""
+        last = LastValues(groups)
+        computed = dict(last.columns(self.plain))
+        kinds = groups.rows.column(VALUE_KIND).to_numpy()
+        if kinds.any():
+            merged = np.where(groups.sizes == 1, kinds[last.newest], _INSERT)
+            computed[VALUE_KIND] = pa.array(merged.astype(np.int8))
+        if not self.groups:
+            return Merged(last.newest, computed=computed)
+        grouped = beside_lone_records(self._merge_groups, groups)
+        return Merged(last.newest, grouped.picked, {**computed, **grouped.computed})
+
+    def _merge_groups(self, groups: Groups) -> Merged:
+        """The columns of the sequence groups, of keys of several records of which none retracts."""
+        records = OrderedRecords(groups)
+        result = _Result(groups, records, _no_past(records))
+        for group in self.groups:
+            result.take_group(group, group.ranked(groups, records))
+        return Merged(records.rows[records.ends], result.picked, result.computed)
+
+    def _merge(self, groups: Groups) -> Merged:
+        """One record for each key of several records.
 
         Raises:
             UnsupportedTable: a record retracts where the table does not allow it, or a column declared NOT
@@ -95,17 +134,12 @@ class PartialUpdate:
 
     def reduce(self, groups: Groups) -> IntPart | None:
         """The oldest, the newest and all records that supply a value; None (all records) if others matter."""
-        records = OrderedRecords(groups)
-        if self.groups or self.required or records.retracts.any():
+        if self.groups or self.required or groups.retracts.any():
             return None
-        needed = np.zeros(len(records), dtype=bool)
-        needed[records.starts] = needed[records.ends] = True
-        for name in self.plain:
-            column = groups.rows.column(name)
-            if 0 < column.null_count < len(column):
-                last = records.last(_valid(column)[records.rows])
-                needed[last[last >= 0]] = True
-        return records.rows[needed]
+        order = groups.order
+        needed = LastValues(groups).sources(self.plain)
+        needed[order[groups.starts]] = needed[order[groups.ends - 1]] = True
+        return order[needed[order]]
 
     def _past(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> _Past:
         """Determines which of each key's records count.
@@ -114,9 +148,8 @@ class PartialUpdate:
             UnsupportedTable: a record retracts where the table does not allow it.
         """
         retracts = records.retracts
-        none = np.full(len(groups), -1)
         if not retracts.any():
-            return _Past(none, none, ~retracts, retracts, records.ends)
+            return _no_past(records)
         if self.retractions is Retractions.REFUSED:
             raise UnsupportedTable("the merge engine partial-update", (NO_DELETES,))
         oldest = np.where(retracts[records.starts], records.starts, -1)
@@ -176,6 +209,12 @@ class _Past:
     newest: IntPart
 
 
+def _no_past(records: OrderedRecords) -> _Past:
+    """All records count: none retracts."""
+    none = np.full(len(records.starts), -1)
+    return _Past(none, none, ~records.retracts, records.retracts, records.ends)
+
+
 @dataclass(frozen=True, slots=True)
 class _Result:
     """The result, built column by column."""
@@ -210,10 +249,9 @@ class _Result:
         source = np.where(newest < 0, past.base, newest)
         rows = records.rows_at(source)
         taken_back = (newest >= 0) & past.acts[newest]
-        for name in group.fields:
-            self.picked[name] = rows
-        for name in group.columns:
-            self.picked[name] = np.where(taken_back, -1, rows)
+        values = np.where(taken_back, -1, rows) if taken_back.any() else rows
+        self.picked.update(dict.fromkeys(group.fields, rows))
+        self.picked.update(dict.fromkeys(group.columns, values))
         if group.aggregates:
             is_base = np.zeros(len(records), dtype=bool)
             is_base[past.base[past.base >= 0]] = True
