@@ -55,6 +55,7 @@ def _wide(count: int, rows: int, options: Mapping[str, str]) -> Layout:
     )
 
 
+_FIRST_ROW = {"merge-engine": "first-row"}
 _PARTIAL = {"merge-engine": "partial-update"}
 _GROUPS = {
     "fields.g.sequence-group": ",".join(f"c{n}" for n in range(5)),
@@ -133,7 +134,8 @@ LAYOUTS = {
     "partial-100": _wide(100, 300_000, _PARTIAL),
     "partial-1000": _wide(1_000, 30_000, _PARTIAL),
     "partial-groups": _wide(10, 2_000_000, {**_PARTIAL, **_GROUPS}),
-    "first-row": _wide(10, 2_000_000, {"merge-engine": "first-row"}),
+    "first-row": replace(_ORDERS, options=_FIRST_ROW, deletes=0),
+    "first-row-wide": _wide(10, 2_000_000, _FIRST_ROW),
 }
 
 
