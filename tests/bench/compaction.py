@@ -26,6 +26,7 @@ class Side:
 
     name: str
     seconds: list[float] = field(default_factory=list)
+    core_seconds: list[float] = field(default_factory=list)
     bytes: int = 0
     rows: int = 0
     scan_seconds: float = 0.0
@@ -70,6 +71,8 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
         if number >= warmups:
             java.seconds.append(took[0])
             ours.seconds.append(took[1])
+            java.core_seconds.append(result.rewrite_cpu_nanos / 1e9)
+            ours.core_seconds.append(report.core_seconds)
     assert oracle.digest(mine) == oracle.digest(theirs), "the rows differ"
     # Readers of first-row see no level 0, so they see other rows before the compaction.
     if oracle.schema(original)["options"].get("merge-engine") != "first-row":
@@ -110,6 +113,11 @@ def _figures(java: Side, ours: Side, rows: int, size: int, peak: int) -> str:
             java.spread,
             ours.spread,
             f"{java.median / ours.median:.1f} by the medians",
+        ),
+        (
+            "processor time of its thread, best",
+            *(f"{min(side.core_seconds):.2f} s" for side in (java, ours)),
+            f"{min(java.core_seconds) / min(ours.core_seconds):.1f}",
         ),
         ("rows a second", f"{rows / java.best:,.0f}", f"{rows / ours.best:,.0f}", ""),
         (

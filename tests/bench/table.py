@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,36 +55,74 @@ def _wide(count: int, rows: int, options: Mapping[str, str]) -> Layout:
     )
 
 
+_FIRST_ROW = {"merge-engine": "first-row"}
 _PARTIAL = {"merge-engine": "partial-update"}
 _GROUPS = {
     "fields.g.sequence-group": ",".join(f"c{n}" for n in range(5)),
     "fields.h.sequence-group": ",".join(f"c{n}" for n in range(5, 10)),
 }
 
+_ORDERS = Layout(
+    {
+        "order_id": "BIGINT NOT NULL",
+        "customer_id": "BIGINT",
+        "status": "STRING",
+        "city": "STRING",
+        "product": "STRING",
+        "quantity": "INT",
+        "price": "DECIMAL(10, 2)",
+        "created": "TIMESTAMP(6)",
+        "paid": "BOOLEAN",
+        "comment": "STRING",
+    },
+    {
+        "customer_id": {"kind": "random", "min": 0, "max": 200_000},
+        "status": {"kind": "low", "values": 6},
+        "city": {"kind": "low", "values": 300},
+        "product": {"kind": "low", "values": 2_000},
+        "quantity": {"kind": "random", "min": 1, "max": 20},
+        "price": {"kind": "random", "min": 100, "max": 5_000_000},
+        "comment": {"kind": "random", "min": 10, "max": 40, "nulls": 0.5},
+    },
+    rows=5_000_000,
+)
+_TOTALS = {
+    "merge-engine": "aggregation",
+    "fields.quantity.aggregate-function": "sum",
+    "fields.price.aggregate-function": "sum",
+    "fields.created.aggregate-function": "max",
+}
+_COLLECTIONS = {
+    "merge-engine": "aggregation",
+    "fields.words.aggregate-function": "listagg",
+    "fields.labels.aggregate-function": "listagg",
+    "fields.labels.distinct": "true",
+    "fields.numbers.aggregate-function": "collect",
+    "fields.tags.aggregate-function": "collect",
+    "fields.tags.distinct": "true",
+}
+
 LAYOUTS = {
-    "orders": Layout(
+    "orders": _ORDERS,
+    # Every column keeps its last value that is not null, but for two sums and a maximum.
+    "aggregation": replace(_ORDERS, options=_TOTALS, deletes=0),
+    "collections": Layout(
         {
-            "order_id": "BIGINT NOT NULL",
-            "customer_id": "BIGINT",
-            "status": "STRING",
-            "city": "STRING",
-            "product": "STRING",
-            "quantity": "INT",
-            "price": "DECIMAL(10, 2)",
-            "created": "TIMESTAMP(6)",
-            "paid": "BOOLEAN",
-            "comment": "STRING",
+            "id": "BIGINT NOT NULL",
+            "words": "STRING",
+            "labels": "STRING",
+            "numbers": "ARRAY<BIGINT>",
+            "tags": "ARRAY<STRING>",
         },
         {
-            "customer_id": {"kind": "random", "min": 0, "max": 200_000},
-            "status": {"kind": "low", "values": 6},
-            "city": {"kind": "low", "values": 300},
-            "product": {"kind": "low", "values": 2_000},
-            "quantity": {"kind": "random", "min": 1, "max": 20},
-            "price": {"kind": "random", "min": 100, "max": 5_000_000},
-            "comment": {"kind": "random", "min": 10, "max": 40, "nulls": 0.5},
+            "words": {"kind": "random", "min": 4, "max": 12, "nulls": 0.2},
+            "labels": {"kind": "low", "values": 20},
+            "numbers": {"kind": "nested", "items": 3, "of": {"kind": "random", "min": 0, "max": 1 << 20}},
+            "tags": {"kind": "nested", "items": 2, "of": {"kind": "low", "values": 50}},
         },
-        rows=5_000_000,
+        rows=2_000_000,
+        options=_COLLECTIONS,
+        deletes=0,
     ),
     "variants": Layout(
         {"event_id": "BIGINT NOT NULL", "body": "VARIANT"},
@@ -96,7 +134,8 @@ LAYOUTS = {
     "partial-100": _wide(100, 300_000, _PARTIAL),
     "partial-1000": _wide(1_000, 30_000, _PARTIAL),
     "partial-groups": _wide(10, 2_000_000, {**_PARTIAL, **_GROUPS}),
-    "first-row": _wide(10, 2_000_000, {"merge-engine": "first-row"}),
+    "first-row": replace(_ORDERS, options=_FIRST_ROW, deletes=0),
+    "first-row-wide": _wide(10, 2_000_000, _FIRST_ROW),
 }
 
 

@@ -13,8 +13,10 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.rewriting.groups import Groups
+from lithify.rewriting.offsets import MOST_BYTES
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 
@@ -187,8 +189,10 @@ def _between(places: IntPart, lone: IntPart, several: Mask) -> IntPart:
 
 
 def _computed_between(values: pa.Array, column: pa.Array, lone: IntPart, several: Mask) -> pa.Array:
-    both = pa.concat_arrays([values.cast(column.type), column.take(pa.array(lone[~several]))])
-    places = np.empty(len(several), dtype=np.int64)
+    if column.nbytes + values.nbytes > MOST_BYTES:
+        # Both may be too much for 32-bit offsets, so only the values that are needed are put together.
+        column, lone = column.take(pa.array(lone[~several])), np.cumsum(~several) - 1
+    places = lone + len(values)
     places[several] = np.arange(len(values))
-    places[~several] = np.arange(len(values), len(both))
-    return both.take(pa.array(places))
+    both = pa.concat_arrays([values.cast(column.type), column])
+    return pc.take(both, pa.array(places), boundscheck=False)

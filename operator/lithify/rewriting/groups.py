@@ -90,6 +90,15 @@ class Groups:
         newest: IntPart = self._by_key[ages == largest]
         return newest
 
+    def oldest(self) -> IntPart:
+        """The position in `rows` of the oldest record of each group. Cheaper than `order`."""
+        if self._rises or "order" in self.__dict__:
+            return self.order[self.starts]
+        ages = self._ages[self._by_key]
+        smallest = np.repeat(np.minimum.reduceat(ages, self.starts), self.sizes)
+        oldest: IntPart = self._by_key[ages == smallest]
+        return oldest
+
     def newest_of(self, among: Mask) -> IntPart:
         """The position in `rows` of the newest record of each group for which `among` holds, -1 if none.
 

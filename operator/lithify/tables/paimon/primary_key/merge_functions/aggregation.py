@@ -65,9 +65,11 @@ class Aggregation:
         """
         records, newest = _Records.of(groups, removes=self.removes), groups.order[groups.ends - 1]
         picked: dict[str, IntPart] = {}
-        computed: dict[str, pa.Array] = {VALUE_KIND: records.kinds}
+        computed: dict[str, pa.Array] = {} if records.are_inserts else {VALUE_KIND: records.kinds}
         for name, aggregate in self.aggregates.items():
-            if isinstance(aggregate, FieldSelection) and not records.removes.any():
+            if isinstance(aggregate, FieldSelection) and not records.any_removes:
+                if records.takes_newest(name, aggregate):
+                    continue
                 picked[name] = records.select(name, aggregate)
             else:
                 computed[name] = records.aggregate(name, aggregate)
@@ -89,14 +91,16 @@ class _Records:
         retracts: mask of the records, in order, that retract; removals do not.
         removes: mask of the records, in order, that remove the record before them.
         starts: the positions at which a group starts, or restarts because of a removal.
-        last: for each group, the index of its last entry in `starts`.
+        any_removes: whether there is a record in `removes`.
+        any_retracts: whether there is a record in `retracts`.
     """
 
     groups: Groups
     retracts: Mask
     removes: Mask
     starts: IntPart
-    last: IntPart
+    any_removes: bool
+    any_retracts: bool
 
     @staticmethod
     def of(groups: Groups, *, removes: bool) -> _Records:
@@ -106,13 +110,27 @@ class _Records:
             groups: the groups.
             removes: whether deletes remove the record.
         """
-        retracts = groups.retracts[groups.order]
-        removing, starts = np.zeros(len(retracts), dtype=bool), groups.starts
+        retracts = groups.retracts[groups.order] if groups.retracts.any() else _none(len(groups.order))
+        removing, starts = _none(len(retracts)), groups.starts
         if removes:
             removing = groups.column(VALUE_KIND).to_numpy(zero_copy_only=False) == _DELETE
-            starts = np.union1d(starts, np.flatnonzero(removing))
-        last = np.searchsorted(starts, groups.ends, side="left") - 1
-        return _Records(groups, retracts & ~removing, removing, starts, last)
+            starts, retracts = np.union1d(starts, np.flatnonzero(removing)), retracts & ~removing
+        return _Records(groups, retracts, removing, starts, bool(removing.any()), bool(retracts.any()))
+
+    @property
+    def last(self) -> IntPart:
+        """For each group, the index of its last entry in `starts`."""
+        return np.searchsorted(self.starts, self.groups.ends, side="left") - 1
+
+    @property
+    def are_inserts(self) -> bool:
+        """Whether the newest record of each group has the row kind of the result already."""
+        return not self.groups.rows.column(VALUE_KIND).to_numpy(zero_copy_only=False).any()
+
+    def takes_newest(self, name: str, aggregate: FieldSelection) -> bool:
+        """Whether each group takes its value of a column, which is not null, from its newest record."""
+        has_nulls = self.groups.rows.column(name).null_count > 0
+        return not has_nulls and aggregate.takes_newest(retracts=self.any_retracts)
 
     @property
     def kinds(self) -> pa.Array:
@@ -128,10 +146,14 @@ class _Records:
     def aggregate(self, name: str, aggregate: FieldAggregate) -> pa.Array:
         """The value of a column of each group."""
         values = self.groups.column(name)
-        if self.removes.any() and isinstance(aggregate, SurvivesRemoval):
+        if self.any_removes and isinstance(aggregate, SurvivesRemoval):
             return aggregate.aggregate_after(values, self.groups.starts, self.retracts, self.removes)
         results = aggregate.aggregate(values, self.starts, self.retracts)
         return results if len(results) == len(self.groups) else results.take(pa.array(self.last))
+
+
+def _none(count: int) -> Mask:
+    return np.zeros(count, dtype=bool)
 
 
 def _check_not_null(name: str, picked: IntPart | None, computed: pa.Array | None) -> None:

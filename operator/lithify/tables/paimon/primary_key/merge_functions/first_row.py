@@ -58,9 +58,11 @@ class FirstRow:
         Raises:
             UnsupportedTable: a record retracts its key, and retractions are not ignored.
         """
+        is_known = groups.runs >= self.first_known_run
+        if not is_known.any() and not groups.retracts.any():
+            return Merged(groups.oldest())
         records = OrderedRecords(groups)
-        runs = groups.runs[records.rows]
-        known = runs >= self.first_known_run
+        runs, known = groups.runs[records.rows], is_known[records.rows]
         if not self.ignore_retractions and (records.retracts & ~known).any():
             raise UnsupportedTable("the merge engine first-row", (NO_DELETES,))
         counts = ~known & ~records.retracts

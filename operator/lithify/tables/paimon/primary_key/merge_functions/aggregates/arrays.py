@@ -24,6 +24,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.elements impor
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.hashing import java_hashes, table_order
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate, FieldOptions
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    any_of,
     numbers_of,
     steps_of,
     valid_of,
@@ -96,9 +97,21 @@ class Collect:
             for groups, places in steps_of(starts, len(values)):
                 work.add(groups[~retracts[places]], places[~retracts[places]])
                 work.retract(groups[retracts[places]], places[retracts[places]])
+        elif not self.distinct and (joined := _joined(values, starts)) is not None:
+            return joined
         else:
             work.add(numbers_of(starts, len(values)), np.arange(len(values)))
         return work.column(len(starts))
+
+
+def _joined(values: pa.Array, starts: IntPart) -> pa.Array | None:
+    """The arrays of each group as one, whose elements are adjacent already; None if nulls have elements."""
+    offsets, valid = values.offsets.to_numpy(), valid_of(values)
+    if values.null_count and (np.diff(offsets)[~valid] > 0).any():
+        return None
+    lengths = np.diff(offsets[np.append(starts, len(values))])
+    elements = values.values.slice(offsets[0], offsets[-1] - offsets[0])
+    return list_column(values.type, lengths, any_of(valid, starts), elements)
 
 
 class _Collecting:

@@ -16,9 +16,12 @@ from lithify.errors import UnsupportedTable
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
+    any_of,
     later_steps_of,
+    sizes_of,
     spread,
     starts_of,
+    sums_of,
     used_in_product,
     valid_of,
 )
@@ -47,6 +50,25 @@ class DecimalSum:
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
         """One sum per group, null if all values are null."""
+        exact = self._sums_of_longs(values, starts, retracts)
+        return self._sums_in_steps(values, starts, retracts) if exact is None else exact
+
+    def _sums_of_longs(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array | None:
+        """The sums in 64 bits; None if a value has too many digits or a sum could exceed 64 bits."""
+        numbers = longs(values)
+        if numbers is None or not len(numbers):
+            return None
+        largest = max(-int(numbers.min()), int(numbers.max()))
+        most = int(sizes_of(starts, len(numbers)).max())
+        if largest >= 10**self.precision or largest * most >= _LONG:
+            return None
+        sums = sums_of(numbers, starts, retracts)
+        if largest * most >= 10**self.precision:
+            self._check_digits(sums)
+        valid = any_of(valid_of(values), starts) if values.null_count else None
+        return decimals_of_longs(sums, valid, values.type)
+
+    def _sums_in_steps(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
         used = valid_of(values)
         left, some = starts_of(used, starts)
         numbers = unscaled(values)[used]
@@ -60,7 +82,7 @@ class DecimalSum:
         self._check_digits(sums[valid])
         return spread(decimals(sums, valid, values.type), some)
 
-    def _check_digits(self, sums: Unscaled) -> None:
+    def _check_digits(self, sums: Unscaled | IntPart) -> None:
         if not fits(sums, self.precision).all():
             reason = (
                 f"a sum has more than the {self.precision} digits of its type; depending on the file format, "
@@ -137,6 +159,26 @@ def unscaled(values: pa.Array) -> Unscaled:
     return np.where(valid_of(values), upper * (1 << 64) + lower, 0)
 
 
+def longs(values: pa.Array) -> IntPart | None:
+    """The unscaled values of a DECIMAL column, 0 for nulls; None if one of them exceeds 64 bits."""
+    if not len(values):
+        return np.zeros(0, dtype=np.int64)
+    words = np.frombuffer(values.buffers()[1], dtype=np.int64)
+    words = words[2 * values.offset : 2 * (values.offset + len(values))]
+    lower, upper = words[0::2], words[1::2]
+    if values.null_count:
+        valid = valid_of(values)
+        lower, upper = np.where(valid, lower, 0), np.where(valid, upper, 0)
+    return lower if bool((upper == lower >> 63).all()) else None
+
+
+def decimals_of_longs(numbers: IntPart, valid: Mask | None, kind: pa.DataType) -> pa.Array:
+    """A DECIMAL column from unscaled values of 64 bits; null where a mask is given that excludes them."""
+    words = np.stack([numbers, numbers >> 63], axis=1)
+    marks = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(numbers), [marks, pa.py_buffer(words)])
+
+
 def decimals(numbers: Unscaled, valid: Mask, kind: pa.DataType) -> pa.Array:
     """A DECIMAL column from unscaled values, which may have more digits than its type."""
     words = np.empty((len(numbers), 2), dtype=np.int64)
@@ -148,7 +190,7 @@ def decimals(numbers: Unscaled, valid: Mask, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(numbers), [marks, pa.py_buffer(words)])
 
 
-def fits(numbers: Unscaled, precision: int) -> Mask:
+def fits(numbers: Unscaled | IntPart, precision: int) -> Mask:
     """Mask of the unscaled values with at most `precision` digits."""
     return np.array(abs(numbers) < 10**precision, dtype=bool)
 

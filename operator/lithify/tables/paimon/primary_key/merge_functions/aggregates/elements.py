@@ -7,9 +7,11 @@ all elements of a column); elements are equal if their codes are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.rewriting.order import IntPart, parts_of_column, rank_rows
 from lithify.rewriting.records import Mask
@@ -156,6 +158,10 @@ def codes_of(values: pa.Array) -> IntPart:
     """
     if not len(values):
         return np.zeros(0, dtype=np.int64)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        # Texts often repeat: no two of them have to be compared to find equal ones.
+        encoded = pc.dictionary_encode(values, null_encoding="encode")
+        return cast(IntPart, encoded.indices.to_numpy().astype(np.int64))
     _, codes = np.unique(rank_rows(_equality_parts(values)), return_inverse=True)
     return codes.astype(np.int64)
 

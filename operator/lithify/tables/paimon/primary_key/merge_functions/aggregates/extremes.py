@@ -7,6 +7,7 @@ unsigned bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +64,9 @@ class Extreme:
         """One value per group; of equal values, max takes the first and min the last, as in Paimon."""
         if retracts.any():
             raise cannot_retract(self.name, self.column)
+        if not values.null_count and len(starts) and (numbers := _numbers(values)) is not None:
+            most = np.maximum if self.name == "max" else np.minimum
+            return pa.array(most.reduceat(numbers, starts)).cast(_stored(values.type)).view(values.type)
         left, some = starts_of(valid_of(values), starts)
         kept = values.drop_null() if values.null_count else values
         if not len(kept):
@@ -73,6 +77,20 @@ class Extreme:
         else:
             places = last_of(ranks == np.repeat(np.minimum.reduceat(ranks, left), sizes), left)
         return spread(kept.take(pa.array(places)), some)
+
+
+def _numbers(values: pa.Array) -> IntPart | None:
+    """The numbers as which the values are stored; None if they are not stored as integers."""
+    kind = values.type
+    is_stored = pa.types.is_date32(kind) or pa.types.is_time32(kind) or pa.types.is_timestamp(kind)
+    return cast(IntPart, parts_of_column(values)[0]) if is_stored or pa.types.is_integer(kind) else None
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """The type of the numbers as which values are stored."""
+    if pa.types.is_integer(kind):
+        return kind
+    return pa.int64() if pa.types.is_timestamp(kind) else pa.int32()
 
 
 def _ranks(values: pa.Array) -> IntPart:

@@ -34,7 +34,8 @@ def table_order(hashes: Hashes, owners: IntPart) -> IntPart:
         owners: set or map of each element, ascending; elements of one owner are in insertion order.
     """
     places = _places(hashes, owners, np.bincount(owners, minlength=1))
-    return np.lexsort((places, owners))
+    # Both fit into 64 bits: a table has at most 2^30 bins, and there are fewer than 2^33 owners.
+    return np.argsort((owners << 30) + places, kind="stable")
 
 
 def computed_order(hashes: Hashes, owners: IntPart, is_last_new: Mask) -> IntPart:
@@ -66,6 +67,12 @@ def java_hashes(values: pa.Array) -> Hashes:
     Raises:
         TypeError: the type is not supported.
     """
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        # Texts often repeat, so each distinct one is hashed only once.
+        encoded = values.dictionary_encode()
+        hashes = _text_hashes(encoded.dictionary)
+        places: IntPart = encoded.indices.fill_null(len(hashes)).to_numpy()
+        return np.append(hashes, np.uint32(0))[places]
     hashes = _hash_kernel(values.type)(values)
     return np.where(valid_of(values), hashes, 0).astype(np.uint32)
 
@@ -87,8 +94,6 @@ def _hash_kernel(kind: pa.DataType) -> Callable[[pa.Array], Hashes]:
         return _timestamp_hashes
     if pa.types.is_decimal128(kind):
         return lambda values: _decimal_hashes(unscaled(values), kind.scale)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _text_hashes
     raise TypeError(f"{kind} has no hash code")
 
 

@@ -41,6 +41,14 @@ class FieldAggregate(Protocol):
 class FieldSelection(FieldAggregate, Protocol):
     """An aggregate that selects one of the values, or null, without reading them."""
 
+    def takes_newest(self, *, retracts: bool) -> bool:
+        """Whether the last value of each group is its result if no value is null.
+
+        Args:
+            retracts: whether any value retracts.
+        """
+        ...
+
     def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
         """The position of each group's result, -1 for null.
 

@@ -24,6 +24,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments impor
     later_steps_of,
     spread,
     starts_of,
+    sums_of,
     used_in_product,
     valid_of,
 )
@@ -71,9 +72,11 @@ class IntegerSum:
 
     def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
         """One sum per group, null if all values are null."""
-        numbers = _filled(values).astype(np.int64)
-        sums = np.add.reduceat(np.where(retracts, -numbers, numbers), starts) if len(starts) else numbers
-        return _array(sums.astype(_filled(values).dtype), any_of(valid_of(values), starts), values.type)
+        filled = _filled(values)
+        sums = sums_of(filled.astype(np.int64), starts, retracts).astype(filled.dtype)
+        if not values.null_count:
+            return pa.array(sums, type=values.type)
+        return _array(sums, any_of(valid_of(values), starts), values.type)
 
 
 @dataclass(frozen=True, slots=True)

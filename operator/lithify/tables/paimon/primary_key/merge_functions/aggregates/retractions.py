@@ -36,6 +36,10 @@ class SelectionIgnoresRetractions(IgnoresRetractions):
 
     inner: FieldSelection
 
+    def takes_newest(self, *, retracts: bool) -> bool:
+        """Whether the inner function selects the last value, and that does not retract."""
+        return not retracts and self.inner.takes_newest(retracts=False)
+
     def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
         """The position that the inner function selects among the values that do not retract."""
         places = np.flatnonzero(~retracts)

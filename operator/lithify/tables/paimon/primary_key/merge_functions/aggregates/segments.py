@@ -43,6 +43,14 @@ def last_of(chosen: Mask, starts: IntPart) -> IntPart:
     return last
 
 
+def sums_of(numbers: IntPart, starts: IntPart, retracts: Mask) -> IntPart:
+    """The sum of each group, in 64 bits; values that retract are subtracted."""
+    if retracts.any():
+        numbers = np.where(retracts, -numbers, numbers)
+    sums: IntPart = np.add.reduceat(numbers, starts) if len(starts) else numbers
+    return sums
+
+
 def starts_of(chosen: Mask, starts: IntPart) -> tuple[IntPart, Mask]:
     """Start positions of groups among the chosen values only, and a mask of groups with a chosen value."""
     counts = np.add.reduceat(chosen.astype(np.int64), starts) if len(starts) else starts

@@ -24,6 +24,10 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments impor
 class _Selection:
     __slots__ = ()
 
+    def takes_newest(self, *, retracts: bool) -> bool:
+        """Whether the last value is selected if no value is null."""
+        return not retracts
+
     def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
         raise NotImplementedError
 
@@ -72,6 +76,10 @@ class FirstValue(_Selection):
 
     column: str
     skips_nulls: bool
+
+    def takes_newest(self, *, retracts: bool) -> bool:  # noqa: ARG002 (protocol)
+        """Never: it selects the first value."""
+        return False
 
     def select(self, valid: Mask, starts: IntPart, retracts: Mask) -> IntPart:
         """The first position of each group."""

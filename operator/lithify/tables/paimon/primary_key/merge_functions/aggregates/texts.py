@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -92,16 +93,25 @@ class ListAgg:
         """The first text of each group, then the new parts of the others, in order."""
         if not len(texts):
             return texts, owners
+        encoded = texts.dictionary_encode()
+        if not pc.any(pc.match_substring(encoded.dictionary, self.delimiter)).as_py():
+            new = _first_of_equals(owners, encoded.indices.to_numpy())
+            return texts.filter(pa.array(new)), owners[new]
         is_first = np.append(True, owners[1:] != owners[:-1])
         lists = pc.split_pattern(texts, self.delimiter)
         parents = np.repeat(np.arange(len(texts)), pc.list_value_length(lists).to_numpy())
         parts, part_owners = lists.flatten(), owners[parents]
-        codes = pc.dictionary_encode(parts).indices.to_numpy().astype(np.int64)
-        _, seen_first = np.unique(part_owners * (int(codes.max()) + 1) + codes, return_index=True)
-        new = np.zeros(len(parts), dtype=bool)
-        new[seen_first] = True
+        new = _first_of_equals(part_owners, pc.dictionary_encode(parts).indices.to_numpy())
         new &= ~is_first[parents] & (pc.binary_length(parts).to_numpy() > 0)
         everything = pa.concat_arrays([texts.filter(pa.array(is_first)), parts.filter(pa.array(new))])
         all_owners = np.concatenate([owners[is_first], part_owners[new]])
         in_turn = np.argsort(all_owners, kind="stable")
         return everything.take(pa.array(in_turn)), all_owners[in_turn]
+
+
+def _first_of_equals(owners: IntPart, codes: npt.NDArray[np.int32]) -> Mask:
+    """Mask of the texts that equal no earlier one of the same owner."""
+    _, seen_first = np.unique(owners * (int(codes.max()) + 1) + codes, return_index=True)
+    new = np.zeros(len(codes), dtype=bool)
+    new[seen_first] = True
+    return new
