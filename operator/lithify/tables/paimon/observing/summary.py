@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import CommitCount, KeptSnapshots, MergeTreeObservation, Observation
+from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     flagged,
@@ -90,7 +91,8 @@ def _check_seconds(table: PaimonTable) -> int | None:
 
 
 def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
-    """Level figures over all buckets; among equal buckets the first by path is named."""
+    """Level figures over all merge trees; among equal buckets the first by path is named."""
+    figures = flagged(figures, integers(figures["bucket"]) != POSTPONED)
     most_runs, runs_bucket = _most(figures, "sorted_runs")
     most_level0, level0_bucket = _most(figures, "level0_files")
     return MergeTreeObservation(
