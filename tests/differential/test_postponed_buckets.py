@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from infrastructure.oracle.client import DataFile, KeyValue, Oracle, Table
+from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from support.runs import NOTHING_TO_DO, run_inline
@@ -190,3 +192,125 @@ def test_a_full_compaction_moves_rows_and_compacts_them(oracle: Oracle, case: Ca
     assert {(str(file.partition), file.bucket, file.total_buckets) for file in files} == {
         (str(file.partition), file.bucket, file.total_buckets) for file in oracle.files(java)
     }
+
+
+def schema_changes(oracle: Oracle, table: Table) -> None:
+    """Columns are added, renamed, moved and widened between two commits that are both postponed."""
+    oracle.alter_table(
+        table,
+        {"rename_column": ["v", "text"]},
+        {"add_column": {"name": "more", "type": "DOUBLE", "first": True}},
+        {"update_type": ["w", "DECIMAL(30, 2)"]},
+    )
+    oracle.write(table, [["+I", 0.5, key, "new", "7.25"] for key in range(20, 70)])
+
+
+def test_rows_of_older_schemas_are_moved_as_rows_of_the_newest(oracle: Oracle, tmp_path: Path) -> None:
+    original = Case("older schemas", kinds=("+I",), moved_by_java=(1,)).make(oracle, tmp_path / "original")
+    schema_changes(oracle, original)
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
+    oracle.move_postponed(java, options=NO_COMPACTION)
+    run_inline(ours, full=False, options=NOTHING_TO_DO, max_rounds=1)
+    assert contents(oracle, ours) == contents(oracle, java)
+    assert described(oracle.files(ours)) == described(oracle.files(java))
+
+
+TYPES = {
+    "id": "BIGINT NOT NULL",
+    "b": "BOOLEAN",
+    "t": "TINYINT",
+    "f": "FLOAT",
+    "x": "BYTES",
+    "d": "DECIMAL(38, 9)",
+    "m": "TIMESTAMP(3)",
+    "u": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+    "a": "ARRAY<INT>",
+    "r": "ROW<a INT, b STRING>",
+    "p": "MAP<STRING, BIGINT>",
+}
+VALUES = [True, -7, 1.5, "AAEC", "-1.000000001", "2026-01-02T03:04:05.006", "2026-01-02T03:04:05.000001"]
+NESTED = [[1, None, 3], [5, "five"], [["k", 1], ["l", None]]]
+
+
+def test_values_of_every_kind_come_through(oracle: Oracle, tmp_path: Path) -> None:
+    original = Table(tmp_path / "original", "db.t")
+    oracle.create_table(original, TYPES, ["id"], options={"bucket": "-2", "postpone.default-bucket-num": "2"})
+    nothing: Row = [None] * (len(TYPES) - 1)
+    oracle.write(original, [["+I", 1, *VALUES, *NESTED], ["+I", 2, *nothing], ["-U", 3, *nothing]])
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
+    oracle.move_postponed(java, options=NO_COMPACTION)
+    run_inline(ours, full=False, options=NOTHING_TO_DO, max_rounds=1)
+    assert contents(oracle, ours) == contents(oracle, java)
+
+
+def test_files_that_avro_cannot_hold_are_moved_too(oracle: Oracle, tmp_path: Path) -> None:
+    """Java postpones rows in the table's own format if Avro does not have one of their types."""
+    original = Table(tmp_path / "original", "db.t")
+    columns = {"id": "TIMESTAMP(9) NOT NULL", "v": "STRING"}
+    oracle.create_table(
+        original, columns, ["id"], options={"bucket": "-2", "postpone.default-bucket-num": "3"}
+    )
+    for word in ("old", "new"):
+        oracle.write(original, [["+I", f"2026-01-01T00:00:00.{n:09}", word] for n in range(30)])
+    assert {Path(file.name).suffix for file in oracle.files(original)} == {".parquet"}
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
+    oracle.move_postponed(java, options=NO_COMPACTION)
+    run_inline(ours, full=False, options=NOTHING_TO_DO, max_rounds=1)
+    assert contents(oracle, ours) == contents(oracle, java)
+
+
+@pytest.mark.parametrize("budget", [1 << 20, Budget().total], ids=["over local disk", "in memory"])
+def test_many_rows_in_little_memory(oracle: Oracle, tmp_path: Path, budget: int) -> None:
+    """Rows of several spills become one sorted series of files in each bucket, as with Java's one buffer."""
+    original = Table(tmp_path / "original", "db.t")
+    options = {"bucket": "-2", "postpone.default-bucket-num": "4"}
+    oracle.create_table(original, {"id": "INT NOT NULL", "v": "STRING"}, ["id"], options=options)
+    spec = {"v": {"kind": "random", "min": 20, "max": 40}}
+    oracle.generate(original, rows=9000, commits=3, key={"mode": "uniform", "range": 7000}, columns=spec)
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
+    oracle.move_postponed(java, options=NO_COMPACTION)
+    run_inline(ours, full=False, options=NOTHING_TO_DO, max_rounds=1, sizing=Sizing(1 << 40, Budget(budget)))
+    assert contents(oracle, ours) == contents(oracle, java)
+    assert described(oracle.files(ours)) == described(oracle.files(java))
+
+
+def test_several_tasks_give_the_rows_of_one(oracle: Oracle, tmp_path: Path) -> None:
+    case = CASES[0]
+    original = case.make(oracle, tmp_path / "original")
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
+    oracle.move_postponed(java, options=NO_COMPACTION)
+    report = run_inline(ours, full=False, options=NOTHING_TO_DO, max_rounds=1, sizing=Sizing(1))
+    assert report.tasks == case.commits
+    assert oracle.read(ours) == oracle.read(java)
+
+
+REFUSED = {
+    "bucket-function.type": "hive",
+    "changelog-producer": "input",
+    "deletion-vectors.enabled": "true",
+    "sequence.snapshot-ordering": "true",
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_cannot_be_moved_yet_is_refused_by_name(oracle: Oracle, tmp_path: Path, option: str) -> None:
+    table = Table(tmp_path / "original", "db.t")
+    options = {"bucket": "-2", option: REFUSED[option]}
+    oracle.create_table(table, {"id": "INT NOT NULL", "v": "STRING"}, ["id"], options=options)
+    with pytest.raises(UnsupportedTable) as refused:
+        run_inline(table)
+    assert any(option in reason for reason in refused.value.reasons)
+
+
+def test_partitions_outside_the_key_and_default_values_are_refused(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path / "original", "db.t")
+    columns = {"day": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
+    oracle.create_table(table, columns, ["id"], ["day"], options={"bucket": "-2"})
+    (file,) = (table.folder / "schema").iterdir()
+    schema = json.loads(file.read_text())
+    schema["fields"][2]["defaultValue"] = "x"
+    file.write_text(json.dumps(schema))
+    with pytest.raises(UnsupportedTable) as refused:
+        run_inline(table)
+    assert any("primary key" in reason for reason in refused.value.reasons)
+    assert any("column v" in reason for reason in refused.value.reasons)

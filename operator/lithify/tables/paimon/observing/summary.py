@@ -53,7 +53,8 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     wanted = replace(wanted, selection=replace(wanted.selection, held=held))
     work = work_in(figures, table.locations.spec, wanted, policy, now)
     index_problem = table.index_problem(state.index_types)
-    write_only = is_write_only(table.stored_options)
+    # Writers that postpone rows neither compact nor expire, whatever the options say.
+    write_only = is_write_only(table.stored_options) or table.options.postponed is not None
     return Observation(
         table_uuid=state.uuid,
         snapshot=snapshot_id(state.newest.id) if state.newest else None,
