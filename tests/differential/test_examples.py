@@ -1,4 +1,4 @@
-"""Tables of examples/merge-engines: Java makes them, Lithify compacts them, Java reads what they promise."""
+"""Tables of examples/: Java makes them, Lithify compacts them, Java reads what they promise."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "merge-engines"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((EXAMPLES / "merge-engines").glob("*.yaml")), ids=lambda path: path.stem
+)
 def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_path: Path) -> None:
     example = yaml.safe_load(path.read_text())
     table = Table(tmp_path / "original", "db.t")
@@ -26,3 +28,22 @@ def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_p
     assert_compacted_as_by_java(oracle, table, tmp_path, full=True)
     assert run_inline(table).status == "Compacted"
     assert sorted(oracle.read(table)) == example["rows"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((EXAMPLES / "postponed-buckets").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_postponed_rows_come_to_the_buckets_that_the_example_says(
+    oracle: Oracle, path: Path, tmp_path: Path
+) -> None:
+    example = yaml.safe_load(path.read_text())
+    table = Table(tmp_path / "original", "db.t")
+    keys, partitions = example["primaryKey"], example["partitionKeys"]
+    oracle.create_table(table, example["columns"], keys, partitions, options=example["options"])
+    for rows in example["commits"]:
+        oracle.write(table, rows)
+    assert oracle.read(table) == []
+    assert run_inline(table).status == "Compacted"
+    assert sorted(oracle.read(table)) == example["rows"]
+    count = int(example["options"]["postpone.default-bucket-num"])
+    assert {file.total_buckets for file in oracle.files(table)} == {count}

@@ -29,7 +29,7 @@ def warehouse(tmp_path: Path) -> Path:
     for name in NAMES:
         shutil.copytree(model.folder, folder / "db.db" / name.removeprefix("db."))
     model.drop()
-    SmallTable(folder, UNSUPPORTED, {"bucket": "-2"}).create()
+    SmallTable(folder, UNSUPPORTED, {"row-tracking.enabled": "true"}).create()
     for name in ("pond.a", "pond.b"):
         SmallTable(folder, name).create()
     return folder

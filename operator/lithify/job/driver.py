@@ -146,6 +146,7 @@ class _Run:
         self._pace = Pace(request.commits)
         self._done: frozenset[GroupId] = frozenset()
         self._blocks: dict[GroupId, Block] = {}
+        self._filled: set[GroupId] = set()
         self._steps_begun = 0
         self._tasks_done = 0
 
@@ -167,8 +168,10 @@ class _Run:
         self._note(snapshot_before=view.snapshot_id if view else None)
         conflicts: Mapping[GroupId, str] = {}
         while view is not None and self._report.rounds < self._request.max_rounds:
+            self._filled = set()
             conflicts = self._round(view)
-            view = self._look_again(conflicts.keys()) if conflicts else None
+            again = {*conflicts, *self._filled}
+            view = self._look_again(again) if again else None
         self._note(skipped={group.path: reason for group, reason in conflicts.items()})
         if self._report.snapshot_after is None:
             self._check_done(conflicts)
@@ -294,6 +297,7 @@ class _Run:
 
     def _record(self, outcome: StepOutcome, to_come: int) -> None:
         self._note(commit_tries=self._report.commit_tries + outcome.tries)
+        self._filled |= {*outcome.filled}
         if outcome.snapshot is not None:
             self._note(
                 status="Compacted",

@@ -26,6 +26,8 @@ from lithify.rewriting.records import Mask, RecordLayout
 from lithify.rewriting.runs import KeyedPiece, Piece, RunCursor
 from lithify.rewriting.spec import MergeSpec
 
+_ONLY_RUN = 0
+
 
 def merge_cursors(cursors: Sequence[RunCursor], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
     """Merges all runs of a section: the results of the merge function, with strictly increasing keys.
@@ -51,6 +53,29 @@ def reduce_cursors(cursors: Sequence[RunCursor], spec: MergeSpec) -> Iterator[Pi
         yield from _reduce_round(taken, spec)
 
 
+def merge_unsorted(batches: Sequence[pa.RecordBatch], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
+    """Merges rows of any order that are in memory: as `merge_cursors`.
+
+    Sequence numbers must rise from row to row; fields before them in the layout's sequence need not.
+
+    Raises:
+        UnsupportedTable: the function does not support a record.
+    """
+    yield from _merged(_unsorted(batches, spec.layout), spec)
+
+
+def reduce_unsorted(batches: Sequence[pa.RecordBatch], spec: MergeSpec) -> Iterator[Piece]:
+    """Sorts rows of any order into a run of the records that the merge function still needs.
+
+    As `reduce_cursors`; for the order of the rows see `merge_unsorted`.
+    """
+    yield from _reduced(_unsorted(batches, spec.layout), spec)
+
+
+def _unsorted(batches: Sequence[pa.RecordBatch], layout: RecordLayout) -> list[KeyedPiece]:
+    return [KeyedPiece(Piece(rows, _ONLY_RUN), layout.key_parts(rows)) for rows in batches]
+
+
 def _rounds(cursors: Sequence[RunCursor]) -> Iterator[list[KeyedPiece]]:
     """The rows of each round: all records of all their keys."""
     while live := _filled(cursors):
@@ -70,7 +95,11 @@ def _merge_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[pa.Record
     """Makes one record per key; columns that are not compared are gathered once, at the end."""
     if len(taken) == 1 and _passes_by(taken[0].piece, spec.function):
         yield _without_retractions(taken[0].piece.rows, spec)
-        return
+    else:
+        yield from _merged(taken, spec)
+
+
+def _merged(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
     schema = taken[0].piece.rows.schema
     groups = _groups(taken, spec.layout)
     merged = merge_groups(spec.function, groups)
@@ -83,7 +112,11 @@ def _merge_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[pa.Record
 def _reduce_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[Piece]:
     if len(taken) == 1:
         yield taken[0].piece
-        return
+    else:
+        yield from _reduced(taken, spec)
+
+
+def _reduced(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[Piece]:
     schema = taken[0].piece.rows.schema
     groups = _groups(taken, spec.layout)
     needed = spec.function.reduce(groups)

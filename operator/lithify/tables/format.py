@@ -312,12 +312,14 @@ class StepOutcome:
         tries: how often the commit was built.
         reports: the committed groups.
         conflicts: groups that were not committed, with the reason.
+        filled: other groups to which the commit moved rows, so that they may be due now.
     """
 
     snapshot: SnapshotId | None
     tries: int
     reports: tuple[GroupReport, ...]
     conflicts: Mapping[Any, str]
+    filled: Collection[Any] = ()
 
 
 class CommitStep(Protocol):

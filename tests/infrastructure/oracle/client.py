@@ -289,6 +289,16 @@ class Oracle:
             token=reply["token"],
         )
 
+    # Postponed buckets
+
+    def buckets_of(self, table: Table, rows: Iterable[Row], buckets: int) -> list[int]:
+        """The bucket of each row if a partition has that many."""
+        return list(self.call("buckets_of", **table.args(), rows=list(rows), buckets=buckets))
+
+    def move_postponed(self, table: Table, options: Mapping[str, str] | None = None) -> None:
+        """Moves the rows of postponed buckets as Flink's compaction job does; see the README."""
+        self.call("move_postponed", **table.args(), options=options)
+
     # Planner, all in batches
 
     def levels(self, cases: Iterable[Case]) -> list[dict[str, Any]]:

@@ -309,3 +309,29 @@ class TestCounts:
             for number, counts in enumerate(deletes)
         ]
         assert delete_percent(figures(buckets)) == percent
+
+
+class TestPostponedRows:
+    """Rows without a bucket make a table due at once, and are no merge tree."""
+
+    HELD_BACK = Bucket(BucketId(b"dt=a", -2, "dt=a/bucket-postpone"), tuple(stack((0, 30), (0, 12))), -2)
+
+    def test_any_postponed_file_is_a_finding(self) -> None:
+        found = work([self.HELD_BACK, bucket("dt=a/bucket-0", stack(*CALM))])
+        (finding,) = found.findings
+        assert (finding.trigger, finding.bucket) == ("PostponedFiles", "dt=a/bucket-postpone")
+        assert finding.detail == "dt=a has 2 postponed files of 42 bytes"
+        assert (finding.bytes, finding.files) == (42, 2)
+
+    def test_a_full_compaction_would_read_them(self) -> None:
+        assert work([self.HELD_BACK]).full_bytes == 42
+
+    def test_their_number_is_no_number_of_sorted_runs(self) -> None:
+        found = figures([self.HELD_BACK], replace(POLICY, run_trigger=1))
+        assert found["trigger"].to_pylist() == ["PostponedFiles"]
+        assert found["path"].to_pylist() == ["dt=a/bucket-postpone"]
+
+    def test_one_that_a_run_could_not_move_is_held(self) -> None:
+        print_ = fingerprint_of((file.name, file.level) for file in self.HELD_BACK.files)
+        held = Filter(Selection(held={"dt=a/bucket-postpone": print_}))
+        assert work([self.HELD_BACK], wanted=held).findings == ()

@@ -51,7 +51,7 @@ REFUSED = [
     case("changelog-producer", "lookup", id="a changelog producer"),
     case("changelog-producer", "INPUT", id="a refused value in capitals"),
     case("deletion-vectors.enabled", "true", id="deletion vectors"),
-    case("bucket", "-2", id="postponed buckets"),
+    case("bucket", "-3", id="a number of buckets that Paimon does not know"),
     case("bucket", "0", id="no bucket at all"),
     case("bucket", "four", id="not a number"),
     case("bucket", "1 ", id="a blank behind the number"),
@@ -232,7 +232,7 @@ def test_each_refused_use_of_a_column_is_named() -> None:
         case(["id"], ["dt"], -1, [], id="cross-partition updates"),
         case([], [], 4, ["append"], id="append table"),
         case([], ["dt"], -1, ["append"], id="append table without buckets"),
-        case(["id"], [], -2, [], id="postponed buckets are left to their option"),
+        case(["id"], [], -2, [], id="postponed buckets"),
     ],
 )
 def test_layouts(primary_key: list[str], partition_keys: list[str], bucket: int, refused: list[str]) -> None:

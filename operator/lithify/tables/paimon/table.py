@@ -25,7 +25,7 @@ from lithify.tables.paimon.commit.conditional_put import check_heeded
 from lithify.tables.paimon.commit.journal import Journal
 from lithify.tables.paimon.commit.journal_files import ExternalRoots
 from lithify.tables.paimon.commit.lineage import Lineage
-from lithify.tables.paimon.layout.file_locations import FileLocations
+from lithify.tables.paimon.layout.file_locations import POSTPONED, FileLocations
 from lithify.tables.paimon.metadata.binary_row import order_key
 from lithify.tables.paimon.metadata.earliest_times import EarliestTimes
 from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, FileMeta, ManifestEntry
@@ -34,6 +34,7 @@ from lithify.tables.paimon.metadata.entry_selection import ChosenBuckets, EntryS
 from lithify.tables.paimon.metadata.key_columns import order_keys
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
 from lithify.tables.paimon.metadata.manifests import Manifests
+from lithify.tables.paimon.metadata.partition_layouts import partition_layouts
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.options.table_options import TableOptions
@@ -163,7 +164,8 @@ class PaimonTable:
 
     def view_of(self, buckets: Collection[BucketId]) -> View | None:
         """Pins the newest snapshot and lists the live files of exactly these buckets."""
-        return self.on_newest(lambda snapshot: self._view(snapshot, self._chosen(buckets)))
+        chosen = frozenset(buckets)
+        return self.on_newest(lambda snapshot: self._view(snapshot, self._chosen(chosen), chosen))
 
     def on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
         """Reads the newest snapshot; if it expires during the read, retries with the next newest one."""
@@ -221,8 +223,10 @@ class PaimonTable:
         """The live entries of some buckets in a snapshot."""
         return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
 
-    def _chosen(self, buckets: Iterable[BucketId]) -> ChosenBuckets:
-        return self.manifests.chosen({(bucket.partition, bucket.bucket) for bucket in buckets})
+    def _chosen(self, buckets: Collection[BucketId]) -> ChosenBuckets:
+        """Selects buckets; with a postponed one also the real buckets of its partition."""
+        places = {(bucket.partition, bucket.bucket) for bucket in buckets}
+        return self.manifests.chosen(places, {each.partition for each in buckets if each.bucket == POSTPONED})
 
     def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
         """The live entries of some buckets, in consecutive snapshots."""
@@ -325,8 +329,15 @@ class PaimonTable:
             change.total_buckets = entry.total_buckets
         return list(changes.values())
 
-    def _view(self, snapshot: Snapshot, selection: EntrySelection) -> View:
-        files, spans = by_bucket(self.manifests.live_columns(snapshot, selection), self.bucket_id)
+    def _view(
+        self, snapshot: Snapshot, selection: EntrySelection, chosen: Collection[BucketId] | None = None
+    ) -> View:
+        """The selected files, without those of buckets that are not among the chosen ones."""
+        live = self.manifests.live_columns(snapshot, selection)
+        layouts = partition_layouts(live)
+        files, spans = by_bucket(live, self.bucket_id)
+        if chosen is not None:
+            spans = {bucket: span for bucket, span in spans.items() if bucket in chosen}
         return View(
             snapshot_number=snapshot.id,
             commit_millis=snapshot.time_millis,
@@ -334,6 +345,7 @@ class PaimonTable:
             files=files,
             spans=spans,
             order_keys=self.order_keys,
+            layouts=layouts,
         )
 
     def _by_bucket(self, entries: Iterable[ManifestEntry]) -> dict[BucketId, list[ManifestEntry]]:

@@ -30,6 +30,7 @@ from lithify.tables.paimon.primary_key.merge_functions.choosing import (
     merge_function,
     sequence_fields_of_groups,
 )
+from lithify.tables.paimon.primary_key.postponed_refusals import postponed_refusals
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
@@ -88,6 +89,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_order_refusals(options, merge_engine(schema.options)),
             *_merge_refusals(schema, options),
             *_expiry_refusals(schema, options),
+            *postponed_refusals(loaded.table_schema, schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )

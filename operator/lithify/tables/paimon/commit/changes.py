@@ -49,6 +49,11 @@ class BucketChange:
         return self.outputs.data
 
     @property
+    def placed(self) -> tuple[tuple[BucketId, FileMeta], ...]:
+        """The new data files, each with its bucket."""
+        return tuple((self.bucket, file) for file in self.added)
+
+    @property
     def inputs(self) -> tuple[ManifestEntry, ...]:
         """Every file that must still be live."""
         return (*self.removed, *self.upgraded)

@@ -23,7 +23,7 @@ from lithify.clock import Clock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
 from lithify.faults import reach
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
+from lithify.tables.paimon.commit.admitting import Change, admitted
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.inherited_properties import inherited_properties
 from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY, writer_id
@@ -97,7 +97,7 @@ class Committer:
         self._looked: datetime | None = None
 
     def commit(
-        self, changes: Sequence[BucketChange], to_come: int = 0, full_of: int | None = None
+        self, changes: Sequence[Change], to_come: int = 0, full_of: int | None = None
     ) -> CommitOutcome:
         """Commits as many of the changes as the newest snapshot admits; may be called only once.
 
@@ -118,7 +118,7 @@ class Committer:
         finally:
             self._forget_merge()
 
-    def _commit(self, changes: Sequence[BucketChange]) -> CommitOutcome:
+    def _commit(self, changes: Sequence[Change]) -> CommitOutcome:
         """Tries until a try is not outrun by another commit, or the deadline has passed.
 
         Being outrun is no conflict: as long as the inputs are live, the tasks' outputs stay valid.
@@ -143,7 +143,7 @@ class Committer:
             number += 1
 
     def _commit_on(
-        self, base: Snapshot | None, changes: Sequence[BucketChange], live: LiveBuckets, number: int
+        self, base: Snapshot | None, changes: Sequence[Change], live: LiveBuckets, number: int
     ) -> CommitOutcome | None:
         """Commits what the base admits; None if another commit was there first."""
         ready, conflicts = self._admissible(changes, base, live)
@@ -163,8 +163,8 @@ class Committer:
         return None
 
     def _admissible(
-        self, changes: Sequence[BucketChange], base: Snapshot | None, live: LiveBuckets
-    ) -> tuple[list[BucketChange], dict[BucketId, str]]:
+        self, changes: Sequence[Change], base: Snapshot | None, live: LiveBuckets
+    ) -> tuple[list[Change], dict[BucketId, str]]:
         """The changes that the base admits, and the buckets of the others with the reason."""
         if base is None:
             return [], {change.bucket: "the table has no snapshot any more" for change in changes}
@@ -177,18 +177,9 @@ class Committer:
         hindrance = self._table.index_problem(self._table.manifests.index_types(base))
         if hindrance is not None:
             return [], {change.bucket: hindrance for change in changes}
-        entries = live.at(base)
-        ready, conflicts = [], {}
-        for change in changes:
-            files = entries.get((change.bucket.partition, change.bucket.bucket), ())
-            reason = conflict_of(change, files, self._table.order_key)
-            if reason is None:
-                ready.append(change.found_in(files))
-            else:
-                conflicts[change.bucket] = reason
-        return ready, conflicts
+        return admitted(changes, live.at(base), self._table.order_key)
 
-    def _try(self, changes: Sequence[BucketChange], base: Snapshot, number: int) -> Written:
+    def _try(self, changes: Sequence[Change], base: Snapshot, number: int) -> Written:
         """Builds and writes the snapshot after `base`; returns what is in its place then."""
         writer = writer_id(self._attempt.prefix, number)
         manifests = self._table.manifests
@@ -217,7 +208,7 @@ class Committer:
         self._heartbeat.beat()
         self._table.journal.check(self._attempt, self._clock.now())
 
-    def _check_files(self, changes: Sequence[BucketChange], draft: _Draft) -> None:
+    def _check_files(self, changes: Sequence[Change], draft: _Draft) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.
 
         The fence keeps our own runs from deleting them. Java's orphan file clean deletes files older than a
@@ -230,8 +221,8 @@ class Committer:
         now = self._clock.now()
         if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
             self._looked = now
-            added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
-            paths += [file.path(folder) for folder, file in added]
+            placed = (each for change in changes for each in change.placed)
+            paths += [file.path(self._table.folder(bucket)) for bucket, file in placed]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
@@ -262,7 +253,7 @@ class Committer:
             raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
         return Written.OURS if found is None or is_same(found, snapshot) else Written.REPLACED
 
-    def _draft(self, changes: Sequence[BucketChange], base: Snapshot, writer: str) -> _Draft:
+    def _draft(self, changes: Sequence[Change], base: Snapshot, writer: str) -> _Draft:
         manifests = self._table.manifests
         entries = [entry for change in changes for entry in change.entries()]
         merged = self._merge(manifests.list_files(base), writer)
@@ -345,5 +336,5 @@ def _schema_id(statistics: str) -> object:
         return None
 
 
-def _nothing(changes: Sequence[BucketChange], reason: str, tries: int) -> CommitOutcome:
+def _nothing(changes: Sequence[Change], reason: str, tries: int) -> CommitOutcome:
     return CommitOutcome(None, (), {change.bucket: reason for change in changes}, tries)

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, TypeVar
 
 from lithify.tables.model import RUN_ID
+from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.layout.file_names import PREFIX, is_file_name, is_prefix, shown
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class JournalUnit:
     Attributes:
         partition: the partition as a BinaryRow, in hexadecimal digits.
         bucket: number of the bucket.
-        inputs: names of the files.
+        inputs: names of the files; none for a bucket that only gets new files.
         folder: the bucket's directory in the table's folder, for releases that clean up by it. Never used as
             a path here: it may contain anything.
     """
@@ -214,7 +215,7 @@ def _unit(found: Mapping[str, Any]) -> JournalUnit:
         raise ValueError("inputs has what is no name of a file")
     return JournalUnit(
         partition=_text(found, "partition", _is_partition),
-        bucket=_number(found, "bucket", 0, _INT),
+        bucket=POSTPONED if found.get("bucket") == POSTPONED else _number(found, "bucket", 0, _INT),
         inputs=tuple(inputs),
         folder=_text(found, "folder", _is_plain) if "folder" in found else "",
     )

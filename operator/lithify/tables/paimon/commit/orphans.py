@@ -161,11 +161,16 @@ def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:
 
 
 def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
-    buckets = buckets_of(table, attempt)
+    """Whether an input of each unit is gone; buckets without inputs only get files of other units."""
+    buckets = {bucket: unit for bucket, unit in buckets_of(table, attempt).items() if unit.inputs}
     live = table.live_now(buckets.keys())
-    return live is not None and all(
-        not set(unit.inputs) <= {entry.file.name for entry in live.get(bucket, ()) if entry.kind == ADD}
-        for bucket, unit in buckets.items()
+    return (
+        bool(buckets)
+        and live is not None
+        and all(
+            not set(unit.inputs) <= {entry.file.name for entry in live.get(bucket, ()) if entry.kind == ADD}
+            for bucket, unit in buckets.items()
+        )
     )
 
 

@@ -22,8 +22,16 @@ from lithify.tables.paimon.metadata.entries import FileMeta, ManifestEntry
 from lithify.tables.paimon.options.table_options import LocationOptions
 from lithify.tables.paimon.schema.schema import Schema
 
+POSTPONED = -2
+"""Number of the bucket with rows that are not yet in their real buckets."""
+
 _LONGEST_PATH = 4096
 """Characters of a partition's path; file systems and stores accept no longer ones."""
+
+
+def bucket_folder(bucket: int) -> str:
+    """The name of a bucket's directory."""
+    return f"bucket-{'postpone' if bucket == POSTPONED else bucket}"
 
 
 class FileLocations:
@@ -59,7 +67,7 @@ class FileLocations:
         """
         known = self._bucket_ids.get((partition, bucket))
         if known is None:
-            path = f"{self._partition_path(partition)}bucket-{bucket}"
+            path = f"{self._partition_path(partition)}{bucket_folder(bucket)}"
             known = self._bucket_ids[partition, bucket] = BucketId(partition, bucket, path)
         return known
 
@@ -86,7 +94,7 @@ class FileLocations:
             UnsupportedTable: the partition has two directories.
         """
         found = self._found_partition(bucket.partition)
-        return f"{self._directory}{found}bucket-{bucket.bucket}"
+        return f"{self._directory}{found}{bucket_folder(bucket.bucket)}"
 
     def folder(self, bucket: BucketId) -> str:
         """The directory of a bucket in the table's folder; see `relative_folder`."""
@@ -105,7 +113,8 @@ class FileLocations:
             self._listed.clear()
             found |= dict.fromkeys(f"{path}/" for path in self._directories(bucket.partition))
         roots = (self._root, *(self._options.external if external else ()))
-        return [f"{root}/{self._directory}{path}bucket-{bucket.bucket}" for root in roots for path in found]
+        name = bucket_folder(bucket.bucket)
+        return [f"{root}/{self._directory}{path}{name}" for root in roots for path in found]
 
     def are_current(self, roots: Iterable[str]) -> bool:
         """Whether new files go to all of these directories outside the table's folder."""

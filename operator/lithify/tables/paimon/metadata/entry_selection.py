@@ -66,11 +66,15 @@ class ChosenBuckets:
     Args:
         places: the buckets.
         types: types of the partition columns.
+        whole: partitions of these buckets of which all buckets are selected.
     """
 
-    def __init__(self, places: Collection[Place], types: Sequence[ColumnType]) -> None:
+    def __init__(
+        self, places: Collection[Place], types: Sequence[ColumnType], whole: Collection[bytes] = ()
+    ) -> None:
         self._places = frozenset(places)
         self._types = types
+        self._whole = frozenset(whole)
         self._partitions = partition_ranges({partition: 1 for partition, _ in self._places}, types)
         self._buckets = sorted(bucket for _, bucket in self._places)
 
@@ -79,11 +83,12 @@ class ChosenBuckets:
         if not self._places:
             return False
         low, high = manifest.min_bucket, manifest.max_bucket
-        if low is not None and high is not None and (self._buckets[-1] < low or self._buckets[0] > high):
+        is_known = low is not None and high is not None and not self._whole
+        if is_known and (self._buckets[-1] < low or self._buckets[0] > high):
             return False
         entries = manifest.num_added_files + manifest.num_deleted_files
         return may_hold(entries, from_pypaimon(manifest.partition_stats), self._partitions, self._types)
 
     def holds(self, partition: bytes, bucket: int) -> bool:
         """Whether it is one of the chosen buckets."""
-        return (partition, bucket) in self._places
+        return (partition, bucket) in self._places or partition in self._whole

@@ -126,9 +126,9 @@ class Manifests:
         listed = self._read_list(snapshot.base_manifest_list)
         return entries_of(live_of(self._frames(listed, selection, statistics=True)))
 
-    def chosen(self, places: Collection[Place]) -> ChosenBuckets:
-        """Selects the entries of some partitions and buckets."""
-        return ChosenBuckets(places, self._partition_types)
+    def chosen(self, places: Collection[Place], whole: Collection[bytes] = ()) -> ChosenBuckets:
+        """Selects the entries of some buckets, and those of all buckets of some of their partitions."""
+        return ChosenBuckets(places, self._partition_types, whole)
 
     def names_in_list(self, name: str) -> list[str]:
         """The manifest files that a manifest list names."""

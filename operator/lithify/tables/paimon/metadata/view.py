@@ -7,7 +7,7 @@ demand: most buckets of a large table have no work, and one with damaged metadat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -31,6 +31,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
+from lithify.tables.paimon.metadata.partition_layouts import PartitionLayout
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.observing.resting import resting_reasons
@@ -48,6 +49,7 @@ class View:
             those of a bucket are adjacent.
         spans: first row and number of rows of each bucket in `files`.
         order_keys: converts key bounds to order keys.
+        layouts: by partition, the real buckets of partitions that have postponed rows.
     """
 
     snapshot_number: int
@@ -56,6 +58,7 @@ class View:
     files: pa.Table
     spans: Mapping[BucketId, tuple[int, int]]
     order_keys: Callable[[pa.Array], Sequence[OrderKey]]
+    layouts: Mapping[bytes, PartitionLayout] = field(default_factory=dict)
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -108,7 +111,8 @@ class View:
         known = with_columns(statistics.select(PLACE), reason=reasons).filter(reasons.is_valid())
         ids = {(bucket.partition, bucket.bucket): bucket for bucket in self.spans}
         rows = zip(*map(listed, known.columns), strict=True)
-        return {ids[partition, bucket]: reason for partition, bucket, reason in rows}
+        found = (((partition, bucket), reason) for partition, bucket, reason in rows)
+        return {ids[place]: reason for place, reason in found if place in ids}
 
 
 _USUAL = "is_usual"

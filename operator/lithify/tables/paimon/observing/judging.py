@@ -22,6 +22,7 @@ from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, OffPeak, Strategy
 from lithify.planning.merge_tree.triggers import Trigger, last_full_compaction
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
+from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     Flags,
@@ -39,6 +40,7 @@ from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, in_order_of_places
 from lithify.tables.paimon.observing.expiring import by_the_hour, expiry_columns
+from lithify.tables.paimon.observing.postponed import TRIGGER, postponed_text
 from lithify.tables.paimon.observing.resting import interval_fires, resting_reasons
 
 _DAY = 24
@@ -139,7 +141,8 @@ class Judge:
         partitions = listed(taken(statistics.select(["partition"]), groups.firsts)["partition"])
         paths = [self.path_of(partition, 0).path.rpartition("/")[0] for partition in partitions]
         above = pa.array(paths, pa.string()).take(pa.array(groups.numbers))
-        number = whole(statistics["bucket"]).cast(pa.string())
+        bucket = whole(statistics["bucket"])
+        number = pc.if_else(pc.equal(bucket, POSTPONED), "postpone", bucket.cast(pa.string()))
         inside = pc.if_else(pc.equal(above, ""), "", pc.binary_join_element_wise(above, "", "/"))
         path = pc.binary_join_element_wise(inside, "bucket-", number, "")
         return with_columns(statistics, partition_path=above, path=path)
@@ -173,9 +176,13 @@ class Judge:
 
     def _rests(self, statistics: pa.Table, strategy: Strategy) -> Flags:
         policy = by_the_hour(self.policy, self.now)
-        return ~is_null(resting_reasons(statistics, policy, strategy, self.now))
+        rests = ~is_null(resting_reasons(statistics, policy, strategy, self.now))
+        rests[integers(statistics["bucket"]) == POSTPONED] = False
+        return rests
 
     def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> _Judgement:
+        if bucket_id.bucket == POSTPONED:
+            return _postponed(bucket_id, files)
         try:
             bucket = Bucket(bucket_id, data_files(files, self.order_keys), _UNCOUNTED)
             policy = by_the_hour(self.policy, self.now)
@@ -238,6 +245,14 @@ def _earlier(one: Numbers, has_one: Flags, other: Numbers, has_other: Flags) -> 
     """The earlier of two times in each row, if both exist."""
     is_other = has_other & (~has_one | (other < one))
     return np.where(is_other, other, one)
+
+
+def _postponed(bucket: BucketId, files: pa.Table) -> _Judgement:
+    """Every strategy moves all postponed rows to their buckets."""
+    size = int(integers(files["size"]).sum())
+    partition = bucket.path.rpartition("/")[0]
+    detail = f"{partition or 'the table'} has {postponed_text(len(files), size)}"
+    return _Judgement(trigger=TRIGGER, detail=detail, is_picked=True, full_bytes=size)
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import CommitCount, KeptSnapshots, MergeTreeObservation, Observation
+from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     flagged,
@@ -52,7 +53,8 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     wanted = replace(wanted, selection=replace(wanted.selection, held=held))
     work = work_in(figures, table.locations.spec, wanted, policy, now)
     index_problem = table.index_problem(state.index_types)
-    write_only = is_write_only(table.stored_options)
+    # Writers that postpone rows neither compact nor expire, whatever the options say.
+    write_only = is_write_only(table.stored_options) or table.options.postponed is not None
     return Observation(
         table_uuid=state.uuid,
         snapshot=snapshot_id(state.newest.id) if state.newest else None,
@@ -90,7 +92,8 @@ def _check_seconds(table: PaimonTable) -> int | None:
 
 
 def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
-    """Level figures over all buckets; among equal buckets the first by path is named."""
+    """Level figures over all merge trees; among equal buckets the first by path is named."""
+    figures = flagged(figures, integers(figures["bucket"]) != POSTPONED)
     most_runs, runs_bucket = _most(figures, "sorted_runs")
     most_level0, level0_bucket = _most(figures, "level0_files")
     return MergeTreeObservation(

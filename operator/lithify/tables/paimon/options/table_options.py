@@ -31,6 +31,9 @@ from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_recor
 DELTA_COMMITS = "full-compaction.delta-commits"
 _EXTERNAL = "data-file.external-paths"
 
+_POSTPONED = -2
+_UPDATE_BEFORE, _DELETE = 1, 3
+
 _TIME_RETAINED = 3_600_000
 _LARGEST_SIZE = 1 << 62
 _MOST_COMMITS = 10_000
@@ -106,6 +109,19 @@ class ManifestOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PostponedOptions:
+    """How postponed rows are moved to their buckets.
+
+    Attributes:
+        first_buckets: number of buckets of a partition that has none yet.
+        ignored_kinds: row kinds that writers leave out.
+    """
+
+    first_buckets: int
+    ignored_kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TableOptions:
     """All options that a compaction reads.
 
@@ -120,6 +136,7 @@ class TableOptions:
         expiry: which rows a compaction drops because of their age; None if none.
         delta_commits: number of commits after which a full compaction is due; None if not counted.
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
+        postponed: how postponed rows are moved to their buckets; None if writers choose the buckets.
     """
 
     policy: MergeTreeOptions
@@ -133,6 +150,7 @@ class TableOptions:
     expiry: RecordExpiry | None = None
     delta_commits: int | None = None
     check_millis: int | None = None
+    postponed: PostponedOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +169,9 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
     """
     reader = OptionReader(options)
     expiry = read_record_expiry(reader)
+    ignores_deletes = reader.boolean(
+        next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
+    )
     return TableOptions(
         policy=replace(
             _policy(reader, rule, is_first_row=merge_engine(options) is MergeEngine.FIRST_ROW),
@@ -167,12 +188,11 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         manifests=_manifest_options(reader),
         sequence_fields=_sequence_fields(reader),
         snapshot_ordering=reader.boolean("sequence.snapshot-ordering", default=False),
-        ignore_deletes=reader.boolean(
-            next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
-        ),
+        ignore_deletes=ignores_deletes,
         expiry=expiry,
         delta_commits=_delta_commits(reader),
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
+        postponed=_postponed(reader, ignores_deletes=ignores_deletes),
     )
 
 
@@ -222,6 +242,15 @@ def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> M
         small_file_size=_small_file_size(reader, target),
         rule=rule,
     )
+
+
+def _postponed(reader: OptionReader, *, ignores_deletes: bool) -> PostponedOptions | None:
+    """Moving rows is writing them again, so what writers leave out is left out then, too."""
+    if reader.integer("bucket", 1) != _POSTPONED:
+        return None
+    ignores_before = ignores_deletes or reader.boolean("ignore-update-before", default=False)
+    kinds = (*((_UPDATE_BEFORE,) if ignores_before else ()), *((_DELETE,) if ignores_deletes else ()))
+    return PostponedOptions(reader.integer("postpone.default-bucket-num", 1, low=1), kinds)
 
 
 def _delta_commits(reader: OptionReader) -> int | None:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from lithify.clock import Clock
-from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.address import Selection
 from lithify.tables.format import CommittedRun, Recovered, Sizing
 from lithify.tables.inspection import TableInspection
@@ -21,8 +20,7 @@ from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.metadata.snapshots import is_last_step
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.inspecting import inspect_table
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run, tasks_of
+from lithify.tables.paimon.primary_key.planning import AnyTask, AnyUnit, RunPlan, plan_run, tasks_of
 from lithify.tables.paimon.primary_key.step import CompactionStep, begin_step
 from lithify.tables.paimon.schema.evolution import schema_conflict
 from lithify.tables.paimon.table import PaimonTable
@@ -91,9 +89,9 @@ class CompactedTable:
         """Plans every bucket of a view; see `planning.plan_run`."""
         return plan_run(self.table, view, selection.strategy, clock, selection.held)
 
-    def tasks_of(self, plan: RunPlan, sizing: Sizing) -> dict[BucketId, list[MergeTask]]:
+    def tasks_of(self, plan: RunPlan, sizing: Sizing) -> dict[BucketId, list[AnyTask]]:
         """The tasks of each unit, by bucket."""
-        tasks: dict[BucketId, list[MergeTask]] = {unit.bucket: [] for unit in plan.units}
+        tasks: dict[BucketId, list[AnyTask]] = {unit.bucket: [] for unit in plan.units}
         for unit, task in tasks_of(self.table, plan, sizing):
             tasks[unit.bucket].append(task)
         return tasks
@@ -102,11 +100,11 @@ class CompactedTable:
         """Number of tasks of a plan, without keeping the tasks."""
         return sum(1 for _ in tasks_of(self.table, plan, sizing))
 
-    def part_of(self, plan: RunPlan, units: Sequence[Unit]) -> RunPlan:
+    def part_of(self, plan: RunPlan, units: Sequence[AnyUnit]) -> RunPlan:
         """The plan restricted to some of its units."""
         return replace(plan, units=tuple(units))
 
-    def check_again(self, units: Sequence[Unit]) -> dict[BucketId, str]:
+    def check_again(self, units: Sequence[AnyUnit]) -> dict[BucketId, str]:
         """Buckets whose units can no longer be committed, with the reason."""
         changed = schema_conflict(self.table.schema, self.table.newest_schema())
         if changed is not None:
@@ -120,7 +118,7 @@ class CompactedTable:
         }
 
     def begin(
-        self, plan: RunPlan, tasks: Mapping[BucketId, Sequence[MergeTask]], run: str, after: int, clock: Clock
+        self, plan: RunPlan, tasks: Mapping[BucketId, Sequence[AnyTask]], run: str, after: int, clock: Clock
     ) -> CompactionStep:
         """Begins a step with all units of a plan by writing its journal entry."""
         return begin_step(self.table, plan, tasks, run, after, clock)

@@ -28,6 +28,7 @@ from lithify.tables.inspection import (
 from lithify.tables.model import BlockedBucket, Bucket
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, level_statistics
+from lithify.tables.paimon.observing.postponed import TRIGGER, is_postponed, postponed_text
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.table import PaimonTable
 
@@ -78,6 +79,12 @@ def inspector(
     def inspect(bucket: Bucket) -> GroupInspection:
         place = (bucket.id.partition, bucket.id.bucket)
         (of_bucket,) = figures[place]
+        if is_postponed(bucket.id.bucket):
+            detail = f"the partition has {postponed_text(of_bucket['files'], of_bucket['bytes'])}"
+            trigger = TriggerState(TRIGGER, fired=True, detail=detail)
+            return GroupInspection(
+                group=bucket.id.path, **_counts(of_bucket), triggers=(trigger,), due=TRIGGER
+            )
         return _inspection(bucket, of_bucket, levels[place], policy, now)
 
     return inspect
@@ -101,14 +108,9 @@ def _inspection(
 ) -> GroupInspection:
     verdicts = explain(build_levels(bucket.files, policy.num_levels), policy, now)
     planned = plan_bucket(bucket, policy, Strategy.MINOR, now)
-    deletes = figures["delete_rows"]
     return GroupInspection(
         group=bucket.id.path,
-        files=figures["files"],
-        bytes=figures["bytes"],
-        rows=figures["rows"],
-        small_files=figures["small_files"],
-        delete_ratio=None if deletes is None else deletes / max(1, figures["rows"]),
+        **_counts(figures),
         triggers=tuple(TriggerState(each.trigger.value, each.fired, each.detail) for each in verdicts),
         due=planned.trigger if isinstance(planned, Unit) else None,
         merge_tree=MergeTreeShape(
@@ -116,3 +118,12 @@ def _inspection(
             sorted_runs=figures["sorted_runs"],
         ),
     )
+
+
+def _counts(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures that every kind of bucket has."""
+    deletes = figures["delete_rows"]
+    return {
+        **{name: figures[name] for name in ("files", "bytes", "rows", "small_files")},
+        "delete_ratio": None if deletes is None else deletes / max(1, figures["rows"]),
+    }

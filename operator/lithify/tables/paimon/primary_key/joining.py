@@ -41,14 +41,18 @@ class Made:
 
 
 def joins_of(work: Sequence[UnitTask], results: Sequence[TaskResult]) -> list[Join]:
-    """The joins needed after all tasks; tasks of one rewrite are adjacent in `work`."""
+    """The joins needed after all tasks; tasks of one rewrite are adjacent in `work`.
+
+    The results may include those of other tasks; the joins are numbered behind all of them.
+    """
     by_index = {result.index: result for result in results}
     joins: list[Join] = []
     files: list[Made] = []
     for unit, task in work:
         files += [Made(unit, task, file) for file in by_index[task.index].outputs.data]
         if task.is_last:
-            joins += [_join(group, len(work) + len(joins) + n) for n, group in enumerate(_neighbours(files))]
+            first = len(results) + len(joins)
+            joins += [_join(group, first + n) for n, group in enumerate(_neighbours(files))]
             files = []
     return joins
 

@@ -1,16 +1,12 @@
 """One task: merges a key range of a rewrite and returns the metadata of the files written.
 
-Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. A
-permanent failure (a missing or corrupt file, a full disk) is returned as a `TaskFailure`, not raised, so that
-Spark does not retry; anything else is raised and retried. Either way the files that the attempt has written
-are deleted.
+Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. If the task
+fails, the files that it has written are deleted; see `task_running`.
 """
 
 from __future__ import annotations
 
-import resource
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,15 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lithify.clock import Clock, wall_millis
-from lithify.errors import (
-    CorruptTable,
-    LithifyError,
-    NotAllowed,
-    OutOfMemory,
-    StorageError,
-    UnsupportedTable,
-)
-from lithify.faults import reach
+from lithify.errors import LithifyError
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
@@ -35,12 +23,12 @@ from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
-from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
+from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
-from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.task_running import carry_out
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
@@ -105,32 +93,8 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
         attempt: number of the try, from 0.
         attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
     """
-    started, began = time.process_time(), time.monotonic()
-    outputs = TaskOutputs()
-    failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
-    try:
-        outputs = TaskOutputs(data=tuple(merge.run()))
-        reach("file-written", attempt)
-    except (CorruptTable, StorageError, OutOfMemory) as error:
-        merge.delete_files()
-        failure = TaskFailure(type(error).__name__, error.path, error.problem)
-    except UnsupportedTable as error:
-        merge.delete_files()
-        failure = TaskFailure(type(error).__name__, error.table, "; ".join(error.reasons))
-    except NotAllowed as error:
-        merge.delete_files()
-        failure = TaskFailure(type(error).__name__, error.catalog, error.problem)
-    except MemoryError as error:
-        merge.delete_files()
-        folder, problem = task.target.folder, f"merging takes more memory than there is ({error})"
-        failure = TaskFailure(OutOfMemory.__name__, folder, problem)
-    except BaseException:
-        merge.delete_files()
-        raise
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    seconds, elapsed = time.process_time() - started, time.monotonic() - began
-    return TaskResult(task.index, outputs, seconds, peak, attempt, failure, elapsed)
+    return carry_out(merge, task.index, task.target.folder, attempt)
 
 
 class _Merge:
@@ -143,7 +107,7 @@ class _Merge:
         self._written: list[str] = []
         self._clock = clock
 
-    def run(self) -> list[FileMeta]:
+    def run(self) -> TaskOutputs:
         """Writes the merged rows and returns the metadata of the files."""
         inputs = self._task.inputs
         rolling = Rolling(
@@ -155,7 +119,8 @@ class _Merge:
         )
         sections = self._open_runs()
         with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
-            return RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
+            files = RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
+        return TaskOutputs(data=tuple(files))
 
     def _open_runs(self) -> list[list[FileRun]]:
         task = self._task

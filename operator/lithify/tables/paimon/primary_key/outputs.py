@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
+from lithify.tables.paimon.commit.admitting import Change
 from lithify.tables.paimon.commit.changes import BucketChange
+from lithify.tables.paimon.commit.moves import MovedRows
 from lithify.tables.paimon.primary_key.blocking import Blocks
-from lithify.tables.paimon.primary_key.planning import RunPlan
+from lithify.tables.paimon.primary_key.planning import AnyUnit, RunPlan
+from lithify.tables.paimon.primary_key.postponed import PostponedUnit
+from lithify.tables.paimon.primary_key.postponed_task import MovedFile
 from lithify.tables.paimon.table import PaimonTable
 
 
 class Outputs:
-    """Results of a step's tasks, by bucket.
+    """Results of a step's tasks, by bucket; those of postponed rows by their postponed bucket.
 
     Attributes:
         changes: the changes to commit.
@@ -30,7 +33,7 @@ class Outputs:
         LithifyError: a task failed for a reason that affects more than its own bucket.
     """
 
-    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
+    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[AnyUnit, TaskResult]]) -> None:
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
@@ -52,7 +55,9 @@ class Outputs:
         """The new files of a bucket."""
         return TaskOutputs.joined(self._outputs.get(bucket, ()))
 
-    def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
+    def _change(self, plan: RunPlan, unit: AnyUnit) -> Change:
+        if isinstance(unit, PostponedUnit):
+            return self._moved(plan, unit)
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,
@@ -60,4 +65,14 @@ class Outputs:
             upgraded=tuple(plan.view.entries(unit.bucket, unit.work.upgrades)),
             output_level=unit.output_level,
             outputs=self.of(unit.bucket),
+        )
+
+    def _moved(self, plan: RunPlan, unit: PostponedUnit) -> MovedRows:
+        files: Sequence[MovedFile] = self.of(unit.bucket).data
+        return MovedRows(
+            bucket=unit.bucket,
+            removed=tuple(plan.view.entries(unit.bucket, unit.inputs)),
+            moved=tuple((each.bucket, each.file) for each in files),
+            count=unit.count,
+            highest=dict(unit.highest),
         )

@@ -7,7 +7,7 @@ and turns units into tasks for executors. It reads footers of a few files and wr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -28,6 +28,7 @@ from lithify.tables.format import Block, Sizing
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.observing.postponed import is_postponed
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
@@ -40,12 +41,18 @@ from lithify.tables.paimon.primary_key.lookups import (
 )
 from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.paimon.primary_key.postponed import PostponedUnit, plan_postponed, tasks_of_postponed
+from lithify.tables.paimon.primary_key.postponed_task import PostponedTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
 
 _FOOTER_READERS = 8
 NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
+
+
+AnyUnit = Unit | PostponedUnit
+AnyTask = MergeTask | PostponedTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class RunPlan:
     """
 
     view: View
-    units: tuple[Unit, ...]
+    units: tuple[AnyUnit, ...]
     rests: tuple[Rest, ...]
     blocks: tuple[Block, ...] = ()
     held: tuple[BucketId, ...] = ()
@@ -90,6 +97,9 @@ def plan_run(
 ) -> RunPlan:
     """Plans every bucket of a view.
 
+    Where a partition has postponed rows, these are moved to their buckets first, and the buckets are planned
+    in the run's next round: a compaction may drop a delete that the user's order puts after a postponed row.
+
     A problem with the files of a bucket blocks only that bucket: overlapping files of one level, a key bound
     without an order, an unsupported kind of file, or an unreadable file whose deletes must be counted.
 
@@ -108,24 +118,28 @@ def plan_run(
     now, policy, blocks = clock.now(), table.options.policy, Blocks(table, view)
     waiting = {bucket: None for bucket in view.bucket_ids if _is_held(view, bucket, held)}
     resting = view.resting(policy, strategy, now)
-    planned: dict[BucketId, Unit | Rest] = {}
+    planned: dict[BucketId, AnyUnit | Rest] = {}
 
     def plan(bucket: BucketId, doubted: frozenset[int] = frozenset()) -> None:
         with blocks.isolate(bucket):
             files = _corrected(view.bucket(bucket), doubted)
             planned[bucket] = plan_bucket(files, policy, strategy, now)
 
+    moving = _plan_postponed(table, view, waiting, blocks)
+    planned.update(moving)
+    partitions = {bucket.partition for bucket in moving}
     for bucket in view.bucket_ids:
-        if bucket in waiting:
+        if bucket in waiting or bucket.partition in partitions or is_postponed(bucket.bucket):
             continue
         if bucket in resting:
             planned[bucket] = Rest(bucket, resting[bucket])
         else:
             plan(bucket)
-    doubted = _files_hiding_deletes(table, view, _units(planned), blocks)
+    doubted = _files_hiding_deletes(table, view, _merges(planned), blocks)
     for bucket, handles in doubted.items():
         plan(bucket, handles)
-    for unit in _units(planned):
+    merges = _merges(planned)
+    for unit in merges:
         with blocks.isolate(unit.bucket):
             files = _read_files(table, unit)
             table.check_files(unit.bucket, files, view.unusual(unit.bucket, files))
@@ -142,8 +156,26 @@ def plan_run(
     )
 
 
-def _units(planned: Mapping[BucketId, Unit | Rest]) -> list[Unit]:
+def _plan_postponed(
+    table: PaimonTable, view: View, waiting: Container[BucketId], blocks: Blocks
+) -> dict[BucketId, PostponedUnit]:
+    """The units of all postponed buckets, except those that wait or are blocked."""
+    found: dict[BucketId, PostponedUnit] = {}
+    for bucket in view.bucket_ids:
+        if is_postponed(bucket.bucket) and bucket not in waiting:
+            with blocks.isolate(bucket):
+                unit = plan_postponed(table, view, view.bucket(bucket))
+                table.check_files(bucket, unit.inputs, view.unusual(bucket, unit.inputs))
+                found[bucket] = unit
+    return found
+
+
+def _merges(planned: Mapping[BucketId, AnyUnit | Rest]) -> list[Unit]:
     return [each for each in planned.values() if isinstance(each, Unit)]
+
+
+def _units(planned: Mapping[BucketId, AnyUnit | Rest]) -> list[AnyUnit]:
+    return [each for each in planned.values() if not isinstance(each, Rest)]
 
 
 def _is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
@@ -151,11 +183,15 @@ def _is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
     return known is not None and known == view.fingerprint(bucket)
 
 
-def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[Unit, MergeTask]]:
+def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[AnyUnit, AnyTask]]:
     """The tasks of all units, each with its unit; not assigned to an attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
     chosen = merge_function(table.schema, ignore_deletes=table.options.ignore_deletes)
     for unit in plan.units:
+        if isinstance(unit, PostponedUnit):
+            for moving in tasks_of_postponed(table, plan.view, unit, task_bytes, sizing.budget):
+                yield unit, moving
+            continue
         files = _read_files(table, unit)
         found = plan.view.entries(unit.bucket, files)
         entries = {file.handle: entry for file, entry in zip(files, found, strict=True)}
@@ -173,7 +209,7 @@ def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
     return (*unit.inputs, *chain.from_iterable(upper))
 
 
-def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[Unit, MergeTask]]:
+def numbered(work: Iterable[tuple[AnyUnit, AnyTask]], prefix: str) -> list[tuple[AnyUnit, AnyTask]]:
     """Numbers the tasks and assigns them to an attempt, whose prefix starts their file names."""
     return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
 

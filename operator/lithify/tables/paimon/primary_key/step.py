@@ -7,7 +7,7 @@ every case (committed, in conflict, given up, unknown).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from lithify.clock import Clock
@@ -15,25 +15,28 @@ from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Block, GroupReport, StepOutcome, TaskResult, Totals
+from lithify.tables.format import Block, GroupReport, StepOutcome, TaskOutputs, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
+from lithify.tables.paimon.commit.moves import MovedRows
 from lithify.tables.paimon.commit.sweeping import sweep
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.outputs import Outputs
-from lithify.tables.paimon.primary_key.planning import RunPlan, numbered
+from lithify.tables.paimon.primary_key.planning import AnyTask, AnyUnit, RunPlan, numbered
+from lithify.tables.paimon.primary_key.postponed import PostponedUnit
+from lithify.tables.paimon.primary_key.postponed_task import MovedFile
 from lithify.tables.paimon.table import PaimonTable
 
 
 def begin_step(
     table: PaimonTable,
     plan: RunPlan,
-    tasks: Mapping[BucketId, Sequence[MergeTask]],
+    tasks: Mapping[BucketId, Sequence[AnyTask]],
     run: str,
     after: int,
     clock: Clock,
@@ -48,20 +51,26 @@ def begin_step(
         after: number of the run's last attempt, 0 for none.
         clock: source of the time for the journal, the heartbeat and the commit.
     """
-    units = [
-        JournalUnit(
-            partition=unit.bucket.partition.hex(),
-            bucket=unit.bucket.bucket,
-            folder=table.locations.relative_folder(unit.bucket),
-            inputs=tuple(file.name for file in unit.inputs),
-        )
-        for unit in plan.units
-    ]
+    units = [*_journal_units(table, plan.units)]
     newest = table.snapshots.latest()
     base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_number, plan.view.commit_millis)
     attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
     work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
     return CompactionStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
+
+
+def _journal_units(table: PaimonTable, units: Sequence[AnyUnit]) -> Iterator[JournalUnit]:
+    """The buckets of some units, with those that only get postponed rows."""
+    inputs = {unit.bucket: tuple(file.name for file in unit.inputs) for unit in units}
+    targets = (
+        table.bucket_id(unit.bucket.partition, number)
+        for unit in units
+        if isinstance(unit, PostponedUnit)
+        for number in range(unit.count)
+    )
+    for bucket, names in {**dict.fromkeys(targets, ()), **inputs}.items():
+        folder = table.locations.relative_folder(bucket)
+        yield JournalUnit(bucket.partition.hex(), bucket.bucket, names, folder)
 
 
 class CompactionStep:
@@ -79,7 +88,12 @@ class CompactionStep:
     """
 
     def __init__(
-        self, table: PaimonTable, plan: RunPlan, work: Sequence[UnitTask], attempt: Attempt, clock: Clock
+        self,
+        table: PaimonTable,
+        plan: RunPlan,
+        work: Sequence[tuple[AnyUnit, AnyTask]],
+        attempt: Attempt,
+        clock: Clock,
     ) -> None:
         self._table = table
         self._plan = plan
@@ -98,7 +112,7 @@ class CompactionStep:
         return self._attempt.number
 
     @property
-    def tasks(self) -> list[MergeTask]:
+    def tasks(self) -> list[AnyTask]:
         """The tasks of all units."""
         return [task for _, task in self._work]
 
@@ -111,7 +125,8 @@ class CompactionStep:
         failed = {result.index for result in results if result.failure is not None}
         # A bucket with a failed task is not committed.
         lost = {unit.bucket for unit, task in self._work if task.index in failed}
-        self._joins = [join for join in joins_of(self._work, results) if join.unit.bucket not in lost]
+        joins = joins_of([*_merges(self._work)], results)
+        self._joins = [join for join in joins if join.unit.bucket not in lost]
         return [join.task for join in self._joins]
 
     def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
@@ -124,7 +139,7 @@ class CompactionStep:
             for file in join.files:
                 self._table.storage.delete(file.path(join.task.target.folder))
         joined = ((join.unit, join.task) for join in self._joins)
-        units = {task.index: unit for unit, task in (*self._work, *joined)}
+        units: dict[int, AnyUnit] = {task.index: unit for unit, task in (*self._work, *joined)}
         done = (*without_joined(results, self._joins), *followed)
         reach("tasks-done")
         self._outputs = Outputs(self._table, self._plan, [(units[each.index], each) for each in done])
@@ -137,16 +152,28 @@ class CompactionStep:
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
-        reports = tuple(bucket_report(unit, outputs.of(unit.bucket).data) for unit in done)
+        reports = tuple(_report(unit, outputs.of(unit.bucket)) for unit in done)
         snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
-        return StepOutcome(snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
+        conflicts = {**outputs.lost, **outcome.conflicts}
+        return StepOutcome(snapshot, outcome.tries, reports, conflicts, self._filled(outcome))
+
+    def _filled(self, outcome: CommitOutcome) -> frozenset[BucketId]:
+        """The buckets of partitions whose postponed rows were moved: they were not planned before."""
+        return frozenset(
+            self._table.bucket_id(change.bucket.partition, number)
+            for change in self._finished().changes
+            if isinstance(change, MovedRows) and change.bucket in outcome.committed
+            for number in range(change.count)
+        )
 
     @property
     def _full_of(self) -> int | None:
         """The snapshot of the plan, if the table counts commits since its last full compaction."""
         is_counted = self._table.options.delta_commits is not None
         is_full = self._plan.strategy is Strategy.FULL
-        return self._plan.view.snapshot_number if is_counted and is_full else None
+        # Rows that have just been moved are not yet compacted.
+        is_all = not any(isinstance(unit, PostponedUnit) for unit in self._plan.units)
+        return self._plan.view.snapshot_number if is_counted and is_full and is_all else None
 
     def clean(self) -> Sequence[str]:
         """Deletes uncommitted files, then closes the journal entry; returns why that failed.
@@ -200,8 +227,29 @@ class CompactionStep:
         """Deletes new files of buckets in conflict; no reader can have seen them, so no check is needed."""
         for change in outputs.changes:
             if change.bucket not in outcome.committed:
-                for file in change.added:
-                    self._table.storage.delete(file.path(self._table.folder(change.bucket)))
+                for bucket, file in change.placed:
+                    self._table.storage.delete(file.path(self._table.folder(bucket)))
+
+
+def _merges(work: Sequence[tuple[AnyUnit, AnyTask]]) -> Iterator[UnitTask]:
+    for unit, task in work:
+        if isinstance(unit, Unit) and isinstance(task, MergeTask):
+            yield unit, task
+
+
+def _report(unit: AnyUnit, outputs: TaskOutputs) -> GroupReport:
+    if isinstance(unit, Unit):
+        return bucket_report(unit, outputs.data)
+    moved: Sequence[MovedFile] = outputs.data
+    return GroupReport(
+        group=unit.bucket.path,
+        trigger=unit.trigger,
+        reason=unit.reason,
+        output_level=unit.output_level,
+        upgraded=0,
+        before=totals(unit.inputs),
+        after=totals([each.file for each in moved]),
+    )
 
 
 def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:

@@ -48,6 +48,7 @@ class FileTarget:
         schema: the table's newest schema.
         options: how files are written.
         external_paths: storage paths used instead of the table's folder, if any.
+        source: whether the rows count as new or as compacted.
     """
 
     folder: str
@@ -56,6 +57,7 @@ class FileTarget:
     schema: Schema
     options: FileOptions
     external_paths: ExternalPaths | None = None
+    source: int = COMPACT_SOURCE
 
     def path(self, name: str) -> str:
         """Path of the file with this name."""
@@ -129,7 +131,7 @@ class KeyValueFile:
             created_millis=self._wall_clock(),
             delete_rows=self._summary.delete_rows,
             embedded_index=None,
-            source=COMPACT_SOURCE,
+            source=self._target.source,
             value_stats_columns=columns,
             external_path=self._path if self._target.external_paths else None,
             first_row_id=None,

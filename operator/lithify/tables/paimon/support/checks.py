@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.redaction import REDACTED, is_telling
+from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Role, Support
 
@@ -79,13 +80,13 @@ def check_types(columns: Iterable[ColumnUse]) -> list[Refusal]:
 
 
 def check_layout(primary_key: Sequence[str], partition_keys: Sequence[str], bucket: int) -> list[Refusal]:
-    """The kind of the table, if it is refused. Postponed buckets are left to the option `bucket`."""
+    """The kind of the table, if it is refused."""
     if not primary_key:
         name = "append"
     elif bucket == -1:
         name = "dynamic-bucket" if set(partition_keys) <= set(primary_key) else "key-dynamic-bucket"
     else:
-        name = "fixed-bucket"
+        name = "postpone-bucket" if bucket == POSTPONED else "fixed-bucket"
     rule = next(rule for rule in load().layouts if rule.name == name)
     return [Refusal("table", "layout", name, rule.why)] if rule.support is Support.REFUSED else []
 

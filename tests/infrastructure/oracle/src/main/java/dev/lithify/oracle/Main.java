@@ -2,6 +2,7 @@ package dev.lithify.oracle;
 
 import dev.lithify.oracle.bundle.OptionsOp;
 import dev.lithify.oracle.compact.CompactOps;
+import dev.lithify.oracle.compact.PostponeOps;
 import dev.lithify.oracle.planner.PlannerOps;
 import dev.lithify.oracle.protocol.Op;
 import dev.lithify.oracle.protocol.Server;
@@ -63,6 +64,7 @@ public final class Main {
         ops.put("index_files", new IndexOp(tables));
         new MaintenanceOps(tables).register(ops);
         new CompactOps(tables, commits).register(ops);
+        new PostponeOps(tables).register(ops);
         PlannerOps.register(ops);
         ops.put("options", new OptionsOp());
         ops.put("types", args -> DataTypeRoot.values());

@@ -1,0 +1,21 @@
+"""How postponed rows are counted: the trigger that makes a partition due, in numbers and in words.
+
+Used by observations, inspections and plans. Pure.
+"""
+
+from __future__ import annotations
+
+from lithify.tables.paimon.layout.file_locations import POSTPONED
+
+TRIGGER = "PostponedFiles"
+"""Why rows are moved: they are in the postponed bucket, where readers of the table do not see them."""
+
+
+def is_postponed(bucket: int) -> bool:
+    """Whether a bucket holds rows that are not in their buckets yet."""
+    return bucket == POSTPONED
+
+
+def postponed_text(files: int, size: int) -> str:
+    """How much is postponed."""
+    return f"{files} postponed file{'' if files == 1 else 's'} of {size:,} bytes"

@@ -1,0 +1,189 @@
+"""Plans the postponed rows of a partition: a unit that moves all of them to their buckets, and its tasks.
+
+Called by `planning` for buckets with the number -2. How rows are distributed follows Paimon's compaction job
+of such tables: a partition keeps its number of buckets, a new one gets `postpone.default-bucket-num`; files
+are read in the order of their creation times, and every row gets the next sequence number of its bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from lithify.errors import UnsupportedTable
+from lithify.rewriting.budget import Budget
+from lithify.tables.files.model import InputFile
+from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
+from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.observing.postponed import TRIGGER, postponed_text
+from lithify.tables.paimon.primary_key.buckets import bucket_key
+from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
+from lithify.tables.paimon.primary_key.postponed_task import PostponedTask, TargetBucket
+from lithify.tables.paimon.primary_key.writer import FileTarget
+from lithify.tables.paimon.schema.schema import merge_spec
+from lithify.tables.paimon.table import PaimonTable
+
+
+@dataclass(frozen=True, slots=True)
+class PostponedUnit:
+    """The postponed rows of one partition.
+
+    Attributes:
+        bucket: the postponed bucket.
+        inputs: its files, in the order in which their rows were written.
+        count: number of real buckets of the partition.
+        highest: the highest sequence number in each real bucket that has files.
+    """
+
+    bucket: BucketId
+    inputs: tuple[DataFile, ...]
+    count: int
+    highest: tuple[tuple[int, int], ...]
+
+    @property
+    def group(self) -> BucketId:
+        """The group of this unit."""
+        return self.bucket
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.inputs)
+
+    @property
+    def rewritten_files(self) -> int:
+        """Number of files."""
+        return len(self.inputs)
+
+    @property
+    def upgraded_files(self) -> int:
+        """None: every row moves."""
+        return 0
+
+    @property
+    def trigger(self) -> str:
+        """The name of the trigger."""
+        return TRIGGER
+
+    @property
+    def reason(self) -> str:
+        """How much is postponed, as a sentence for people."""
+        return f"the partition has {postponed_text(len(self.inputs), self.read_bytes)}"
+
+    @property
+    def output_level(self) -> int:
+        """New files are in level 0, as those of writers."""
+        return 0
+
+    @property
+    def drop_deletes(self) -> bool:
+        """Deletes must reach the rows that are in the buckets already."""
+        return False
+
+    @property
+    def rewrites(self) -> tuple[tuple[str, ...], ...]:
+        """Names of all files: they are read one after the other."""
+        return (tuple(file.name for file in self.inputs),)
+
+    @property
+    def upgrades(self) -> tuple[str, ...]:
+        """None: every row moves."""
+        return ()
+
+
+def plan_postponed(table: PaimonTable, view: View, bucket: Bucket) -> PostponedUnit:
+    """Plans the postponed bucket of one partition.
+
+    Raises:
+        UnsupportedTable: the table's options do not postpone rows, or the number of real buckets is unclear.
+    """
+    options, layout = table.options.postponed, view.layouts.get(bucket.id.partition, NO_FILES)
+    if options is None:
+        problem = "it has postponed rows (bucket -2), but its option bucket is not -2 now"
+        raise UnsupportedTable(table.name, (problem,))
+    return PostponedUnit(
+        bucket=bucket.id,
+        inputs=tuple(sorted(bucket.files, key=lambda file: file.created_millis)),
+        count=_count(table, layout, options.first_buckets),
+        highest=tuple(sorted(layout.highest.items())),
+    )
+
+
+def _count(table: PaimonTable, layout: PartitionLayout, first: int) -> int:
+    if not layout.counts:
+        return first
+    if len(layout.counts) > 1 or layout.counts[0] < 1:
+        counts = " and ".join(map(str, sorted(layout.counts)))
+        problem = f"files of the partition belong to {counts} buckets, so the buckets of new rows are unclear"
+        raise UnsupportedTable(table.name, (problem,))
+    return layout.counts[0]
+
+
+def tasks_of_postponed(
+    table: PaimonTable, view: View, unit: PostponedUnit, task_bytes: int, budget: Budget
+) -> Iterator[PostponedTask]:
+    """The tasks of a unit; not assigned to an attempt yet.
+
+    If there are several tasks, the sequence numbers of each begin behind all rows of those before, whatever
+    their buckets are, so that no task has to wait for another.
+    """
+    function = merge_function(table.schema, ignore_deletes=table.options.ignore_deletes)
+    spec = merge_spec(table.schema, table.options.sequence_fields, function, drop_deletes=False)
+    options, highest = table.options.postponed, dict(unit.highest)
+    assert options is not None  # noqa: S101  # otherwise there is no such unit
+    buckets = [table.bucket_id(unit.bucket.partition, number) for number in range(unit.count)]
+    targets = {bucket: _target(table, bucket) for bucket in buckets}
+    parts = [*_parts(unit.inputs, task_bytes)]
+    rows_before = accumulate((sum(file.rows for file in part) for part in parts), initial=0)
+    for part, before in zip(parts, rows_before, strict=False):
+        yield PostponedTask(
+            index=0,
+            prefix="",
+            files=tuple(_input_files(table, view, unit, part)),
+            key=bucket_key(table.schema),
+            targets=tuple(
+                TargetBucket(bucket, targets[bucket], highest.get(bucket.bucket, -1) + 1 + before)
+                for bucket in buckets
+            ),
+            ignored_kinds=options.ignored_kinds,
+            spec=spec,
+            schemas={file.schema_id: table.schema_of(file.schema_id) for file in part},
+            storage=table.storage,
+            budget=budget,
+        )
+
+
+def _parts(files: tuple[DataFile, ...], task_bytes: int) -> Iterator[tuple[DataFile, ...]]:
+    """Cuts files into consecutive parts of about the same size."""
+    part: list[DataFile] = []
+    size = 0
+    for file in files:
+        if part and size + file.size > task_bytes:
+            yield tuple(part)
+            part, size = [], 0
+        part.append(file)
+        size += file.size
+    yield tuple(part)
+
+
+def _target(table: PaimonTable, bucket: BucketId) -> FileTarget:
+    return FileTarget(
+        folder=table.folder(bucket),
+        writer_id="",
+        level=0,
+        schema=table.schema,
+        options=table.options.files.at(0),
+        external_paths=table.locations.external_paths(bucket),
+        source=APPEND_SOURCE,
+    )
+
+
+def _input_files(
+    table: PaimonTable, view: View, unit: PostponedUnit, part: tuple[DataFile, ...]
+) -> Iterator[InputFile]:
+    for entry in view.entries(unit.bucket, part):
+        file = entry.file
+        yield InputFile(table.path(entry), file.size, file.rows, file.schema_id, run=0)

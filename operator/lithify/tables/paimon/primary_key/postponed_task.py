@@ -1,0 +1,226 @@
+"""One task: moves the rows of postponed files to their real buckets, as sorted files of level 0.
+
+Made by `postponed`, shipped to an executor by a runner, run there. The rows are read file by file in the
+order in which they were written. Each gets its bucket and the next sequence number there, as if a writer
+wrote it now; the rows of each bucket are then sorted and merged, as a writer merges what it has buffered. If
+the task fails, the files that it has written are deleted; see `task_running`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.clock import Clock, wall_millis
+from lithify.errors import CorruptTable, LithifyError, UnsupportedTable
+from lithify.rewriting.budget import MAX_PIECE, Budget
+from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.rewriting.sorting import UnsortedRows
+from lithify.rewriting.spec import MergeSpec
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.names import GATHERED_SHARE
+from lithify.tables.format import TaskOutputs, TaskResult
+from lithify.tables.io.storage import Storage
+from lithify.tables.model import BucketId
+from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.buckets import BucketKey
+from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.task_running import carry_out
+from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
+from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class TargetBucket:
+    """A bucket to which rows are moved.
+
+    Attributes:
+        bucket: the bucket.
+        target: where and how to write; the writer's id is filled in by the executor.
+        first_sequence: the sequence number of the first row that the task moves there.
+    """
+
+    bucket: BucketId
+    target: FileTarget
+    first_sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class MovedFile:
+    """A new file, and the bucket in which it is."""
+
+    bucket: BucketId
+    file: FileMeta
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return self.file.name
+
+
+@dataclass(frozen=True, slots=True)
+class PostponedTask:
+    """Everything that an executor needs to run the task.
+
+    Attributes:
+        index: number of the task in its attempt.
+        prefix: the attempt's prefix of file names.
+        files: the files to read, in the order in which their rows were written.
+        key: computes the buckets of rows.
+        targets: all buckets of the partition, by their numbers.
+        ignored_kinds: row kinds that are left out.
+        spec: how records are merged.
+        schemas: the schemas of the input files, by id.
+        storage: access to the files.
+        budget: memory budget.
+    """
+
+    index: int
+    prefix: str
+    files: tuple[InputFile, ...]
+    key: BucketKey
+    targets: tuple[TargetBucket, ...]
+    ignored_kinds: tuple[int, ...]
+    spec: MergeSpec
+    schemas: Mapping[int, Schema]
+    storage: Storage
+    budget: Budget
+
+    @property
+    def input_sizes(self) -> dict[str, int]:
+        """Bytes of the files to read, by path."""
+        return {file.path: file.size for file in self.files}
+
+    @property
+    def schema(self) -> Schema:
+        """The newest schema."""
+        return self.targets[0].target.schema
+
+    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
+        """Moves the rows, and cleans up after itself if that fails."""
+        move = _Move(self, writer_id(self.prefix, self.index, attempt_id), clock)
+        return carry_out(move, self.index, self.targets[0].target.folder, attempt)
+
+
+class _Move:
+    """The reader, the buckets and the writers of one task."""
+
+    def __init__(self, task: PostponedTask, writer: str, clock: Clock) -> None:
+        self._task = task
+        self._writer = writer
+        self._names = replace(task.targets[0].target, writer_id=writer).names()
+        self._written: list[str] = []
+        self._clock = clock
+        self._next = np.array([each.first_sequence for each in task.targets], np.int64)
+        self._rows: dict[int, UnsortedRows] = {}
+        self._buffered = 0
+        self._has_spilled = False
+
+    def run(self) -> TaskOutputs:
+        """Writes the rows into their buckets and returns the metadata of the files."""
+        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
+            for batch, path in self._read():
+                self._distribute(batch, path, Path(folder))
+            if self._has_spilled:
+                self._spill()
+            moved = [
+                MovedFile(self._task.targets[bucket].bucket, file)
+                for bucket in sorted(self._rows)
+                for file in self._write(bucket)
+            ]
+        return TaskOutputs(data=tuple(moved))
+
+    def delete_files(self) -> None:
+        """Deletes all written files; suppresses errors, which would hide the original one."""
+        for path in self._written:
+            with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
+                self._task.storage.delete(path)
+
+    def _read(self) -> Iterator[tuple[pa.RecordBatch, str]]:
+        """Yields the rows in the order in which they were written, each batch with its file."""
+        task = self._task
+        names = [column.name for column in task.schema.columns]
+        reading = Reading(
+            task.files,
+            task.schemas,
+            task.schema,
+            names,
+            task.storage,
+            share=task.budget.reading // 2,
+            options=task.targets[0].target.options.parquet.variants,
+        )
+        for file in task.files:
+            for piece in FileRun([file], reading).pieces(min(MAX_PIECE, task.budget.reading // 4)):
+                unordered = task.spec.layout.column_with_nan(piece.rows)
+                if unordered is not None:
+                    problem = f"column {unordered}: {task.spec.layout.nan_problem}"
+                    raise UnsupportedTable(file.path, (problem,))
+                yield self._wanted(piece.rows), file.path
+
+    def _wanted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        ignored = self._task.ignored_kinds
+        if not ignored:
+            return rows
+        return rows.filter(pa.array(~np.isin(rows.column(VALUE_KIND).to_numpy(), ignored)))
+
+    def _distribute(self, rows: pa.RecordBatch, path: str, folder: Path) -> None:
+        """Numbers rows and adds them to their buckets; spills if too many are in memory."""
+        if not rows.num_rows:
+            return
+        try:
+            buckets = self._task.key.buckets_of(rows, len(self._task.targets))
+        except ValueError as error:
+            raise CorruptTable(path, str(error)) from error
+        order = np.argsort(buckets, kind="stable")
+        counts = np.bincount(buckets, minlength=len(self._task.targets))
+        starts = np.cumsum(counts) - counts
+        ordered = buckets[order]
+        sequence = self._next[ordered] + np.arange(len(order)) - starts[ordered]
+        self._next += counts
+        gathered = _numbered(pc.take(rows, pa.array(order)), sequence)
+        for bucket in np.flatnonzero(counts).tolist():
+            if bucket not in self._rows:
+                task = self._task
+                self._rows[bucket] = UnsortedRows(task.spec, task.budget, folder / str(bucket))
+            self._rows[bucket].add(gathered.slice(starts[bucket], counts[bucket]))
+        self._buffered += gathered.nbytes
+        if self._buffered > self._task.budget.reading:
+            self._spill()
+
+    def _spill(self) -> None:
+        for rows in self._rows.values():
+            rows.spill()
+        self._buffered, self._has_spilled = 0, True
+
+    def _write(self, bucket: int) -> list[FileMeta]:
+        target = replace(self._task.targets[bucket].target, writer_id=self._writer)
+
+        def open_file() -> KeyValueFile:
+            name = next(self._names)
+            self._written.append(target.path(name))
+            clock = self._clock
+            return KeyValueFile(name, target, self._task.storage, lambda: wall_millis(clock.now()))
+
+        files = self._task.files
+        rolling = Rolling(
+            target_size=target.options.target_size,
+            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[target.options.format]),
+            bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
+            unit_size=target.options.unit_size,
+        )
+        return RollingWriter(open_file, rolling).write_all(self._rows.pop(bucket).merged())
+
+
+def _numbered(rows: pa.RecordBatch, sequence: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    """The rows with new sequence numbers."""
+    position = rows.schema.get_field_index(SEQUENCE_NUMBER)
+    return rows.set_column(position, rows.schema.field(position), pa.array(sequence))
