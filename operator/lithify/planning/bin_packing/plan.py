@@ -1,6 +1,7 @@
 """The plan of one partition or bucket: which files are joined, and why.
 
-Called by the adapter's planner and observer. Pure: the same files, options and time always give the same plan.
+Called by the adapter's planner and observer. Pure: the same files, options and time always give the same
+plan.
 
 Paimon's coordinator of tables without buckets lives as long as a streaming job: leftovers that are too few
 for a bin wait until no file has come during several of its plans, and in a batch job for ever. Here a plan
@@ -60,6 +61,16 @@ class PackedUnit:
     def inputs(self) -> tuple[DataFile, ...]:
         """All files that are rewritten."""
         return tuple(file for files in self.bins for file in files)
+
+    @property
+    def rewritten(self) -> tuple[DataFile, ...]:
+        """All files that are rewritten."""
+        return self.inputs
+
+    @property
+    def upgraded(self) -> tuple[DataFile, ...]:
+        """No file changes in metadata only."""
+        return ()
 
     @property
     def group(self) -> BucketId:

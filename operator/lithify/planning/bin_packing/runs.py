@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 def in_order(files: Iterable[DataFile]) -> list[DataFile]:
-    """The files of a bucket in the order of their rows; those of equal sequence numbers as they are listed."""
+    """The files of a bucket in the order of their rows; of equal sequence numbers, as they are listed."""
     return sorted(files, key=lambda file: file.min_sequence)
 
 
@@ -88,3 +88,17 @@ def _joined(ordered: Sequence[DataFile], spans: Iterable[Span], options: Packing
                 continue
         joined.append((start, end))
     return joined
+
+
+def chunks(run: Bin, size: int) -> list[Bin]:
+    """Divides a run into parts of at least about `size` bytes, between files of different numbers."""
+    parts: list[Bin] = []
+    current: list[DataFile] = []
+    for number, file in enumerate(run):
+        current.append(file)
+        rest = run[number + 1 :]
+        is_apart = bool(rest) and rest[0].min_sequence != file.min_sequence
+        if is_apart and sum(each.size for each in current) >= size <= sum(each.size for each in rest):
+            parts.append(tuple(current))
+            current = []
+    return [*parts, tuple(current)]

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -105,32 +106,56 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
         attempt: number of the try, from 0.
         attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
     """
+    merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
+    return run_rewrite(merge, task.index, task.target.folder, attempt)
+
+
+class Rewrite(Protocol):
+    """Writes files, and deletes them if that fails."""
+
+    def run(self) -> list[FileMeta]:
+        """Writes the files and returns their metadata."""
+        ...
+
+    def delete_files(self) -> None:
+        """Deletes all written files; raises nothing."""
+        ...
+
+
+def run_rewrite(rewrite: Rewrite, index: int, folder: str, attempt: int) -> TaskResult:
+    """Runs a rewrite and turns its outcome into a result.
+
+    Args:
+        rewrite: the rewrite.
+        index: number of the task.
+        folder: where it writes, for messages.
+        attempt: number of the try, from 0.
+    """
     started, began = time.process_time(), time.monotonic()
     outputs = TaskOutputs()
     failure = None
-    merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
     try:
-        outputs = TaskOutputs(data=tuple(merge.run()))
+        outputs = TaskOutputs(data=tuple(rewrite.run()))
         reach("file-written", attempt)
     except (CorruptTable, StorageError, OutOfMemory) as error:
-        merge.delete_files()
+        rewrite.delete_files()
         failure = TaskFailure(type(error).__name__, error.path, error.problem)
     except UnsupportedTable as error:
-        merge.delete_files()
+        rewrite.delete_files()
         failure = TaskFailure(type(error).__name__, error.table, "; ".join(error.reasons))
     except NotAllowed as error:
-        merge.delete_files()
+        rewrite.delete_files()
         failure = TaskFailure(type(error).__name__, error.catalog, error.problem)
     except MemoryError as error:
-        merge.delete_files()
-        folder, problem = task.target.folder, f"merging takes more memory than there is ({error})"
+        rewrite.delete_files()
+        problem = f"merging takes more memory than there is ({error})"
         failure = TaskFailure(OutOfMemory.__name__, folder, problem)
     except BaseException:
-        merge.delete_files()
+        rewrite.delete_files()
         raise
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     seconds, elapsed = time.process_time() - started, time.monotonic() - began
-    return TaskResult(task.index, outputs, seconds, peak, attempt, failure, elapsed)
+    return TaskResult(index, outputs, seconds, peak, attempt, failure, elapsed)
 
 
 class _Merge:

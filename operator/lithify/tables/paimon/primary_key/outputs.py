@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.primary_key.blocking import Blocks
-from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.paimon.units import BucketPlan, BucketUnit
 
 
 class Outputs:
@@ -30,7 +29,12 @@ class Outputs:
         LithifyError: a task failed for a reason that affects more than its own bucket.
     """
 
-    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
+    def __init__(
+        self,
+        table: PaimonTable,
+        plan: BucketPlan[BucketUnit],
+        done: Sequence[tuple[BucketUnit, TaskResult]],
+    ) -> None:
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
@@ -52,12 +56,11 @@ class Outputs:
         """The new files of a bucket."""
         return TaskOutputs.joined(self._outputs.get(bucket, ()))
 
-    def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
-        rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
+    def _change(self, plan: BucketPlan[BucketUnit], unit: BucketUnit) -> BucketChange:
         return BucketChange(
             bucket=unit.bucket,
-            removed=tuple(plan.view.entries(unit.bucket, rewritten)),
-            upgraded=tuple(plan.view.entries(unit.bucket, unit.work.upgrades)),
-            output_level=unit.output_level,
+            removed=tuple(plan.view.entries(unit.bucket, unit.rewritten)),
+            upgraded=tuple(plan.view.entries(unit.bucket, unit.upgraded)),
+            output_level=unit.output_level or 0,
             outputs=self.of(unit.bucket),
         )

@@ -106,7 +106,7 @@ def plan_run(
     """
     table.check_view(view)
     now, policy, blocks = clock.now(), table.options.policy, Blocks(table, view)
-    waiting = {bucket: None for bucket in view.bucket_ids if _is_held(view, bucket, held)}
+    waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
     resting = view.resting(policy, strategy, now)
     planned: dict[BucketId, Unit | Rest] = {}
 
@@ -146,7 +146,8 @@ def _units(planned: Mapping[BucketId, Unit | Rest]) -> list[Unit]:
     return [each for each in planned.values() if isinstance(each, Unit)]
 
 
-def _is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
+def is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
+    """Whether a bucket still has the files with which it could not be compacted before."""
     known = held.get(bucket.path)
     return known is not None and known == view.fingerprint(bucket)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 from lithify.clock import Clock
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Block, GroupReport, StepOutcome, TaskResult, Totals
+from lithify.tables.format import Block, GroupReport, StepOutcome, Task, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
@@ -23,11 +24,14 @@ from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
 from lithify.tables.paimon.commit.sweeping import sweep
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
-from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
+from lithify.tables.paimon.primary_key.joining import Join, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.outputs import Outputs
 from lithify.tables.paimon.primary_key.planning import RunPlan, numbered
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.paimon.units import AnyUnit, BucketPlan, BucketUnit
+
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 def begin_step(
@@ -37,16 +41,24 @@ def begin_step(
     run: str,
     after: int,
     clock: Clock,
-) -> CompactionStep:
-    """Begins a step by writing its journal entry, before its first file.
+) -> MergeStep:
+    """Begins a step by writing its journal entry; see `begin_attempt`."""
+    attempt = begin_attempt(table, plan, run, after, clock)
+    work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
+    return MergeStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
+
+
+def begin_attempt(
+    table: PaimonTable, plan: BucketPlan[BucketUnit], run: str, after: int, clock: Clock
+) -> Attempt:
+    """Writes the journal entry of a step, before its first file.
 
     Args:
         table: the table.
         plan: plan of the step's units only.
-        tasks: the tasks of each unit.
         run: id of the run.
         after: number of the run's last attempt, 0 for none.
-        clock: source of the time for the journal, the heartbeat and the commit.
+        clock: source of the time for the journal.
     """
     units = [
         JournalUnit(
@@ -59,13 +71,11 @@ def begin_step(
     ]
     newest = table.snapshots.latest()
     base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_number, plan.view.commit_millis)
-    attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
-    work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
-    return CompactionStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
+    return table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
 
 
-class CompactionStep:
-    """A step with a journal entry.
+class CompactionStep(Generic[AnyUnit, AnyTask]):
+    """A step with a journal entry; the kinds of tables differ in what follows the tasks, and in reports.
 
     Attributes:
         has_stragglers: whether a task may still be running; then the journal entry stays open.
@@ -79,7 +89,12 @@ class CompactionStep:
     """
 
     def __init__(
-        self, table: PaimonTable, plan: RunPlan, work: Sequence[UnitTask], attempt: Attempt, clock: Clock
+        self,
+        table: PaimonTable,
+        plan: BucketPlan[AnyUnit],
+        work: Sequence[tuple[AnyUnit, AnyTask]],
+        attempt: Attempt,
+        clock: Clock,
     ) -> None:
         self._table = table
         self._plan = plan
@@ -87,7 +102,6 @@ class CompactionStep:
         self._attempt = attempt
         self._clock = clock
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
-        self._joins: list[Join] = []
         self._outputs: Outputs | None = None
         self._committed: CommitOutcome | None = None
         self.has_stragglers = False
@@ -98,7 +112,7 @@ class CompactionStep:
         return self._attempt.number
 
     @property
-    def tasks(self) -> list[MergeTask]:
+    def tasks(self) -> list[AnyTask]:
         """The tasks of all units."""
         return [task for _, task in self._work]
 
@@ -106,13 +120,10 @@ class CompactionStep:
         """Writes a heartbeat."""
         self._heartbeat.beat()
 
-    def followers(self, results: Sequence[TaskResult]) -> list[MergeTask]:
-        """The tasks that join adjacent small files of different tasks."""
-        failed = {result.index for result in results if result.failure is not None}
-        # A bucket with a failed task is not committed.
-        lost = {unit.bucket for unit, task in self._work if task.index in failed}
-        self._joins = [join for join in joins_of(self._work, results) if join.unit.bucket not in lost]
-        return [join.task for join in self._joins]
+    def followers(self, results: Sequence[TaskResult]) -> list[AnyTask]:
+        """The tasks that follow when all others are done."""
+        del results
+        return []
 
     def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
         """Accepts the tasks' results; returns the buckets that their tasks found to be blocked.
@@ -120,15 +131,20 @@ class CompactionStep:
         Raises:
             LithifyError: a task failed for a reason that affects more than its own bucket.
         """
-        for join in self._joins:
-            for file in join.files:
-                self._table.storage.delete(file.path(join.task.target.folder))
-        joined = ((join.unit, join.task) for join in self._joins)
-        units = {task.index: unit for unit, task in (*self._work, *joined)}
-        done = (*without_joined(results, self._joins), *followed)
+        done = self._attributed(results, followed)
         reach("tasks-done")
-        self._outputs = Outputs(self._table, self._plan, [(units[each.index], each) for each in done])
+        self._outputs = Outputs(self._table, self._plan, done)
         return self._outputs.blocks
+
+    def _attributed(
+        self, results: Sequence[TaskResult], followed: Sequence[TaskResult]
+    ) -> list[tuple[AnyUnit, TaskResult]]:
+        """The results, each with its unit."""
+        units = {task.index: unit for unit, task in self._work}
+        return [(units[each.index], each) for each in (*results, *followed)]
+
+    def _report(self, unit: AnyUnit, added: Sequence[FileMeta]) -> GroupReport:
+        raise NotImplementedError
 
     def commit(self, to_come: int) -> StepOutcome:
         """Commits the results that `finish` accepted; see `commit_loop`."""
@@ -137,7 +153,7 @@ class CompactionStep:
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
-        reports = tuple(bucket_report(unit, outputs.of(unit.bucket).data) for unit in done)
+        reports = tuple(self._report(unit, outputs.of(unit.bucket).data) for unit in done)
         snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
         return StepOutcome(snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
 
@@ -202,6 +218,34 @@ class CompactionStep:
             if change.bucket not in outcome.committed:
                 for file in change.added:
                     self._table.storage.delete(file.path(self._table.folder(change.bucket)))
+
+
+class MergeStep(CompactionStep[Unit, MergeTask]):
+    """A step of a primary-key table."""
+
+    _joins: Sequence[Join] = ()
+
+    def followers(self, results: Sequence[TaskResult]) -> list[MergeTask]:
+        """The tasks that join adjacent small files of different tasks."""
+        failed = {result.index for result in results if result.failure is not None}
+        # A bucket with a failed task is not committed.
+        lost = {unit.bucket for unit, task in self._work if task.index in failed}
+        self._joins = [join for join in joins_of(self._work, results) if join.unit.bucket not in lost]
+        return [join.task for join in self._joins]
+
+    def _attributed(
+        self, results: Sequence[TaskResult], followed: Sequence[TaskResult]
+    ) -> list[tuple[Unit, TaskResult]]:
+        for join in self._joins:
+            for file in join.files:
+                self._table.storage.delete(file.path(join.task.target.folder))
+        joined = ((join.unit, join.task) for join in self._joins)
+        units = {task.index: unit for unit, task in (*self._work, *joined)}
+        done = (*without_joined(results, self._joins), *followed)
+        return [(units[each.index], each) for each in done]
+
+    def _report(self, unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
+        return bucket_report(unit, added)
 
 
 def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
