@@ -14,7 +14,8 @@ from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.inspection import GroupInspection, TableInspection, TriggerState
 from lithify.tables.model import BlockedBucket, Bucket
-from lithify.tables.paimon.append.planning import check_levels, packing_of
+from lithify.tables.paimon.append.levels import check_levels
+from lithify.tables.paimon.append.planning import packing_of
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.table import PaimonTable

@@ -14,17 +14,21 @@ from itertools import pairwise
 from lithify.clock import Clock
 from lithify.errors import UnsupportedTable
 from lithify.planning.bin_packing.packing import Bin
-from lithify.planning.bin_packing.plan import PackedUnit, plan_bucket
+from lithify.planning.bin_packing.plan import NOTHING_SMALL, PackedUnit, plan_bucket
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import chunks, in_order
-from lithify.planning.merge_tree.plan import Rest
+from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.files.model import InputFile
 from lithify.tables.format import Block, Sizing
 from lithify.tables.model import BucketId, DataFile, SnapshotId
+from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.pack_task import PackTask
+from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.tables.paimon.metadata.column_groups import flagged, listed
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.planning import NOTHING_HELD, is_held
 from lithify.tables.paimon.primary_key.writer import FileTarget
@@ -98,10 +102,16 @@ def plan_run(
     now, options, blocks = clock.now(), packing_of(table), Blocks(table, view)
     waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
     planned: dict[BucketId, PackedUnit | Rest] = {}
+    resting = _resting(view, options, strategy)
     for bucket in view.bucket_ids:
-        if bucket not in waiting:
-            with blocks.isolate(bucket):
-                planned[bucket] = plan_bucket(view.bucket(bucket), options, strategy, now)
+        if bucket in waiting:
+            continue
+        if bucket in resting:
+            planned[bucket] = Rest(bucket, NOTHING_SMALL if strategy is Strategy.FULL else NO_TRIGGER)
+            continue
+        with blocks.isolate(bucket):
+            found = view.bucket(bucket, lambda files: packable(files, options))
+            planned[bucket] = plan_bucket(found, options, strategy, now)
     for unit in _units(planned.values()):
         with blocks.isolate(unit.bucket):
             check_levels(table.name, unit.inputs)
@@ -119,19 +129,12 @@ def plan_run(
     )
 
 
-def check_levels(name: str, files: Iterable[DataFile]) -> None:
-    """Checks that files are in level 0; only clustering moves files of such tables to other levels.
-
-    Raises:
-        UnsupportedTable: a file is in another level.
-    """
-    problems = [
-        f"data file {file.name}: it is in level {file.level}, so its rows were clustered"
-        for file in files
-        if file.level != 0
-    ]
-    if problems:
-        raise UnsupportedTable(name, tuple(problems[:10]))
+def _resting(view: View, options: PackingOptions, strategy: Strategy) -> frozenset[BucketId]:
+    """The buckets that certainly have no work."""
+    statistics = bucket_statistics(view.files, options.small_file_size)
+    places = flagged(statistics, rests(statistics, options, strategy)).select(PLACE)
+    found = set(zip(*map(listed, places.columns), strict=True))
+    return frozenset(bucket for bucket in view.spans if (bucket.partition, bucket.bucket) in found)
 
 
 def _units(planned: Iterable[PackedUnit | Rest]) -> list[PackedUnit]:
