@@ -16,9 +16,7 @@ _KEPT = ("file.", "parquet.", "orc.", "avro.", "metadata.", "partition.", "data-
 
 def without_levels(options: Mapping[str, str]) -> dict[str, str]:
     return {
-        name: value
-        for name, value in options.items()
-        if name.startswith(_KEPT) and ".per.level" not in name
+        name: value for name, value in options.items() if name.startswith(_KEPT) and ".per.level" not in name
     }
 
 

@@ -6,6 +6,7 @@ here, with one error that names every problem.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -195,6 +196,9 @@ def _merging_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
 
 def _append_refusals(options: Mapping[str, str]) -> Iterator[str]:
     """Options that are supported or without effect in primary-key tables only."""
+    buckets = options.get("bucket", "-1").strip()
+    if not re.fullmatch("-1|0*[1-9][0-9]*", buckets):
+        yield f"option bucket = {buckets} in an append table: only -1 and 1 or more have a meaning there"
     for name in _NOT_IN_APPEND_TABLES:
         value = options.get(name, "false")
         if value.strip().lower() != "false":
