@@ -159,10 +159,11 @@ def _ordered_tasks(
     share = sizing.task_bytes or int(4 * options.target_file_size * sizing.share)
     following = _following(in_order(view.bucket(unit.bucket).files))
     for run in unit.bins:
-        parts = chunks(run, max(share, options.full_bin_size))
-        for number, files in enumerate(parts):
-            task = _task(table, view, unit, files, ordered(files, following.get(files[-1].name)), sizing)
-            yield replace(task, absorbs_rest=number + 1 < len(parts))
+        for files in chunks(run, max(share, options.full_bin_size)):
+            after = following.get(files[-1].name)
+            task = _task(table, view, unit, files, ordered(files, after), sizing)
+            # At the end of the bucket, a small rest is joined with the files to come.
+            yield replace(task, absorbs_rest=after is not None)
 
 
 def _following(files: Iterable[DataFile]) -> dict[str, DataFile]:
