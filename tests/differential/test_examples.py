@@ -1,4 +1,4 @@
-"""Tables of examples/merge-engines: Java makes them, Lithify compacts them, Java reads what they promise."""
+"""Tables of examples/: Java makes them, Lithify compacts them, Java reads what they promise."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "merge-engines"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("merge-engines/*.yaml")), ids=lambda path: path.stem)
 def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_path: Path) -> None:
     example = yaml.safe_load(path.read_text())
     table = Table(tmp_path / "original", "db.t")
@@ -26,3 +26,16 @@ def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_p
     assert_compacted_as_by_java(oracle, table, tmp_path, full=True)
     assert run_inline(table).status == "Compacted"
     assert sorted(oracle.read(table)) == example["rows"]
+
+
+def test_an_append_table_has_the_files_that_its_example_says(oracle: Oracle, tmp_path: Path) -> None:
+    example = yaml.safe_load((EXAMPLES / "append.yaml").read_text())
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(
+        table, example["columns"], partition_keys=example["partitionKeys"], options=example["options"]
+    )
+    for rows in example["commits"]:
+        oracle.write(table, rows)
+    assert run_inline(table, full=False).status == "Compacted"
+    assert sorted(oracle.read(table)) == example["rows"]
+    assert len(oracle.files(table)) == example["files"]
