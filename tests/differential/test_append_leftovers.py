@@ -1,4 +1,4 @@
-"""Small remainders of append tables: batch compactions of Java never touch them, ours do when they are old."""
+"""Small remainders of append tables: batch compactions of Java never touch them, ours do in the end."""
 
 from __future__ import annotations
 
