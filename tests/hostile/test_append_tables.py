@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,28 @@ def test_files_with_an_index_are_refused_without_the_option(oracle: Oracle, tmp_
     table = made(oracle, tmp_path, {"file-index.bloom-filter.columns": "id"})
     without(table, "file-index.bloom-filter.columns")
     assert "file index" in refusals(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        case({"bucket": "-1"}, "HASH", id="the keys of dynamic buckets"),
+        case({"bucket": "1", **WITH_VECTORS}, "DELETION_VECTORS", id="deletion vectors"),
+    ],
+)
+def test_any_index_in_the_snapshot_is_refused_without_the_option(
+    oracle: Oracle, tmp_path: Path, options: dict[str, str], kind: str
+) -> None:
+    """The snapshot has an index manifest, as after a delete before the option was switched off."""
+    other = Table(tmp_path, "db.other")
+    oracle.create_table(other, {"id": "INT NOT NULL", "v": "STRING"}, primary_key=["id"], options=options)
+    for mark in "abc":
+        oracle.write(other, [["+I", number, mark] for number in range(9 if mark == "a" else 2)])
+        oracle.compact(other, full=mark == "a")
+    index = next(found for each in reversed(oracle.snapshots(other)) if (found := each.get("indexManifest")))
+    table = made(oracle, tmp_path, {})
+    shutil.copy(other.folder / "manifest" / index, table.folder / "manifest")
+    newest = table.folder / "snapshot" / f"snapshot-{oracle.snapshots(table)[-1]['id']}"
+    newest.write_text(json.dumps({**json.loads(newest.read_text()), "indexManifest": index}))
+
+    assert kind in refusals(table)
