@@ -7,7 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pypaimon import CatalogFactory
 
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import DataFile, Row, Table
@@ -137,3 +139,38 @@ def test_an_overwrite_meanwhile_takes_its_partition_out_of_the_run(oracle: Oracl
     assert ids(oracle.read(table, partition={"dt": "a"})) == [100]
     assert sorted(ids(oracle.read(table, partition={"dt": "b"}))) == list(range(6))
     assert stray_files(oracle, table) == set()
+
+
+@pytest.mark.parametrize("bucketed", [case(False, id="no buckets"), case(True, id="a bucket")])
+def test_files_of_python_writers_are_joined_with_those_of_java(
+    oracle: Oracle, tmp_path: Path, bucketed: bool
+) -> None:
+    """Their manifest entries have no statistics, and other numbers."""
+    table = made(oracle, tmp_path, bucketed=bucketed, **{"target-file-size": "256 mb"})
+    schema = pa.schema([("id", pa.int32()), ("v", pa.string()), ("b", pa.int32())])
+    for number in range(6):
+        if number % 2:
+            oracle.write(table, [["+I", number, "java", 0]])
+        else:
+            written = pa.table([[number], ["python"], [0]], schema=schema)
+            write_with_python(table, written)
+    before, places = oracle.read(table), {file.total_buckets for file in oracle.files(table)}
+
+    report = run_inline(table)
+
+    assert report.status == "Compacted"
+    (file,) = oracle.files(table)
+    assert (oracle.read(table), file.rows, {file.total_buckets}) == (before, 6, places)
+    if bucketed:
+        assert ids(oracle.read(table, in_order=True)) == list(range(6))
+    assert stray_files(oracle, table) == set()
+
+
+def write_with_python(table: Table, written: pa.Table) -> None:
+    catalog = CatalogFactory.create({"warehouse": str(table.warehouse)})
+    builder = catalog.get_table(table.name).new_batch_write_builder()
+    write, commit = builder.new_write(), builder.new_commit()
+    write.write_arrow(written)
+    commit.commit(write.prepare_commit())
+    write.close()
+    commit.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -57,10 +56,12 @@ class AppendHistory:
         formats, weights = zip(*FORMATS, strict=True)
         self._formats = random.choices(formats, weights)[0][:1]
         held = {"parquet": EVERY_VALUE, "orc": ORC_VALUES, "avro": AVRO_VALUES}[self._formats[0]]
-        self._columns = Columns(random, sorted(held), self._formats)
+        # Java's reader fails where more than 1,024 VARIANTs of lists come at a time, also in its own files.
+        self._columns = Columns(random, sorted({*held} - {"VARIANT"}), self._formats)
         self._columns.keys, self._columns.pinned = ["id"], {"id"}
         self._is_ordered = random.random() < 0.4
         self._partition = [*"ab"][: random.randint(1, 2)] if random.random() < 0.5 else []
+        self._left: set[str] = set()
         self.compactions = 0
         self._create()
 
@@ -95,7 +96,7 @@ class AppendHistory:
         for turn in self._random.choices(*zip(*turns, strict=True), k=steps):
             turn()
         self._compact()
-        assert stray_files(self._oracle, self._table) == set()
+        assert stray_files(self._oracle, self._table) <= self._left
 
     def _rows(self, count: int) -> list[Row]:
         values = values_of(self._oracle, self._table, Layout())
@@ -120,8 +121,10 @@ class AppendHistory:
         self._oracle.write(self._table, rows, overwrite_partition=where)
 
     def _java_compacts(self) -> None:
-        with suppress(OracleError):  # it cannot always commit its own compactions of a bucket
+        try:
             self._oracle.compact(self._table, full=self._random.random() < 0.5)
+        except OracleError:  # it cannot always commit its own compactions of a bucket, and leaves their files
+            self._left |= stray_files(self._oracle, self._table)
 
     def _run(self, **how: Any) -> str:
         sizing = Sizing(self._random.choice([None, 1]), Budget(self._random.choice([1 << 20, 384 << 20])))
