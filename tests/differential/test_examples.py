@@ -16,9 +16,7 @@ pytestmark = pytest.mark.oracle
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.mark.parametrize(
-    "path", sorted((EXAMPLES / "merge-engines").glob("*.yaml")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("merge-engines/*.yaml")), ids=lambda path: path.stem)
 def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_path: Path) -> None:
     example = yaml.safe_load(path.read_text())
     table = Table(tmp_path / "original", "db.t")
@@ -31,7 +29,7 @@ def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_p
 
 
 @pytest.mark.parametrize(
-    "path", sorted((EXAMPLES / "postponed-buckets").glob("*.yaml")), ids=lambda path: path.stem
+    "path", sorted(EXAMPLES.glob("postponed-buckets/*.yaml")), ids=lambda path: path.stem
 )
 def test_postponed_rows_come_to_the_buckets_that_the_example_says(
     oracle: Oracle, path: Path, tmp_path: Path
@@ -47,3 +45,16 @@ def test_postponed_rows_come_to_the_buckets_that_the_example_says(
     assert sorted(oracle.read(table)) == example["rows"]
     count = int(example["options"]["postpone.default-bucket-num"])
     assert {file.total_buckets for file in oracle.files(table)} == {count}
+
+
+def test_an_append_table_has_the_files_that_its_example_says(oracle: Oracle, tmp_path: Path) -> None:
+    example = yaml.safe_load((EXAMPLES / "append.yaml").read_text())
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(
+        table, example["columns"], partition_keys=example["partitionKeys"], options=example["options"]
+    )
+    for rows in example["commits"]:
+        oracle.write(table, rows)
+    assert run_inline(table, full=False).status == "Compacted"
+    assert sorted(oracle.read(table)) == example["rows"]
+    assert len(oracle.files(table)) == example["files"]

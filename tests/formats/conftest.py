@@ -1,4 +1,4 @@
-"""The formats that the contract is held against; the tables of a new adapter join in `MAKERS`."""
+"""The formats that the contract is held against; the tables of a new adapter, or kind, join in `MAKERS`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import Any
 import pytest
 
 from formats.paimon import PaimonTables
+from formats.paimon_append import AppendTables, BucketedAppendTables
 from formats.tables import FormatTables
 from infrastructure.oracle.client import Oracle
 from lithify.tables.registry import FORMATS
 
-MAKERS = {"paimon": PaimonTables}
+MAKERS = {
+    "paimon": PaimonTables,
+    "paimon append": AppendTables,
+    "paimon append in buckets": BucketedAppendTables,
+}
 
 
-@pytest.fixture(scope="module", params=FORMATS)
+@pytest.fixture(scope="module", params=sorted({*FORMATS, *MAKERS}))
 def tables(
     request: pytest.FixtureRequest, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory
 ) -> FormatTables:

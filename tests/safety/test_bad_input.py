@@ -104,7 +104,7 @@ def test_overrides_that_make_no_sense(table: Table, options: Mapping[str, str], 
         case({"changelog-producer": "lookup"}, ["id"], id="a changelog producer"),
         case({"file-index.bloom-filter.columns": "v"}, ["id"], id="a file index"),
         case({"some.unknown.option": "1"}, ["id"], id="an option that nobody knows"),
-        case({}, [], id="an append table"),
+        case({"row-tracking.enabled": "true"}, [], id="an append table with row ids"),
     ],
 )
 def test_unsupported_tables_are_refused_by_name_before_any_work(

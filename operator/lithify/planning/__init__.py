@@ -1,4 +1,5 @@
 """Pure decisions about which files to compact and how: no I/O, no clock, no table format, no arrays.
 
-One package for each arrangement of a group's files: `merge_tree` for the levels of a primary-key bucket.
+One package for each arrangement of a group's files: `merge_tree` for the levels of a primary-key bucket,
+`bin_packing` for files without levels.
 """

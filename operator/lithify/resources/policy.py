@@ -104,11 +104,27 @@ class PrimaryKeyTriggers:
 
 
 @part()
+class AppendTriggers:
+    """When a minor compaction of a table without a primary key is due. Unset: as the table's options say."""
+
+    small_files: int | None = Field(
+        default=None,
+        description="This many small files of a partition, or adjacent files of a bucket "
+        "(compaction.min.file-num).",
+        ge=2,
+        le=100000,
+    )
+
+
+@part()
 class Triggers:
     """When a minor compaction is due, by kind of table."""
 
     primary_key: PrimaryKeyTriggers = Field(
         default=PrimaryKeyTriggers(), description="Tables with a primary key."
+    )
+    append: AppendTriggers = Field(
+        default=AppendTriggers(), description="Tables without a primary key, to which rows are only added."
     )
 
 

@@ -138,6 +138,20 @@ class MergeTreeSummary:
 
 
 @part()
+class AppendSummary:
+    """Figures of tables without a primary key."""
+
+    buckets: int = Field(
+        default=0, description="Buckets with files, or partitions where tables have no buckets.", ge=0
+    )
+    due_buckets: int = Field(default=0, description="Buckets in which a trigger fired.", ge=0)
+    max_small_files: int = Field(default=0, description="Most small files in a bucket.", ge=0)
+    max_small_files_bucket: str | None = Field(
+        default=None, description="The bucket with most small files.", max_length=BUCKET_LENGTH
+    )
+
+
+@part()
 class ObservationSummary:
     """Figures of the table, from its metadata alone. Every kind of table has these.
 
@@ -165,6 +179,9 @@ class ObservationSummary:
     snapshots: SnapshotSummary | None = Field(default=None, description="The retained snapshots.")
     merge_tree: MergeTreeSummary | None = Field(
         default=None, description="Levels and sorted runs; unset for tables whose files have no levels."
+    )
+    append: AppendSummary | None = Field(
+        default=None, description="Small files of tables without a primary key; unset for other tables."
     )
 
 

@@ -78,6 +78,23 @@ class MergeTreeObservation:
 
 
 @dataclass(frozen=True, slots=True)
+class AppendObservation:
+    """Figures of tables whose files have no order among each other, or the order in which rows came.
+
+    Attributes:
+        buckets: number of buckets with files; partitions where tables have no buckets.
+        max_small_files: largest number of small files in a bucket.
+        max_small_files_bucket: the bucket with the most small files, None if there are none.
+        file_trigger: the number of small files from which they are joined.
+    """
+
+    buckets: int
+    max_small_files: int
+    max_small_files_bucket: str | None
+    file_trigger: int
+
+
+@dataclass(frozen=True, slots=True)
 class CommitCount:
     """Commits since the last full compaction, for tables that ask for one every `wanted` commits.
 
@@ -120,6 +137,7 @@ class Observation:
         commits: commits since the last full compaction; None if the table does not count them.
         check_seconds: observation interval that the table asks for; None if it sets none.
         merge_tree: figures of the levels; None if files have no levels.
+        append: figures of a table without a primary key; None for other tables.
     """
 
     table_uuid: str
@@ -143,6 +161,7 @@ class Observation:
     commits: CommitCount | None = None
     check_seconds: int | None = None
     merge_tree: MergeTreeObservation | None = None
+    append: AppendObservation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class ReadWhat(TypedDict, total=False):
 
     With a `filter` Paimon skips what statistics rule out and tests the rest row by row. Unless `raw_kinds`
     is set, an update (`+U`) is told as `+I`: which of them Java tells depends on whether it had to merge.
+    With `in_order` the rows are in the order in which Java reads them.
     """
 
     options: Mapping[str, str]
@@ -42,6 +43,7 @@ class ReadWhat(TypedDict, total=False):
     partition: Mapping[str, str]
     filter: Filter
     raw_kinds: bool
+    in_order: bool
 
 
 class CompactWhat(TypedDict, total=False):

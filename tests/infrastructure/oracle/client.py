@@ -317,6 +317,18 @@ class Oracle:
         """What a real compaction manager and its task would rewrite and upgrade."""
         return list(self.call("manager", cases=list(cases)))
 
+    def append_coordinator(self, table: Table, cases: Iterable[Case]) -> list[list[list[list[str]]]]:
+        """The tasks of each of some plans in a row of an append table's coordinator."""
+        return list(self.call("append_coordinator", **table.args(), cases=list(cases)))
+
+    def append_picks(self, cases: Iterable[Case]) -> list[list[list[str]]]:
+        """What the manager of an append table's bucket picks, one pick after the other."""
+        return list(self.call("append_picks", cases=list(cases)))
+
+    def append_full(self, cases: Iterable[Case]) -> list[list[str]]:
+        """What a full compaction of an append table's bucket rewrites."""
+        return list(self.call("append_full", cases=list(cases)))
+
     # Maintenance
 
     def expire_snapshots(

@@ -112,6 +112,7 @@ CASES = {
         change(removed=[A], added=[file_meta("x", 0), file_meta("y", 0)]), [A, B]
     ),
     "the partition was rescaled": Case(REWRITE, [A, B, entry("theirs", buckets=2)], ["1"]),
+    "a file does not say of how many buckets": Case(REWRITE, [A, B, entry("theirs", buckets=-1)]),
     "files of others overlap without our doing": Case(
         REWRITE, [A, B, entry("x", 3, 0, 9), entry("y", 3, 9, 9)], ["x", "y"]
     ),

@@ -30,12 +30,19 @@ from lithify.resources.objects import (
 from lithify.resources.quantities import LARGEST, size_text
 from lithify.resources.table import (
     BUCKET_LENGTH,
+    AppendSummary,
     LakeTableStatus,
     MergeTreeSummary,
     ObservationSummary,
     SnapshotSummary,
 )
-from lithify.tables.observation import Finding, KeptSnapshots, MergeTreeObservation, Observation
+from lithify.tables.observation import (
+    AppendObservation,
+    Finding,
+    KeptSnapshots,
+    MergeTreeObservation,
+    Observation,
+)
 
 COMPACTION_NEEDED = "CompactionNeeded"
 WRITER_COMPACTS = "WriterCompacts"
@@ -98,6 +105,7 @@ def summary_of(seen: Observation) -> ObservationSummary:
             expired_bytes=seen.snapshots.expired_bytes,
         ),
         merge_tree=None if seen.merge_tree is None else _merge_tree(seen.merge_tree, seen.findings),
+        append=None if seen.append is None else _append(seen.append, seen.findings),
     )
 
 
@@ -111,6 +119,15 @@ def _merge_tree(seen: MergeTreeObservation, findings: tuple[Finding, ...]) -> Me
         sorted_runs=seen.sorted_runs,
         sorted_runs_bucket=_path(seen.sorted_runs_bucket),
         size_amplification_percent=seen.size_amplification_percent,
+    )
+
+
+def _append(seen: AppendObservation, findings: tuple[Finding, ...]) -> AppendSummary:
+    return AppendSummary(
+        buckets=seen.buckets,
+        due_buckets=min(LARGEST, sum(finding.buckets for finding in findings)),
+        max_small_files=seen.max_small_files,
+        max_small_files_bucket=_path(seen.max_small_files_bucket),
     )
 
 

@@ -174,6 +174,9 @@ def _no_trigger(seen: Observation) -> str:
     if seen.files == 0:
         return "the table has no files"
     tree = seen.merge_tree
+    if seen.append is not None:
+        small = count_of(seen.append.max_small_files, "small file")
+        return f"nowhere are more than {small} together, they are joined from {seen.append.file_trigger} on"
     if tree is None:
         return _NO_TRIGGER
     trigger = _NO_TRIGGER if tree.run_trigger is None else f"the trigger is {tree.run_trigger}"

@@ -20,6 +20,8 @@ def table_overrides(policy: CompactionPolicySpec | None, table: LakeTable) -> Ma
     options: dict[str, str] = {}
     if policy is not None:
         options |= _triggers(policy.triggers.primary_key)
+        if policy.triggers.append.small_files is not None:
+            options["compaction.min.file-num"] = str(policy.triggers.append.small_files)
         if policy.off_peak is not None:
             options |= _off_peak(policy.off_peak)
     options |= table.spec.table_options

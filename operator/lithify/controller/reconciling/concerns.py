@@ -38,10 +38,11 @@ def _names_in(tables: list[LakeTable]) -> list[str]:
     found: list[str] = []
     for table in tables:
         seen, blocked = table.status.observation, table.status.blocked_buckets
-        tree = seen.merge_tree if seen else None
+        tree, append = (seen.merge_tree, seen.append) if seen else (None, None)
         found += _texts(plain(table.spec))
         found += names_of(table.spec.identifier)
         found += [tree.sorted_runs_bucket or "", tree.max_level0_bucket or ""] if tree else []
+        found += [append.max_small_files_bucket or ""] if append else []
         found += [block.bucket for block in blocked]
     return found
 

@@ -55,6 +55,16 @@ class Unit:
         return (*rewritten, *self.work.upgrades)
 
     @property
+    def rewritten(self) -> tuple[DataFile, ...]:
+        """Files that are rewritten."""
+        return tuple(file for rewrite in self.work.rewrites for file in rewrite.files)
+
+    @property
+    def upgraded(self) -> tuple[DataFile, ...]:
+        """Files that only change level."""
+        return self.work.upgrades
+
+    @property
     def group(self) -> BucketId:
         """The bucket's identity in a run."""
         return self.bucket

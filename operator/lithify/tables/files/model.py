@@ -63,7 +63,7 @@ class Wanted:
 
     Attributes:
         columns: the columns, in the order of the rows.
-        first_key: the first column of the key.
+        first_key: the first column of the key; None if rows have no key, and then `keys` is everything.
         keys: rows outside this range may be skipped.
         piece_bytes: upper bound of a batch's size.
         instants_are_local: whether instants in ORC files depend on time zones, as in old Java versions.
@@ -71,7 +71,7 @@ class Wanted:
     """
 
     columns: Sequence[FileColumn]
-    first_key: FileColumn
+    first_key: FileColumn | None
     keys: KeyRange = EVERYTHING
     piece_bytes: int = 1 << 20
     instants_are_local: bool = False
@@ -91,6 +91,8 @@ class Wanted:
     def may_hold(self, low: Raw, high: Raw) -> bool:
         """Whether rows whose first key column lies between two values may be in the range."""
         after, upto = self.keys.after, self.keys.upto
+        if self.first_key is None:
+            return True
         least, most = (order_parts(self.first_key.type, bound)[:1] for bound in (low, high))
         return (after is None or most >= after[:1]) and (upto is None or least <= upto[:1])
 

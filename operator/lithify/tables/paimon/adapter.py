@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from lithify.tables.address import TableAddress
 from lithify.tables.format import OpenTable
+from lithify.tables.paimon.append.compacting import PackedTable
 from lithify.tables.paimon.catalog import opening
 from lithify.tables.paimon.primary_key.compacting import CompactedTable
 
 
 def open_table(address: TableAddress) -> OpenTable:
     """Opens a table for a run; see `catalog.opening`."""
-    return CompactedTable(opening.open_table(address))
+    table = opening.open_table(address)
+    return CompactedTable(table) if table.schema.primary_key else PackedTable(table)

@@ -54,7 +54,7 @@ _CARRIED_INDEXES = frozenset({"HASH"})
 
 
 class PaimonTable:
-    """A primary-key table, or a branch of one.
+    """A table, or a branch of one.
 
     Attributes:
         root: its folder, with the files that all branches share.
@@ -301,7 +301,7 @@ class PaimonTable:
 
         Options may have been switched off since; existing indexes still count.
         """
-        unknown = sorted(index_types - _CARRIED_INDEXES)
+        unknown = sorted(index_types - _CARRIED_INDEXES if self.schema.primary_key else index_types)
         return f"index files of kind {', '.join(unknown)}: this release cannot heed them" if unknown else None
 
     def folder(self, bucket: BucketId) -> str:

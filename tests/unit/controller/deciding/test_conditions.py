@@ -18,8 +18,8 @@ from lithify.resources.crd import definition_of
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import LAKE_TABLE
 from lithify.resources.objects import Condition, condition_of
-from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
-from lithify.tables.observation import KeptSnapshots, Observation
+from lithify.resources.table import AppendSummary, LakeTableStatus, RunSummary, TableHealth
+from lithify.tables.observation import AppendObservation, KeptSnapshots, Observation
 from support.cases import case
 from support.deciding.situations import (
     BRIEFLY,
@@ -294,6 +294,17 @@ class TestTablesWithoutLevels:
             "Active": None,
             "Why": status.due,
         }
+
+    def test_small_files_are_shown_where_files_are_joined(self) -> None:
+        small = AppendObservation(
+            3, max_small_files=40, max_small_files_bucket="dt=1/bucket-0", file_trigger=5
+        )
+        summary = summary_of(replace(BUSY_FLAT, append=small))
+        assert summary.append == AppendSummary(3, 1, 40, "dt=1/bucket-0")
+        assert read(type(summary), plain(summary)) == summary
+        long = replace(small, max_small_files_bucket="p=" + "x" * 3000)
+        assert read(type(summary), plain(summary_of(replace(FLAT, append=long)))).append is not None
+        assert summary_of(BUSY).append is None
 
     def test_levels_are_shown_where_there_are_some(self) -> None:
         shown = columns(status_of(situation(BUSY)))

@@ -18,7 +18,7 @@ from lithify.controller.deciding.situation import Decision, Hold, Situation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
-from lithify.tables.observation import Finding, Observation
+from lithify.tables.observation import AppendObservation, Finding, Observation
 from support.cases import case
 from support.deciding.situations import (
     BRIEFLY,
@@ -141,6 +141,11 @@ class TestDue:
             ),
             case(with_levels(QUIET, sorted_runs=1), ["more than 1 sorted run,"], id="a single run"),
             case(FLAT, ["no trigger fires;"], id="files without levels"),
+            case(
+                replace(FLAT, append=AppendObservation(1, 3, "bucket-0", 5)),
+                ["more than 3 small files", "from 5 on"],
+                id="small files",
+            ),
             case(replace(QUIET, files=0), ["no files"], id="an empty table"),
             case(replace(QUIET, full_bytes=0), ["gain nothing"], id="nothing for a full one"),
         ],

@@ -66,6 +66,13 @@ class TestPlanner:
     def test_gets_what_was_meant(self, fields: Mapping[str, Any], expected: MergeTreeOptions) -> None:
         assert planned(fields) == expected
 
+    def test_gets_the_number_of_small_files_of_append_tables(self) -> None:
+        fields = policy(triggers={"append": {"smallFiles": 12}})
+        found = read_options(table_overrides(fields, table()), has_primary_key=False).packing
+        assert found is not None
+        assert found.min_files == 12
+        assert planned({"triggers": {"append": {"smallFiles": 12}}}) == DEFAULTS
+
     @example(8388608, "Ti")
     @given(st.integers(1, 1 << 40), st.sampled_from(["", "Ki", "Mi", "Gi", "Ti"]))
     def test_gets_sizes_to_the_byte(self, number: int, unit: str) -> None:

@@ -13,6 +13,7 @@ from lithify.controller.telemetry.logs import credentials, shown
 from lithify.resources.names import LAKE_TABLE, ObjectKey
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.table import (
+    AppendSummary,
     BucketBlock,
     LakeTable,
     LakeTableSpec,
@@ -30,11 +31,18 @@ def levels(tree: MergeTreeSummary | None) -> LakeTableStatus:
     return LakeTableStatus(observation=ObservationSummary(merge_tree=tree))
 
 
+def small_files(bucket: str) -> LakeTableStatus:
+    summary = AppendSummary(max_small_files=3, max_small_files_bucket=bucket)
+    return LakeTableStatus(observation=ObservationSummary(append=summary))
+
+
 @pytest.mark.parametrize(
     ("status", "is_shown"),
     [
         case(levels(MergeTreeSummary(sorted_runs_bucket=PATH)), True, id="most sorted runs"),
         case(levels(MergeTreeSummary(max_level0_bucket=PATH)), True, id="most files of level 0"),
+        case(small_files(PATH), True, id="most small files"),
+        case(small_files("dt=1"), False, id="small files of another bucket"),
         case(LakeTableStatus(blocked_buckets=(BLOCK,)), True, id="blocked"),
         case(levels(MergeTreeSummary()), False, id="another bucket"),
         case(levels(None), False, id="no levels"),

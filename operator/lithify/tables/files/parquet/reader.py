@@ -96,12 +96,12 @@ class ParquetReader:
     def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
         """The row groups of a file that may hold keys of the range, by the first column of the key."""
         groups = range(self.footers.of(file.path).num_row_groups)
-        if file.is_inside or wanted.keys == EVERYTHING:
-            return list(groups)
-        return [number for number in groups if self._may_hold_keys(file, number, wanted)]
-
-    def _may_hold_keys(self, file: InputFile, row_group: int, wanted: Wanted) -> bool:
         first = wanted.first_key
+        if file.is_inside or wanted.keys == EVERYTHING or first is None:
+            return list(groups)
+        return [number for number in groups if self._may_hold_keys(file, number, wanted, first)]
+
+    def _may_hold_keys(self, file: InputFile, row_group: int, wanted: Wanted, first: FileColumn) -> bool:
         bounds = raw_bounds(self.footers.statistics(file.path, row_group, first.name), first.type)
         return bounds is None or wanted.may_hold(*bounds)
 

@@ -6,6 +6,7 @@ here, with one error that names every problem.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -52,6 +53,14 @@ _TUNING = (
 """Prefixes of options that may be overridden: other options determine the table's rows."""
 
 _LOCK = "lock.enabled"
+_NOT_IN_APPEND_TABLES = (
+    "chain-table.enabled",
+    "clustering.incremental",
+    "data-evolution.enabled",
+    "deletion-vectors.enabled",
+    "row-tracking.enabled",
+)
+"""Options that change what the files of append tables hold, whatever they mean in primary-key tables."""
 """The catalog option for Java's lock around commits; by default a lock is used on S3 if the catalog has one.
 """
 
@@ -65,7 +74,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         OutOfReach: the process may not connect there, or not use its own rights there.
         NotAllowed: the catalog rejects the credentials.
         CorruptTable: its schema is invalid.
-        UnsupportedTable: it is not a primary-key table of a kind that this release knows.
+        UnsupportedTable: it is not a table of a kind that this release knows.
         StorageError: the file system refuses, or the catalog does not answer.
     """
     _check_overrides(address.overrides)
@@ -73,7 +82,7 @@ def open_table(address: TableAddress) -> PaimonTable:
     schema = known_schema(loaded, loaded.table_schema, address.overrides)
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
-    options = read_options(schema.options, address.rule)
+    options = read_options(schema.options, address.rule, has_primary_key=bool(schema.primary_key))
     _check_locations(options.locations, address.reach)
     storage = _storage(table, options.locations)
     return PaimonTable(
@@ -86,10 +95,11 @@ def open_table(address: TableAddress) -> PaimonTable:
         refusals=(
             *_refusals(table, storage, address.catalog_options),
             *_location_refusals(table.table_path, schema, options.locations, storage),
-            *_order_refusals(options, merge_engine(schema.options)),
-            *_merge_refusals(schema, options),
-            *_expiry_refusals(schema, options),
-            *postponed_refusals(loaded.table_schema, schema, options),
+            *(
+                _merging_refusals(loaded.table_schema, schema, options)
+                if schema.primary_key
+                else _append_refusals(schema.options)
+            ),
         ),
         stored_options=stored_options(loaded.table_schema),
     )
@@ -180,6 +190,25 @@ def _check_locations(options: LocationOptions, reach: Reach) -> None:
     for path in options.external:
         if local_path(path) is not None:
             reach.check(path)
+
+
+def _merging_refusals(stored: TableSchema, schema: Schema, options: TableOptions) -> Iterator[str]:
+    """Why the rows of a primary-key table cannot be merged."""
+    yield from _order_refusals(options, merge_engine(schema.options))
+    yield from _merge_refusals(schema, options)
+    yield from _expiry_refusals(schema, options)
+    yield from postponed_refusals(stored, schema, options)
+
+
+def _append_refusals(options: Mapping[str, str]) -> Iterator[str]:
+    """Options that are supported or without effect in primary-key tables only."""
+    buckets = options.get("bucket", "-1").strip()
+    if not re.fullmatch("-1|0*[1-9][0-9]*", buckets):
+        yield f"option bucket = {buckets} in an append table: only -1 and 1 or more have a meaning there"
+    for name in _NOT_IN_APPEND_TABLES:
+        value = options.get(name, "false")
+        if value.strip().lower() != "false":
+            yield f"option {name} = {value} in an append table: this release supports it in no such table"
 
 
 def _order_refusals(options: TableOptions, engine: MergeEngine | None) -> Iterator[str]:

@@ -96,7 +96,8 @@ def conflict_of(
         if after.pop(entry.identity, None) is None:
             return f"{entry.file.name} is no longer in level {entry.file.level}"
     place = change.inputs[0]
-    if any(entry.total_buckets != place.total_buckets for entry in after.values()):
+    # As in Paimon, entries without a number of buckets say nothing about it.
+    if any(0 < entry.total_buckets != place.total_buckets > 0 for entry in after.values()):
         return f"the partition no longer has {place.total_buckets} buckets"
     incoming = [entry.file for entry in change.entries() if entry.kind == ADD]
     try:

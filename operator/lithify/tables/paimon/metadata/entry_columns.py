@@ -198,12 +198,17 @@ def entries_of(frame: pa.Table) -> list[ManifestEntry]:
     return [_entry(row, has_statistics=has_statistics) for row in frame.to_pylist()]
 
 
-def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) -> tuple[DataFile, ...]:
-    """The files of a frame in the form that planning needs; their handles are their row numbers in it.
+def data_files(
+    frame: pa.Table,
+    keys: Callable[[pa.Array], Sequence[OrderKey]],
+    handles: Sequence[int] | None = None,
+) -> tuple[DataFile, ...]:
+    """The files of a frame in the form that planning needs.
 
     Args:
         frame: live files.
         keys: converts key bounds to order keys.
+        handles: handles of the files; by default their row numbers in the frame.
 
     Raises:
         CorruptTable: a key bound is null or cannot be read; the path is the file's name.
@@ -213,7 +218,7 @@ def data_files(frame: pa.Table, keys: Callable[[pa.Array], Sequence[OrderKey]]) 
         columns = [keys(whole(frame[name])) if name in _BOUNDS else listed(frame[name]) for name in PLANNED]
     except (CorruptTable, UnsupportedTable) as error:
         raise _with_file(error, frame, keys) from error
-    return tuple(map(DataFile, *columns, range(len(frame))))
+    return tuple(map(DataFile, *columns, range(len(frame)) if handles is None else handles))
 
 
 def _with_file(

@@ -45,9 +45,11 @@ def order_keys(
         types: types of the key columns.
         one: converts a single bound, and raises for one that has no order key.
     """
+    if not types:
+        return [OrderKey(b"")] * len(rows)
     width = _ARITY_BYTES + _null_bytes(len(types)) + _SLOT_BYTES * len(types)
     bounds: list[bytes] = listed(rows)
-    if not types or not all(map(_is_in_slot, types)) or {*map(len, bounds)} != {width}:
+    if not all(map(_is_in_slot, types)) or {*map(len, bounds)} != {width}:
         return [one(bound) for bound in bounds]
     table = np.frombuffer(b"".join(bounds), dtype=np.uint8).reshape(-1, width)
     slots = table[:, -_SLOT_BYTES * len(types) :]

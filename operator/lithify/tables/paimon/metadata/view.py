@@ -19,6 +19,7 @@ from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
+    Numbers,
     flagged,
     flags,
     integers,
@@ -70,15 +71,23 @@ class View:
         """The buckets that have live files, by partition path and bucket number."""
         return sorted(self.spans, key=lambda bucket: (bucket.path.rpartition("/")[0], bucket.bucket))
 
-    def bucket(self, bucket: BucketId) -> Bucket:
+    def bucket(self, bucket: BucketId, wanted: Callable[[pa.Table], Numbers] | None = None) -> Bucket:
         """The live files of a bucket.
+
+        Args:
+            bucket: the bucket.
+            wanted: finds the rows of the files that are needed; None for all files.
 
         Raises:
             CorruptTable: a key bound is null.
             UnsupportedTable: a key bound has no order.
         """
         files = self.files.slice(*self.spans[bucket])
-        return Bucket(bucket, data_files(files, self.order_keys), files["total_buckets"][0].as_py())
+        total = files["total_buckets"][0].as_py()
+        if wanted is None:
+            return Bucket(bucket, data_files(files, self.order_keys), total)
+        rows = wanted(files)
+        return Bucket(bucket, data_files(taken(files, rows), self.order_keys, rows.tolist()), total)
 
     def entries(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
         """The manifest entries of some files of a bucket, in their order, without statistics."""

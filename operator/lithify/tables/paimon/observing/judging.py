@@ -45,14 +45,14 @@ from lithify.tables.paimon.observing.resting import interval_fires, resting_reas
 
 _DAY = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNCOUNTED = 0
+UNCOUNTED = 0
 """Placeholder for a partition's number of buckets, which planning does not need."""
 _COUNTED = frozenset({Trigger.SORTED_RUNS, Trigger.FORCED_LEVEL0})
 """Triggers whose detail begins with the bucket's own figures."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Judgement:
+class Judgement:
     """The result of planning one bucket.
 
     Attributes:
@@ -63,6 +63,7 @@ class _Judgement:
         problem: why the bucket cannot be planned; None if it can.
         is_corrupt: whether its files contradict the metadata.
         fingerprint: identifies its files if there is a problem.
+        due_at: when time alone makes the bucket due, in milliseconds since the epoch; None for never.
     """
 
     trigger: str | None = None
@@ -72,6 +73,7 @@ class _Judgement:
     problem: str | None = None
     is_corrupt: bool = False
     fingerprint: str | None = None
+    due_at: int | None = None
 
 
 _JUDGED = pa.schema(
@@ -83,6 +85,7 @@ _JUDGED = pa.schema(
         "problem": pa.string(),
         "is_corrupt": pa.bool_(),
         "fingerprint": pa.string(),
+        "due_at": pa.int64(),
     }
 )
 
@@ -118,7 +121,7 @@ class Judge:
 
         Returns:
             A frame with the columns of `bucket_statistics`; `path` and `partition_path`; the fields of
-            `_Judgement` except `is_picked`; and, in milliseconds since the epoch:
+            `Judgement` except `is_picked`; and, in milliseconds since the epoch:
 
             - `expired_bytes`, `expires_at`: see `expiry_columns`;
             - `next_trigger`: when the interval between full compactions makes a bucket due that is not yet;
@@ -133,7 +136,7 @@ class Judge:
         judgements = self._judgements(files, named)
         named = with_columns(named, **expiry_columns(files, self.policy, self.now))
         judged = with_columns(named, **dict(zip(judgements.column_names, judgements.columns, strict=True)))
-        return self._timed(judged).drop_columns("is_picked").combine_chunks()
+        return self._timed(judged).drop_columns(["is_picked", "due_at"]).combine_chunks()
 
     def _named(self, statistics: pa.Table) -> pa.Table:
         """Adds the paths of each bucket and its partition (empty without partitions)."""
@@ -165,7 +168,7 @@ class Judge:
                 *places, starts, rests_minor[busy].tolist(), strict=True
             )
         ]
-        rows.append(astuple(_Judgement()))
+        rows.append(astuple(Judgement()))
         found = np.full(len(rests), len(busy))
         found[busy] = np.arange(len(busy))
         columns = [
@@ -180,22 +183,22 @@ class Judge:
         rests[integers(statistics["bucket"]) == POSTPONED] = False
         return rests
 
-    def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> _Judgement:
+    def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> Judgement:
         if bucket_id.bucket == POSTPONED:
             return _postponed(bucket_id, files)
         try:
-            bucket = Bucket(bucket_id, data_files(files, self.order_keys), _UNCOUNTED)
+            bucket = Bucket(bucket_id, data_files(files, self.order_keys), UNCOUNTED)
             policy = by_the_hour(self.policy, self.now)
             minor = None if rests_minor else plan_bucket(bucket, policy, Strategy.MINOR, self.now)
             full = plan_bucket(bucket, policy, Strategy.FULL, self.now)
         except BUCKET_ERRORS as error:
-            return _Judgement(
+            return Judgement(
                 problem=problem_of(error, self.table),
                 is_corrupt=isinstance(error, CorruptTable),
                 fingerprint=fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True)),
             )
         due = minor if isinstance(minor, Unit) and minor.inputs else None
-        return _Judgement(
+        return Judgement(
             trigger=None if due is None else due.verdict.trigger.value,
             detail=None if due is None else self._detail(due),
             is_picked=isinstance(minor, Unit),
@@ -247,12 +250,12 @@ def _earlier(one: Numbers, has_one: Flags, other: Numbers, has_other: Flags) -> 
     return np.where(is_other, other, one)
 
 
-def _postponed(bucket: BucketId, files: pa.Table) -> _Judgement:
+def _postponed(bucket: BucketId, files: pa.Table) -> Judgement:
     """Every strategy moves all postponed rows to their buckets."""
     size = int(integers(files["size"]).sum())
     partition = bucket.path.rpartition("/")[0]
     detail = f"{partition or 'the table'} has {postponed_text(len(files), size)}"
-    return _Judgement(trigger=TRIGGER, detail=detail, is_picked=True, full_bytes=size)
+    return Judgement(trigger=TRIGGER, detail=detail, is_picked=True, full_bytes=size)
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:

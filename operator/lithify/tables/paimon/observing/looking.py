@@ -21,6 +21,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit import found_runs
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id, snapshot_number
 from lithify.tables.paimon.observing.judging import Judge
+from lithify.tables.paimon.observing.judging_packing import PackingJudge
 from lithify.tables.paimon.observing.live_files import is_still_there, judge_again, mark_of, read, update
 from lithify.tables.paimon.observing.observation_cache import (
     Damaged,
@@ -213,7 +214,9 @@ class PaimonWatch:
 
 
 def _judge(table: PaimonTable, now: datetime) -> Judge:
-    return Judge(table.options.policy, now, table.order_keys, table.bucket_id, table.name)
+    options = table.options
+    common = (options.policy, now, table.order_keys, table.bucket_id, table.name)
+    return Judge(*common) if options.packing is None else PackingJudge(*common, options.packing)
 
 
 def _open(address: TableAddress) -> _Opened:

@@ -14,7 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.tables.model import fingerprint_of
-from lithify.tables.observation import CommitCount, KeptSnapshots, MergeTreeObservation, Observation
+from lithify.tables.observation import (
+    AppendObservation,
+    CommitCount,
+    KeptSnapshots,
+    MergeTreeObservation,
+    Observation,
+)
 from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
@@ -47,7 +53,7 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         Damaged: the cache cannot be read.
     """
     table.check_columns(wanted.selection)
-    policy, state = table.options.policy, found.state
+    policy, packing, state = table.options.policy, table.options.packing, found.state
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.selection.held)
     wanted = replace(wanted, selection=replace(wanted.selection, held=held))
@@ -76,7 +82,8 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),
-        merge_tree=_merge_tree(figures, policy.run_trigger),
+        merge_tree=None if packing else _merge_tree(figures, policy.run_trigger),
+        append=_append(figures, packing.min_files) if packing else None,
     )
 
 
@@ -105,6 +112,17 @@ def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
         sorted_runs_bucket=runs_bucket,
         run_trigger=run_trigger,
         size_amplification_percent=size_amplification_percent(figures),
+    )
+
+
+def _append(figures: pa.Table, file_trigger: int) -> AppendObservation:
+    """Figures of small files over all buckets; among equal buckets the first by path is named."""
+    most, bucket = _most(figures, "small_files")
+    return AppendObservation(
+        buckets=len(figures),
+        max_small_files=most,
+        max_small_files_bucket=bucket if most else None,
+        file_trigger=file_trigger,
     )
 
 

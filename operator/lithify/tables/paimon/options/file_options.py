@@ -30,6 +30,8 @@ from lithify.tables.paimon.options.option_reader import (
 from lithify.tables.paimon.options.variant_options import read_variant_options
 
 TARGET_SIZE = 128 << 20
+KEYLESS_TARGET_SIZE = 256 << 20
+"""The target size of tables without a primary key."""
 _ZSTD_LEVELS = 22
 _FILTERS = "parquet.bloom.filter"
 _STATS = "metadata.stats-mode"

@@ -1,7 +1,7 @@
 """Parsed table options for planning, the merge, the writer and the commit.
 
 Called by `opening` after `support` has accepted the options. Names and defaults are those of Paimon's
-CoreOptions for primary-key tables.
+CoreOptions; some defaults of tables without a primary key differ.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
+from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
 from lithify.rewriting.records import SequenceField
 from lithify.sizes import parse_size
 from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
-from lithify.tables.paimon.options.file_options import TARGET_SIZE, read_file_options
+from lithify.tables.paimon.options.file_options import KEYLESS_TARGET_SIZE, TARGET_SIZE, read_file_options
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.option_reader import (
     OptionReader,
@@ -137,6 +138,7 @@ class TableOptions:
         delta_commits: number of commits after which a full compaction is due; None if not counted.
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
         postponed: how postponed rows are moved to their buckets; None if writers choose the buckets.
+        packing: which files of a table without a primary key are joined; None for primary-key tables.
     """
 
     policy: MergeTreeOptions
@@ -151,6 +153,7 @@ class TableOptions:
     delta_commits: int | None = None
     check_millis: int | None = None
     postponed: PostponedOptions | None = None
+    packing: PackingOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,23 +164,27 @@ class SnapshotRetention:
     count: int | None
 
 
-def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_4) -> TableOptions:
-    """Reads the options of a primary-key table.
+def read_options(
+    options: Mapping[str, str], rule: PickingRule = PickingRule.V1_4, *, has_primary_key: bool = True
+) -> TableOptions:
+    """Reads the options of a table.
 
     Raises:
         InvalidOption: a value cannot be parsed, or has no meaning in Paimon.
     """
     reader = OptionReader(options)
+    expiry = read_record_expiry(reader) if has_primary_key else None
+    target = reader.size("target-file-size", TARGET_SIZE if has_primary_key else KEYLESS_TARGET_SIZE, low=1)
     expiry = read_record_expiry(reader)
     ignores_deletes = reader.boolean(
         next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
     )
     return TableOptions(
         policy=replace(
-            _policy(reader, rule, is_first_row=merge_engine(options) is MergeEngine.FIRST_ROW),
+            _policy(reader, rule, target, is_first_row=merge_engine(options) is MergeEngine.FIRST_ROW),
             expire_seconds=None if expiry is None else expiry.seconds,
         ),
-        files=read_file_options(reader, options),
+        files=replace(read_file_options(reader, options), target_size=target),
         locations=_location_options(reader),
         commit=CommitOptions(
             max_retries=reader.integer("commit.max-retries", 10, low=0),
@@ -193,6 +200,7 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         delta_commits=_delta_commits(reader),
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
         postponed=_postponed(reader, ignores_deletes=ignores_deletes),
+        packing=None if has_primary_key else _packing(reader, target),
     )
 
 
@@ -220,10 +228,23 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
     )
 
 
-def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> MergeTreeOptions:
+def _packing(reader: OptionReader, target: int) -> PackingOptions:
+    """How small files are joined; the rows of a bucket have an order if there are several buckets."""
+    default = PackingOptions()
+    return PackingOptions(
+        is_ordered=reader.integer("bucket", -1) > 0,
+        target_file_size=target,
+        small_file_size=_small_file_size(reader, target),
+        open_file_cost=reader.size("source.split.open-file-cost", default.open_file_cost),
+        min_files=reader.integer("compaction.min.file-num", default.min_files),
+        max_files=reader.integer("compaction.file-num-limit", default.max_files, low=2),
+        force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
+    )
+
+
+def _policy(reader: OptionReader, rule: PickingRule, target: int, *, is_first_row: bool) -> MergeTreeOptions:
     """How files are picked; readers of first-row skip level 0, so Paimon leaves no files there."""
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
-    target = reader.size("target-file-size", TARGET_SIZE, low=1)
     return MergeTreeOptions(
         num_levels=reader.integer("num-levels", trigger + 1, low=2),
         run_trigger=trigger,

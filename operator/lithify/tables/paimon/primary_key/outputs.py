@@ -15,10 +15,10 @@ from lithify.tables.paimon.commit.admitting import Change
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.moves import MovedRows
 from lithify.tables.paimon.primary_key.blocking import Blocks
-from lithify.tables.paimon.primary_key.planning import AnyUnit, RunPlan
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
 from lithify.tables.paimon.primary_key.postponed_task import MovedFile
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.paimon.units import BucketPlan, BucketUnit
 
 
 class Outputs:
@@ -33,7 +33,12 @@ class Outputs:
         LithifyError: a task failed for a reason that affects more than its own bucket.
     """
 
-    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[AnyUnit, TaskResult]]) -> None:
+    def __init__(
+        self,
+        table: PaimonTable,
+        plan: BucketPlan[BucketUnit],
+        done: Sequence[tuple[BucketUnit, TaskResult]],
+    ) -> None:
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
@@ -55,19 +60,18 @@ class Outputs:
         """The new files of a bucket."""
         return TaskOutputs.joined(self._outputs.get(bucket, ()))
 
-    def _change(self, plan: RunPlan, unit: AnyUnit) -> Change:
+    def _change(self, plan: BucketPlan[BucketUnit], unit: BucketUnit) -> Change:
         if isinstance(unit, PostponedUnit):
             return self._moved(plan, unit)
-        rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,
-            removed=tuple(plan.view.entries(unit.bucket, rewritten)),
-            upgraded=tuple(plan.view.entries(unit.bucket, unit.work.upgrades)),
-            output_level=unit.output_level,
+            removed=tuple(plan.view.entries(unit.bucket, unit.rewritten)),
+            upgraded=tuple(plan.view.entries(unit.bucket, unit.upgraded)),
+            output_level=unit.output_level or 0,
             outputs=self.of(unit.bucket),
         )
 
-    def _moved(self, plan: RunPlan, unit: PostponedUnit) -> MovedRows:
+    def _moved(self, plan: BucketPlan[BucketUnit], unit: PostponedUnit) -> MovedRows:
         files: Sequence[MovedFile] = self.of(unit.bucket).data
         return MovedRows(
             bucket=unit.bucket,

@@ -51,8 +51,8 @@ _FOOTER_READERS = 8
 NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 
 
-AnyUnit = Unit | PostponedUnit
-AnyTask = MergeTask | PostponedTask
+PlannedUnit = Unit | PostponedUnit
+PlannedTask = MergeTask | PostponedTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class RunPlan:
     """
 
     view: View
-    units: tuple[AnyUnit, ...]
+    units: tuple[PlannedUnit, ...]
     rests: tuple[Rest, ...]
     blocks: tuple[Block, ...] = ()
     held: tuple[BucketId, ...] = ()
@@ -116,9 +116,9 @@ def plan_run(
     """
     table.check_view(view)
     now, policy, blocks = clock.now(), table.options.policy, Blocks(table, view)
-    waiting = {bucket: None for bucket in view.bucket_ids if _is_held(view, bucket, held)}
+    waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
     resting = view.resting(policy, strategy, now)
-    planned: dict[BucketId, AnyUnit | Rest] = {}
+    planned: dict[BucketId, PlannedUnit | Rest] = {}
 
     def plan(bucket: BucketId, doubted: frozenset[int] = frozenset()) -> None:
         with blocks.isolate(bucket):
@@ -170,20 +170,21 @@ def _plan_postponed(
     return found
 
 
-def _merges(planned: Mapping[BucketId, AnyUnit | Rest]) -> list[Unit]:
+def _merges(planned: Mapping[BucketId, PlannedUnit | Rest]) -> list[Unit]:
     return [each for each in planned.values() if isinstance(each, Unit)]
 
 
-def _units(planned: Mapping[BucketId, AnyUnit | Rest]) -> list[AnyUnit]:
+def _units(planned: Mapping[BucketId, PlannedUnit | Rest]) -> list[PlannedUnit]:
     return [each for each in planned.values() if not isinstance(each, Rest)]
 
 
-def _is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
+def is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
+    """Whether a bucket still has the files with which it could not be compacted before."""
     known = held.get(bucket.path)
     return known is not None and known == view.fingerprint(bucket)
 
 
-def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[AnyUnit, AnyTask]]:
+def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[PlannedUnit, PlannedTask]]:
     """The tasks of all units, each with its unit; not assigned to an attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
     chosen = merge_function(table.schema, ignore_deletes=table.options.ignore_deletes)
@@ -209,7 +210,9 @@ def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
     return (*unit.inputs, *chain.from_iterable(upper))
 
 
-def numbered(work: Iterable[tuple[AnyUnit, AnyTask]], prefix: str) -> list[tuple[AnyUnit, AnyTask]]:
+def numbered(
+    work: Iterable[tuple[PlannedUnit, PlannedTask]], prefix: str
+) -> list[tuple[PlannedUnit, PlannedTask]]:
     """Numbers the tasks and assigns them to an attempt, whose prefix starts their file names."""
     return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
 

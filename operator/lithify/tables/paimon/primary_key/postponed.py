@@ -49,6 +49,16 @@ class PostponedUnit:
         return self.bucket
 
     @property
+    def rewritten(self) -> tuple[DataFile, ...]:
+        """All files."""
+        return self.inputs
+
+    @property
+    def upgraded(self) -> tuple[DataFile, ...]:
+        """None: every row moves."""
+        return ()
+
+    @property
     def read_bytes(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.inputs)

@@ -24,7 +24,7 @@ from lithify.tables.files.variants.columns import merged_form
 from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
-from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
+from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
@@ -98,16 +98,21 @@ class Reading:
 
     def wanted(self, file: InputFile, piece_bytes: int, only: Container[str] | None = None) -> Wanted:
         """The request to read a file, for all columns or only the named ones."""
-        position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
-        first = self._stored[file.schema_id][position]
         return Wanted(
             columns=[column for column in self.columns_of(file, only) if column is not None],
-            first_key=first or FileColumn("", self._newest.key_types[0]),
+            first_key=self._first_key(file),
             keys=self._keys,
             piece_bytes=piece_bytes,
             instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
             fields=self._fields,
         )
+
+    def _first_key(self, file: InputFile) -> FileColumn | None:
+        """The first key column as the file has it; None in tables without a primary key."""
+        if not self._newest.primary_key:
+            return None
+        position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
+        return self._stored[file.schema_id][position] or FileColumn("", self._newest.key_types[0])
 
     def _forms(self, files: Sequence[InputFile], options: VariantOptions) -> dict[str, pa.DataType]:
         """Arrow types of VARIANT columns that are read shredded; inferred from the largest file."""
@@ -224,19 +229,19 @@ def _stored_columns(file_schema: Schema, newest: Schema) -> list[FileColumn | No
     Columns are matched by field id, so columns may have been renamed, moved, added or dropped.
     """
     stored = {column.id: FileColumn(column.name, column.type) for column in file_schema.columns}
-    system = [FileColumn(name, kind) for name, kind in SYSTEM_COLUMNS.items()]
+    system = [FileColumn(name, kind) for name, kind in newest.system_columns.items()]
     return [*(stored.get(column.id) for column in newest.columns), *system]
 
 
 def _casts(stored: Sequence[FileColumn | None], newest: Schema) -> list[Cast | None]:
-    types = [*(column.type for column in newest.columns), *SYSTEM_COLUMNS.values()]
+    types = [*(column.type for column in newest.columns), *newest.system_columns.values()]
     pairs = zip(stored, types, strict=True)
     return [cast_between(column.type, kind) if column else None for column, kind in pairs]
 
 
 def _needs_nothing(stored: Sequence[FileColumn | None], newest: Schema) -> bool:
     """Whether the values of all columns can be read unchanged."""
-    types = [*(column.type for column in newest.columns), *SYSTEM_COLUMNS.values()]
+    types = [*(column.type for column in newest.columns), *newest.system_columns.values()]
     pairs = zip(stored, types, strict=True)
     return all(column is not None and reads_as(column.type, kind) for column, kind in pairs)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 from lithify.clock import Clock
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Block, GroupReport, StepOutcome, TaskOutputs, TaskResult, Totals
+from lithify.tables.format import Block, GroupReport, StepOutcome, Task, TaskOutputs, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
@@ -27,39 +28,48 @@ from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.outputs import Outputs
-from lithify.tables.paimon.primary_key.planning import AnyTask, AnyUnit, RunPlan, numbered
+from lithify.tables.paimon.primary_key.planning import PlannedTask, PlannedUnit, RunPlan, numbered
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
 from lithify.tables.paimon.primary_key.postponed_task import MovedFile
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.paimon.units import AnyUnit, BucketPlan, BucketUnit
+
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 def begin_step(
     table: PaimonTable,
     plan: RunPlan,
-    tasks: Mapping[BucketId, Sequence[AnyTask]],
+    tasks: Mapping[BucketId, Sequence[PlannedTask]],
     run: str,
     after: int,
     clock: Clock,
-) -> CompactionStep:
-    """Begins a step by writing its journal entry, before its first file.
+) -> MergeStep:
+    """Begins a step by writing its journal entry; see `begin_attempt`."""
+    attempt = begin_attempt(table, plan, run, after, clock)
+    work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
+    return MergeStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
+
+
+def begin_attempt(
+    table: PaimonTable, plan: BucketPlan[BucketUnit], run: str, after: int, clock: Clock
+) -> Attempt:
+    """Writes the journal entry of a step, before its first file.
 
     Args:
         table: the table.
         plan: plan of the step's units only.
-        tasks: the tasks of each unit.
         run: id of the run.
         after: number of the run's last attempt, 0 for none.
-        clock: source of the time for the journal, the heartbeat and the commit.
+        clock: source of the time for the journal.
     """
     units = [*_journal_units(table, plan.units)]
     newest = table.snapshots.latest()
     base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_number, plan.view.commit_millis)
-    attempt = table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
-    work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
-    return CompactionStep(table, plan, numbered(work, attempt.prefix), attempt, clock)
+    return table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
 
 
-def _journal_units(table: PaimonTable, units: Sequence[AnyUnit]) -> Iterator[JournalUnit]:
+def _journal_units(table: PaimonTable, units: Sequence[BucketUnit]) -> Iterator[JournalUnit]:
     """The buckets of some units, with those that only get postponed rows."""
     inputs = {unit.bucket: tuple(file.name for file in unit.inputs) for unit in units}
     targets = (
@@ -73,8 +83,8 @@ def _journal_units(table: PaimonTable, units: Sequence[AnyUnit]) -> Iterator[Jou
         yield JournalUnit(bucket.partition.hex(), bucket.bucket, names, folder)
 
 
-class CompactionStep:
-    """A step with a journal entry.
+class CompactionStep(Generic[AnyUnit, AnyTask]):
+    """A step with a journal entry; the kinds of tables differ in what follows the tasks, and in reports.
 
     Attributes:
         has_stragglers: whether a task may still be running; then the journal entry stays open.
@@ -90,7 +100,7 @@ class CompactionStep:
     def __init__(
         self,
         table: PaimonTable,
-        plan: RunPlan,
+        plan: BucketPlan[AnyUnit],
         work: Sequence[tuple[AnyUnit, AnyTask]],
         attempt: Attempt,
         clock: Clock,
@@ -101,7 +111,6 @@ class CompactionStep:
         self._attempt = attempt
         self._clock = clock
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
-        self._joins: list[Join] = []
         self._outputs: Outputs | None = None
         self._committed: CommitOutcome | None = None
         self.has_stragglers = False
@@ -120,14 +129,10 @@ class CompactionStep:
         """Writes a heartbeat."""
         self._heartbeat.beat()
 
-    def followers(self, results: Sequence[TaskResult]) -> list[MergeTask]:
-        """The tasks that join adjacent small files of different tasks."""
-        failed = {result.index for result in results if result.failure is not None}
-        # A bucket with a failed task is not committed.
-        lost = {unit.bucket for unit, task in self._work if task.index in failed}
-        joins = joins_of([*_merges(self._work)], results)
-        self._joins = [join for join in joins if join.unit.bucket not in lost]
-        return [join.task for join in self._joins]
+    def followers(self, results: Sequence[TaskResult]) -> list[AnyTask]:
+        """The tasks that follow when all others are done."""
+        del results
+        return []
 
     def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
         """Accepts the tasks' results; returns the buckets that their tasks found to be blocked.
@@ -135,15 +140,20 @@ class CompactionStep:
         Raises:
             LithifyError: a task failed for a reason that affects more than its own bucket.
         """
-        for join in self._joins:
-            for file in join.files:
-                self._table.storage.delete(file.path(join.task.target.folder))
-        joined = ((join.unit, join.task) for join in self._joins)
-        units: dict[int, AnyUnit] = {task.index: unit for unit, task in (*self._work, *joined)}
-        done = (*without_joined(results, self._joins), *followed)
+        done = self._attributed(results, followed)
         reach("tasks-done")
-        self._outputs = Outputs(self._table, self._plan, [(units[each.index], each) for each in done])
+        self._outputs = Outputs(self._table, self._plan, done)
         return self._outputs.blocks
+
+    def _attributed(
+        self, results: Sequence[TaskResult], followed: Sequence[TaskResult]
+    ) -> list[tuple[AnyUnit, TaskResult]]:
+        """The results, each with its unit."""
+        units = {task.index: unit for unit, task in self._work}
+        return [(units[each.index], each) for each in (*results, *followed)]
+
+    def _report(self, unit: AnyUnit, outputs: TaskOutputs) -> GroupReport:
+        raise NotImplementedError
 
     def commit(self, to_come: int) -> StepOutcome:
         """Commits the results that `finish` accepted; see `commit_loop`."""
@@ -152,7 +162,7 @@ class CompactionStep:
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
-        reports = tuple(_report(unit, outputs.of(unit.bucket)) for unit in done)
+        reports = tuple(self._report(unit, outputs.of(unit.bucket)) for unit in done)
         snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
         conflicts = {**outputs.lost, **outcome.conflicts}
         return StepOutcome(snapshot, outcome.tries, reports, conflicts, self._filled(outcome))
@@ -231,16 +241,13 @@ class CompactionStep:
                     self._table.storage.delete(file.path(self._table.folder(bucket)))
 
 
-def _merges(work: Sequence[tuple[AnyUnit, AnyTask]]) -> Iterator[UnitTask]:
+def _merges(work: Sequence[tuple[PlannedUnit, PlannedTask]]) -> Iterator[UnitTask]:
     for unit, task in work:
         if isinstance(unit, Unit) and isinstance(task, MergeTask):
             yield unit, task
 
 
-def _report(unit: AnyUnit, outputs: TaskOutputs) -> GroupReport:
-    if isinstance(unit, Unit):
-        return bucket_report(unit, outputs.data)
-    moved: Sequence[MovedFile] = outputs.data
+def _moving_report(unit: PostponedUnit, moved: Sequence[MovedFile]) -> GroupReport:
     return GroupReport(
         group=unit.bucket.path,
         trigger=unit.trigger,
@@ -250,6 +257,37 @@ def _report(unit: AnyUnit, outputs: TaskOutputs) -> GroupReport:
         before=totals(unit.inputs),
         after=totals([each.file for each in moved]),
     )
+
+
+class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
+    """A step of a primary-key table."""
+
+    _joins: Sequence[Join] = ()
+
+    def followers(self, results: Sequence[TaskResult]) -> list[PlannedTask]:
+        """The tasks that join adjacent small files of different tasks."""
+        failed = {result.index for result in results if result.failure is not None}
+        # A bucket with a failed task is not committed.
+        lost = {unit.bucket for unit, task in self._work if task.index in failed}
+        joins = joins_of([*_merges(self._work)], results)
+        self._joins = [join for join in joins if join.unit.bucket not in lost]
+        return [join.task for join in self._joins]
+
+    def _attributed(
+        self, results: Sequence[TaskResult], followed: Sequence[TaskResult]
+    ) -> list[tuple[PlannedUnit, TaskResult]]:
+        for join in self._joins:
+            for file in join.files:
+                self._table.storage.delete(file.path(join.task.target.folder))
+        joined = ((join.unit, join.task) for join in self._joins)
+        units: dict[int, PlannedUnit] = {task.index: unit for unit, task in (*self._work, *joined)}
+        done = (*without_joined(results, self._joins), *followed)
+        return [(units[each.index], each) for each in done]
+
+    def _report(self, unit: PlannedUnit, outputs: TaskOutputs) -> GroupReport:
+        if isinstance(unit, PostponedUnit):
+            return _moving_report(unit, outputs.data)
+        return bucket_report(unit, outputs.data)
 
 
 def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:

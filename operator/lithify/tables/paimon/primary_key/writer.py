@@ -6,9 +6,10 @@ value columns and the two system columns (`Schema.rows_schema`), in key order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -72,18 +73,67 @@ class FileTarget:
         return (f"{stem}-{number}{codec}.{options.format}" for number in count())
 
 
+class FileSummary(Protocol):
+    """What is known of the rows written so far, besides the statistics of the file's format."""
+
+    @property
+    def min_sequence(self) -> int:
+        """Smallest sequence number."""
+        ...
+
+    @property
+    def max_sequence(self) -> int:
+        """Largest sequence number."""
+        ...
+
+    @property
+    def delete_rows(self) -> int:
+        """Number of rows that retract their key."""
+        ...
+
+    @property
+    def floats(self) -> Mapping[str, FloatStats]:
+        """Statistics of the columns of floating-point numbers."""
+        ...
+
+    def add(self, rows: pa.Table) -> None:
+        """Takes note of more rows."""
+        ...
+
+    def min_key(self) -> bytes:
+        """Smallest key as BinaryRow bytes."""
+        ...
+
+    def max_key(self) -> bytes:
+        """Largest key as BinaryRow bytes."""
+        ...
+
+
 class KeyValueFile:
-    """One data file being written; an `OpenFile` of `rewriting.rolling`."""
+    """One data file being written; an `OpenFile` of `rewriting.rolling`.
+
+    Args:
+        name: name of the file.
+        target: location and settings.
+        storage: access to the file system.
+        wall_clock: the time for the file's metadata.
+        summary: collects what the metadata says of the rows; by default that of rows with system columns.
+    """
 
     def __init__(
-        self, name: str, target: FileTarget, storage: Storage, wall_clock: Callable[[], int]
+        self,
+        name: str,
+        target: FileTarget,
+        storage: Storage,
+        wall_clock: Callable[[], int],
+        summary: FileSummary | None = None,
     ) -> None:
         self._name = name
         self._target = target
         self._storage = storage
         self._wall_clock = wall_clock
         self._schema = target.schema.file_schema(thin=target.options.thin)
-        self._summary = _Summary(target.schema)
+        self._summary = summary or _Summary(target.schema)
         self._rows_schema: pa.Schema | None = None
         self._open()
 
@@ -224,6 +274,11 @@ def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
     return field.with_type(column.type) if comes_otherwise and field.type != column.type else field
 
 
+def float_stats(schema: Schema) -> dict[str, FloatStats]:
+    """Empty statistics for each column of floating-point numbers."""
+    return {column.name: FloatStats() for column in schema.columns if column.type.is_float}
+
+
 class _Summary:
     """Key bounds, sequence range, delete count and float statistics of the rows written so far."""
 
@@ -234,7 +289,7 @@ class _Summary:
         self.min_sequence = 2**63 - 1
         self.max_sequence = -(2**63)
         self.delete_rows = 0
-        self.floats = {column.name: FloatStats() for column in schema.columns if column.type.is_float}
+        self.floats = float_stats(schema)
 
     def add(self, rows: pa.Table) -> None:
         self._first = self._first or self._key(rows, 0)

@@ -28,8 +28,7 @@ RETRACTING_KINDS = (1, 3)
 """Row kinds that retract their key: -U and -D (0 is +I, 2 is +U)."""
 KEY_PREFIX = "_KEY_"
 _KEY_ID_OFFSET = 1073741823
-_SEQUENCE_NUMBER_ID = 2147483646
-_VALUE_KIND_ID = 2147483645
+_SYSTEM_IDS = {SEQUENCE_NUMBER: 2147483646, VALUE_KIND: 2147483645}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,14 @@ class Schema:
         return next(column for column in self.columns if column.name == name)
 
     @property
+    def system_columns(self) -> Mapping[str, ColumnType]:
+        """The system columns of data files; files of tables without a primary key have none."""
+        return SYSTEM_COLUMNS if self.primary_key else {}
+
+    @property
     def stored_types(self) -> dict[str, ColumnType]:
         """The types of value and system columns, by name."""
-        return {**{column.name: column.type for column in self.columns}, **SYSTEM_COLUMNS}
+        return {**{column.name: column.type for column in self.columns}, **self.system_columns}
 
     @property
     def key_types(self) -> tuple[ColumnType, ...]:
@@ -85,21 +89,21 @@ class Schema:
     def rows_schema(
         self, dictionaries: Container[str] = (), variants: Mapping[str, pa.DataType] | None = None
     ) -> pa.Schema:
-        """The rows of a merge: the value columns, then sequence number and row kind.
+        """The rows of a compaction: the value columns, then the system columns.
 
         Columns named in `dictionaries` are dictionary-encoded; `variants` has the form of VARIANT columns
         that are shredded.
         """
         values = [_encoded(_field(column.name, column.type), dictionaries) for column in self.columns]
         values = [field.with_type((variants or {}).get(field.name, field.type)) for field in values]
-        return pa.schema([*values, *_system_fields()])
+        return pa.schema([*values, *_fields(self.system_columns)])
 
     def file_schema(self, *, thin: bool) -> pa.Schema:
         """The columns of a data file, in file order and with Paimon's field ids."""
         keys = [] if thin else [self._key_field(self.column(name)) for name in self.primary_key]
-        system = zip(_system_fields(), (_SEQUENCE_NUMBER_ID, _VALUE_KIND_ID), strict=True)
+        system = [with_id(field, _SYSTEM_IDS[field.name]) for field in _fields(self.system_columns)]
         values = [field_with_ids(column.name, column.type, column.id) for column in self.columns]
-        return pa.schema([*keys, *(with_id(field, number) for field, number in system), *values])
+        return pa.schema([*keys, *system, *values])
 
     @staticmethod
     def _key_field(column: Column) -> pa.Field:
@@ -122,8 +126,8 @@ def merge_spec(
     return MergeSpec(layout, function, drop_retractions=drop_deletes)
 
 
-def _system_fields() -> list[pa.Field]:
-    return [_field(name, column) for name, column in SYSTEM_COLUMNS.items()]
+def _fields(columns: Mapping[str, ColumnType]) -> list[pa.Field]:
+    return [_field(name, column) for name, column in columns.items()]
 
 
 def _field(name: str, column: ColumnType) -> pa.Field:

@@ -82,7 +82,7 @@ def check_types(columns: Iterable[ColumnUse]) -> list[Refusal]:
 def check_layout(primary_key: Sequence[str], partition_keys: Sequence[str], bucket: int) -> list[Refusal]:
     """The kind of the table, if it is refused."""
     if not primary_key:
-        name = "append"
+        name = "append" if bucket == -1 else "bucketed-append"
     elif bucket == -1:
         name = "dynamic-bucket" if set(partition_keys) <= set(primary_key) else "key-dynamic-bucket"
     else:

@@ -3,6 +3,7 @@ package dev.lithify.oracle;
 import dev.lithify.oracle.bundle.OptionsOp;
 import dev.lithify.oracle.compact.CompactOps;
 import dev.lithify.oracle.compact.PostponeOps;
+import dev.lithify.oracle.planner.AppendPlannerOps;
 import dev.lithify.oracle.planner.PlannerOps;
 import dev.lithify.oracle.protocol.Op;
 import dev.lithify.oracle.protocol.Server;
@@ -66,6 +67,7 @@ public final class Main {
         new CompactOps(tables, commits).register(ops);
         new PostponeOps(tables).register(ops);
         PlannerOps.register(ops);
+        new AppendPlannerOps(tables).register(ops);
         ops.put("options", new OptionsOp());
         ops.put("types", args -> DataTypeRoot.values());
         return ops;

@@ -33,7 +33,7 @@ public final class PlannerOps {
     }
 
     /** One result per case; the first case that fails fails them all and is named. */
-    private static Object each(Args args, Op op) {
+    static Object each(Args args, Op op) {
         List<Object> results = new ArrayList<>();
         for (Args single : args.objects("cases")) {
             try {

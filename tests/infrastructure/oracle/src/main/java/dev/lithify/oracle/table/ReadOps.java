@@ -50,7 +50,9 @@ public final class ReadOps {
         Function<InternalRow, String> text = text(builder, args);
         List<String> rows = new ArrayList<>();
         forEach(builder, row -> rows.add(text.apply(row)));
-        rows.sort(null);
+        if (!args.flag("in_order", false)) {
+            rows.sort(null);
+        }
         return Json.raw("[" + String.join(",", rows) + "]");
     }
 

@@ -1,0 +1,194 @@
+"""The plan of one partition or bucket: which files are joined, and why.
+
+Called by the adapter's planner and observer. Pure: the same files, options and time always give the same
+plan.
+
+Paimon's coordinator of tables without buckets lives as long as a streaming job: leftovers that are too few
+for a bin wait until no file has come during several of its plans, and in a batch job for ever. Here a plan
+remembers nothing, so the age of the newest leftover decides, and a full compaction takes them at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from lithify.clock import wall_millis
+from lithify.planning.bin_packing.packing import Bin, Packed, pack
+from lithify.planning.bin_packing.policy import PackingOptions
+from lithify.planning.bin_packing.runs import full_run, minor_runs
+from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.model import Bucket, BucketId, DataFile
+
+NOTHING_SMALL = "there are no small files to join"
+"""Why a bucket has no work under `Strategy.FULL`."""
+
+
+class PackingTrigger(StrEnum):
+    """Why files are joined."""
+
+    FULL = "Full"
+    SMALL_FILES = "SmallFiles"
+    LEFTOVERS = "OldSmallFiles"
+
+
+@dataclass(frozen=True, slots=True)
+class PackingVerdict:
+    """Whether a trigger fired, and the numbers behind the answer as a sentence for people."""
+
+    trigger: PackingTrigger
+    fired: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackedUnit:
+    """The compaction of one bucket, or of one partition of a table without buckets.
+
+    Attributes:
+        bucket: the bucket.
+        bins: the files that are joined, each bin on its own.
+        verdict: the trigger that fired.
+    """
+
+    bucket: BucketId
+    bins: tuple[Bin, ...]
+    verdict: PackingVerdict
+
+    @property
+    def inputs(self) -> tuple[DataFile, ...]:
+        """All files that are rewritten."""
+        return tuple(file for files in self.bins for file in files)
+
+    @property
+    def rewritten(self) -> tuple[DataFile, ...]:
+        """All files that are rewritten."""
+        return self.inputs
+
+    @property
+    def upgraded(self) -> tuple[DataFile, ...]:
+        """No file changes in metadata only."""
+        return ()
+
+    @property
+    def group(self) -> BucketId:
+        """The bucket's identity in a run."""
+        return self.bucket
+
+    @property
+    def trigger(self) -> str:
+        """The name of the trigger that fired."""
+        return self.verdict.trigger.value
+
+    @property
+    def reason(self) -> str:
+        """The numbers behind the trigger, as a sentence for people."""
+        return self.verdict.detail
+
+    @property
+    def rewrites(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the rewritten files, bin by bin."""
+        return tuple(tuple(file.name for file in files) for files in self.bins)
+
+    @property
+    def upgrades(self) -> tuple[str, ...]:
+        """No file changes in metadata only."""
+        return ()
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the files that are rewritten."""
+        return sum(file.size for file in self.inputs)
+
+    @property
+    def rewritten_files(self) -> int:
+        """Number of files that are rewritten."""
+        return len(self.inputs)
+
+    @property
+    def upgraded_files(self) -> int:
+        """No file changes in metadata only."""
+        return 0
+
+    @property
+    def output_level(self) -> int | None:
+        """Files have no levels."""
+        return None
+
+    @property
+    def drop_deletes(self) -> bool:
+        """There are no rows that retract others."""
+        return False
+
+
+def plan_bucket(
+    bucket: Bucket, options: PackingOptions, strategy: Strategy, now: datetime
+) -> PackedUnit | Rest:
+    """Plans one bucket. `now` is an aware time in the table's time zone."""
+    if strategy is Strategy.FULL:
+        bins = _full_bins(bucket, options)
+        verdict = PackingVerdict(PackingTrigger.FULL, fired=True, detail="a full compaction was asked for")
+        return PackedUnit(bucket.id, bins, verdict) if bins else Rest(bucket.id, NOTHING_SMALL)
+    if options.is_ordered:
+        bins = minor_runs(bucket.files, options)
+        verdict = _small_files(bins, bucket.files, options)
+        return PackedUnit(bucket.id, bins, verdict) if bins else Rest(bucket.id, NO_TRIGGER)
+    packed = pack(bucket.files, options)
+    if packed.bins:
+        return PackedUnit(bucket.id, packed.bins, _small_files(packed.bins, bucket.files, options))
+    verdict = _leftovers(packed, options, now)
+    return (
+        PackedUnit(bucket.id, (packed.leftovers,), verdict) if verdict.fired else Rest(bucket.id, NO_TRIGGER)
+    )
+
+
+def verdicts(bucket: Bucket, options: PackingOptions, now: datetime) -> list[PackingVerdict]:
+    """What each trigger of a minor compaction says of a bucket."""
+    if options.is_ordered:
+        return [_small_files(minor_runs(bucket.files, options), bucket.files, options)]
+    packed = pack(bucket.files, options)
+    return [_small_files(packed.bins, bucket.files, options), _leftovers(packed, options, now)]
+
+
+def leftovers_due_millis(bucket: Bucket, options: PackingOptions) -> int | None:
+    """When a bucket's leftovers become due, by the writers' wall clock; None if they do not by time alone."""
+    if options.is_ordered:
+        return None
+    packed = pack(bucket.files, options)
+    newest = packed.newest_leftover_millis
+    return None if packed.bins or newest is None else newest + options.leftover_millis
+
+
+def _full_bins(bucket: Bucket, options: PackingOptions) -> tuple[Bin, ...]:
+    if options.is_ordered:
+        run = full_run(bucket.files, options)
+        return (run,) if run else ()
+    packed = pack(bucket.files, options)
+    return (*packed.bins, *([packed.leftovers] if len(packed.leftovers) > 1 else []))
+
+
+def _small_files(
+    bins: tuple[Bin, ...], files: tuple[DataFile, ...], options: PackingOptions
+) -> PackingVerdict:
+    small = sum(file.size < options.small_file_size for file in files)
+    joined = sum(map(len, bins))
+    detail = f"{small} files below {options.small_file_size} bytes; {joined} files can be joined"
+    if not bins:
+        detail = (
+            f"{small} files below {options.small_file_size} bytes, joined from {options.min_files} files on"
+        )
+    return PackingVerdict(PackingTrigger.SMALL_FILES, fired=bool(bins), detail=detail)
+
+
+def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> PackingVerdict:
+    count, seconds = len(packed.leftovers), options.leftover_millis // 1000
+    newest = packed.newest_leftover_millis
+    if newest is None:
+        return PackingVerdict(
+            PackingTrigger.LEFTOVERS, fired=False, detail=f"{count} small files wait for others"
+        )
+    is_old = wall_millis(now) >= newest + options.leftover_millis
+    detail = f"{count} small files wait for others, joined when none has come for {seconds} s"
+    return PackingVerdict(PackingTrigger.LEFTOVERS, fired=is_old and not packed.bins, detail=detail)

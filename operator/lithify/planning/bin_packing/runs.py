@@ -1,0 +1,104 @@
+"""Picks adjacent files of an ordered bucket, so that joining them keeps the order of all rows.
+
+Called by `plan`. Pure. The rules are those of Paimon's `BucketedAppendCompactManager`, with two additions.
+Files with the same smallest sequence number, as Java's full compactions write them, stay together: what is
+written for some of them could not be put between the others. And adjacent picks are joined while they fit
+into one bin; Java would join their outputs in its next rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lithify.planning.bin_packing.packing import Bin
+from lithify.planning.bin_packing.policy import PackingOptions
+from lithify.tables.model import DataFile
+
+FULL_MIN_FILES = 3
+"""Number of files from which a full compaction rewrites a bucket."""
+
+Span = tuple[int, int]
+"""First file of a run, and the file after its last."""
+
+
+def in_order(files: Iterable[DataFile]) -> list[DataFile]:
+    """The files of a bucket in the order of their rows; of equal sequence numbers, as they are listed."""
+    return sorted(files, key=lambda file: file.min_sequence)
+
+
+def minor_runs(files: Iterable[DataFile], options: PackingOptions) -> tuple[Bin, ...]:
+    """The runs that a minor compaction joins, in order."""
+    ordered = in_order(files)
+    spans = [_with_equals(ordered, span) for span in picks(ordered, options)]
+    return tuple(tuple(ordered[start:end]) for start, end in _joined(ordered, spans, options))
+
+
+def full_run(files: Iterable[DataFile], options: PackingOptions) -> Bin:
+    """The run that a full compaction rewrites: all files but the large ones at the start, or none."""
+    ordered = in_order(files)
+    if options.force_rewrite:
+        return tuple(ordered)
+    is_large = [file.size >= options.small_file_size for file in ordered]
+    start = next((number for number, large in enumerate(is_large) if not large), len(ordered))
+    large = sum(is_large[start:])
+    small = len(ordered) - start - large
+    if small <= large or small + large < FULL_MIN_FILES:
+        return ()
+    start, end = _with_equals(ordered, (start, len(ordered)))
+    return tuple(ordered[start:end])
+
+
+def picks(ordered: Sequence[DataFile], options: PackingOptions) -> list[Span]:
+    """The picks of `pickCompactBefore` one after the other, without the files that they would make.
+
+    A file alone is never picked; Java rewrites it where `compaction.min.file-num` is 1.
+    """
+    found: list[Span] = []
+    start, size = 0, 0
+    for number, file in enumerate(ordered):
+        size += file.size
+        if number + 1 - start >= max(2, options.min_files):
+            found.append((start, number + 1))
+            start, size = number + 1, 0
+        elif size >= options.full_bin_size:
+            size -= ordered[start].size
+            start += 1
+    return found
+
+
+def _with_equals(ordered: Sequence[DataFile], span: Span) -> Span:
+    """The span with all files that share the smallest sequence number of one at its ends."""
+    start, end = span
+    while start and ordered[start - 1].min_sequence == ordered[start].min_sequence:
+        start -= 1
+    while end < len(ordered) and ordered[end].min_sequence == ordered[end - 1].min_sequence:
+        end += 1
+    return start, end
+
+
+def _joined(ordered: Sequence[DataFile], spans: Iterable[Span], options: PackingOptions) -> list[Span]:
+    """Joins spans that overlap, and adjacent ones that are no more than a bin together."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined:
+            before, middle = joined[-1]
+            size = sum(file.size for file in ordered[before:end])
+            if start < middle or (start == middle and size < options.full_bin_size):
+                joined[-1] = (before, max(middle, end))
+                continue
+        joined.append((start, end))
+    return joined
+
+
+def chunks(run: Bin, size: int) -> list[Bin]:
+    """Divides a run into parts of at least about `size` bytes, between files of different numbers."""
+    parts: list[Bin] = []
+    current: list[DataFile] = []
+    for number, file in enumerate(run):
+        current.append(file)
+        rest = run[number + 1 :]
+        is_apart = bool(rest) and rest[0].min_sequence != file.min_sequence
+        if is_apart and sum(each.size for each in current) >= size <= sum(each.size for each in rest):
+            parts.append(tuple(current))
+            current = []
+    return [*parts, tuple(current)]

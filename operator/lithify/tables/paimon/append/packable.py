@@ -1,0 +1,40 @@
+"""The files of a bucket that bin packing has to know, found in columns before any object is made.
+
+Called by `planning` and by the observer: a table without a primary key may have millions of files, of which
+one plan takes a limited number. Pure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.planning.bin_packing.policy import PackingOptions
+from lithify.planning.bin_packing.runs import FULL_MIN_FILES
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.metadata.column_groups import Flags, Numbers, integers
+
+
+def packable(files: pa.Table, options: PackingOptions) -> Numbers:
+    """The rows of the files of one bucket that a plan may take: all of an ordered one, else small files."""
+    if options.is_ordered:
+        return np.arange(len(files))
+    return np.flatnonzero(integers(files["size"]) < options.small_file_size)[: options.max_files]
+
+
+def rests(statistics: pa.Table, options: PackingOptions, strategy: Strategy) -> Flags:
+    """Whether a bucket certainly has no work; others have to be planned to know.
+
+    Args:
+        statistics: one row per bucket, of `bucket_statistics`.
+        options: the options that steer bin packing.
+        strategy: minor or full.
+    """
+    files, small = (integers(statistics[name]) for name in ("files", "small_files"))
+    if not options.is_ordered:
+        return small < 2
+    if strategy is Strategy.MINOR:
+        return files < max(2, options.min_files)
+    return (
+        np.zeros(len(files), dtype=bool) if options.force_rewrite else (files < FULL_MIN_FILES) | (small == 0)
+    )

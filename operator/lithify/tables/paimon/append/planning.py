@@ -1,0 +1,202 @@
+"""The plan of a run on a table without a primary key: the files to join in one pinned snapshot, and tasks.
+
+Called by `compacting`. `planning.bin_packing` decides; this module provides its input from the table and
+turns units into tasks for executors. It reads no data files and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from lithify.clock import Clock
+from lithify.errors import UnsupportedTable
+from lithify.planning.bin_packing.packing import Bin
+from lithify.planning.bin_packing.plan import NOTHING_SMALL, PackedUnit, plan_bucket
+from lithify.planning.bin_packing.policy import PackingOptions
+from lithify.planning.bin_packing.runs import chunks, in_order
+from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.files.model import InputFile
+from lithify.tables.format import Block, Sizing
+from lithify.tables.model import BucketId, DataFile, SnapshotId
+from lithify.tables.paimon.append.levels import check_levels
+from lithify.tables.paimon.append.pack_task import PackTask
+from lithify.tables.paimon.append.packable import packable, rests
+from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.tables.paimon.metadata.column_groups import flagged, listed
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
+from lithify.tables.paimon.primary_key.blocking import Blocks
+from lithify.tables.paimon.primary_key.planning import NOTHING_HELD, is_held
+from lithify.tables.paimon.primary_key.writer import FileTarget
+from lithify.tables.paimon.table import PaimonTable
+
+
+@dataclass(frozen=True, slots=True)
+class PackingPlan:
+    """The work of a run and the buckets that it leaves alone.
+
+    Attributes:
+        view: the snapshot that was planned on.
+        units: the work, one unit per bucket.
+        rests: buckets without work.
+        blocks: buckets that cannot be compacted.
+        held: buckets skipped because they could not be compacted before and their files are unchanged.
+        conflicts: buckets that other writers have compacted since the view was made, with the reason.
+        strategy: minor or full.
+    """
+
+    view: View
+    units: tuple[PackedUnit, ...]
+    rests: tuple[Rest, ...]
+    blocks: tuple[Block, ...] = ()
+    held: tuple[BucketId, ...] = ()
+    conflicts: Mapping[BucketId, str] = field(default_factory=dict)
+    strategy: Strategy = Strategy.MINOR
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """Id of the snapshot that was planned on."""
+        return self.view.snapshot_id
+
+    @property
+    def resting(self) -> Mapping[str, int]:
+        """Number of buckets without work, by reason."""
+        return Counter(rest.reason for rest in self.rests)
+
+
+def packing_of(table: PaimonTable) -> PackingOptions:
+    """The options that steer bin packing.
+
+    Raises:
+        UnsupportedTable: the table has a primary key.
+    """
+    if table.options.packing is None:
+        raise UnsupportedTable(table.name, ("it has a primary key, so its files cannot just be joined",))
+    return table.options.packing
+
+
+def plan_run(
+    table: PaimonTable,
+    view: View,
+    strategy: Strategy,
+    clock: Clock,
+    held: Mapping[str, str] = NOTHING_HELD,
+) -> PackingPlan:
+    """Plans every bucket of a view. A problem with the files of a bucket blocks only that bucket.
+
+    Args:
+        table: the table.
+        view: the snapshot and its buckets.
+        strategy: minor or full.
+        clock: source of the time for triggers that depend on it.
+        held: fingerprints by bucket path: buckets that still have these files are left out.
+
+    Raises:
+        UnsupportedTable: a problem prevents the compaction of every bucket.
+    """
+    table.check_view(view)
+    now, options, blocks = clock.now(), packing_of(table), Blocks(table, view)
+    waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
+    planned: dict[BucketId, PackedUnit | Rest] = {}
+    resting = _resting(view, options, strategy)
+    for bucket in view.bucket_ids:
+        if bucket in waiting:
+            continue
+        if bucket in resting:
+            planned[bucket] = Rest(bucket, NOTHING_SMALL if strategy is Strategy.FULL else NO_TRIGGER)
+            continue
+        with blocks.isolate(bucket):
+            found = view.bucket(bucket, lambda files: packable(files, options))
+            planned[bucket] = plan_bucket(found, options, strategy, now)
+    for unit in _units(planned.values()):
+        with blocks.isolate(unit.bucket):
+            check_levels(table.name, unit.inputs)
+            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
+    left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
+    blocked, conflicts = blocks.sorted_out()
+    return PackingPlan(
+        view=view,
+        units=tuple(_units(left.values())),
+        rests=tuple(each for each in left.values() if isinstance(each, Rest)),
+        blocks=blocked,
+        held=tuple(waiting),
+        conflicts=conflicts,
+        strategy=strategy,
+    )
+
+
+def _resting(view: View, options: PackingOptions, strategy: Strategy) -> frozenset[BucketId]:
+    """The buckets that certainly have no work."""
+    statistics = bucket_statistics(view.files, options.small_file_size)
+    places = flagged(statistics, rests(statistics, options, strategy)).select(PLACE)
+    found = set(zip(*map(listed, places.columns), strict=True))
+    return frozenset(bucket for bucket in view.spans if (bucket.partition, bucket.bucket) in found)
+
+
+def _units(planned: Iterable[PackedUnit | Rest]) -> list[PackedUnit]:
+    return [each for each in planned if isinstance(each, PackedUnit)]
+
+
+def tasks_of(table: PaimonTable, plan: PackingPlan, sizing: Sizing) -> Iterator[tuple[PackedUnit, PackTask]]:
+    """The tasks of all units, each with its unit; not assigned to an attempt yet (see `numbered`)."""
+    options = packing_of(table)
+    for unit in plan.units:
+        if options.is_ordered:
+            yield from ((unit, task) for task in _ordered_tasks(table, plan.view, unit, options, sizing))
+        else:
+            for files in unit.bins:
+                yield unit, _task(table, plan.view, unit, files, unordered(files), sizing)
+
+
+def _ordered_tasks(
+    table: PaimonTable, view: View, unit: PackedUnit, options: PackingOptions, sizing: Sizing
+) -> Iterator[PackTask]:
+    """The tasks of an ordered bucket; parts of a run are written by tasks of their own."""
+    share = sizing.task_bytes or int(4 * options.target_file_size * sizing.share)
+    following = _following(in_order(view.bucket(unit.bucket).files))
+    for run in unit.bins:
+        for files in chunks(run, max(share, options.full_bin_size)):
+            after = following.get(files[-1].name)
+            task = _task(table, view, unit, files, ordered(files, after), sizing)
+            # At the end of the bucket, a small rest is joined with the files to come.
+            yield replace(task, absorbs_rest=after is not None)
+
+
+def _following(files: Iterable[DataFile]) -> dict[str, DataFile]:
+    """By name, the file that follows another one."""
+    return {file.name: after for file, after in pairwise(files)}
+
+
+def numbered(work: Iterable[tuple[PackedUnit, PackTask]], prefix: str) -> list[tuple[PackedUnit, PackTask]]:
+    """Numbers the tasks and assigns them to an attempt, whose prefix starts their file names."""
+    return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
+
+
+def _task(
+    table: PaimonTable, view: View, unit: PackedUnit, files: Bin, numbers: RowNumbers, sizing: Sizing
+) -> PackTask:
+    entries = view.entries(unit.bucket, files)
+    return PackTask(
+        index=0,
+        prefix="",
+        files=tuple(
+            InputFile(table.path(entry), entry.file.size, entry.file.rows, entry.file.schema_id, 0)
+            for entry in entries
+        ),
+        numbers=numbers,
+        schemas={file.schema_id: table.schema_of(file.schema_id) for file in files},
+        target=FileTarget(
+            folder=table.folder(unit.bucket),
+            writer_id="",
+            level=0,
+            schema=table.schema,
+            options=table.options.files,
+            external_paths=table.locations.external_paths(unit.bucket),
+        ),
+        storage=table.storage,
+        budget=sizing.budget,
+    )

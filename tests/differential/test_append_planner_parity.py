@@ -1,0 +1,94 @@
+"""Our bin packing against Paimon's planners of append tables, called directly over random files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infrastructure.oracle.model import Table
+from lithify.planning.bin_packing.packing import pack
+from lithify.planning.bin_packing.policy import PackingOptions
+from lithify.planning.bin_packing.runs import full_run, picks
+from lithify.tables.model import DataFile
+from support.merge_trees import names
+from support.small_files import random_files, random_options
+
+if TYPE_CHECKING:
+    from infrastructure.oracle.client import Oracle
+
+pytestmark = pytest.mark.oracle
+
+COUNT = 1000
+FORGOTTEN = 7
+"""Plans after which Java's coordinator has compacted what waits, or never will."""
+
+
+def test_the_coordinator_packs_the_same_bins_and_joins_the_same_leftovers(
+    oracle: Oracle, tmp_path: Path
+) -> None:
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(table, {"v": "INT"})
+    rng = Random(1)
+    asked = [drawn(rng, is_ordered=False) for _ in range(COUNT)]
+    replies = oracle.append_coordinator(
+        table, ({**java(files), "options": of_table(options), "plans": FORGOTTEN} for options, files in asked)
+    )
+    for (options, files), (first, *later) in zip(asked, replies, strict=True):
+        packed = pack(files, options)
+        assert [names(each) for each in packed.bins] == first
+        aged = [sorted(tasks[0]) for tasks in later if tasks]
+        assert aged == ([sorted(names(packed.leftovers))] if len(packed.leftovers) > 1 else [])
+
+
+def test_minor_picks_agree(oracle: Oracle) -> None:
+    rng = Random(2)
+    asked = [drawn(rng, is_ordered=True) for _ in range(COUNT)]
+    replies = oracle.append_picks({**java(files), "options": numbers(options)} for options, files in asked)
+    for (options, files), theirs in zip(asked, replies, strict=True):
+        assert [names(files[start:end]) for start, end in picks(files, options)] == theirs
+
+
+def test_full_runs_agree(oracle: Oracle) -> None:
+    rng = Random(3)
+    asked = [drawn(rng, is_ordered=True) for _ in range(COUNT)]
+    replies = oracle.append_full({**java(files), "options": numbers(options)} for options, files in asked)
+    assert [names(full_run(files, options)) for options, files in asked] == replies
+
+
+def drawn(rng: Random, *, is_ordered: bool) -> tuple[PackingOptions, tuple[DataFile, ...]]:
+    options = random_options(rng, is_ordered=is_ordered)
+    return options, random_files(rng, options)
+
+
+def java(files: tuple[DataFile, ...]) -> dict[str, Any]:
+    return {
+        "files": [
+            {
+                "name": each.name,
+                "size": each.size,
+                "rows": each.rows,
+                "minSequence": each.min_sequence,
+                "maxSequence": each.max_sequence,
+            }
+            for each in files
+        ]
+    }
+
+
+def of_table(options: PackingOptions) -> dict[str, str]:
+    return {
+        "target-file-size": f"{options.target_file_size} b",
+        "source.split.open-file-cost": f"{options.open_file_cost} b",
+        "compaction.min.file-num": str(options.min_files),
+    }
+
+
+def numbers(options: PackingOptions) -> dict[str, int]:
+    return {
+        "min_file_num": options.min_files,
+        "target_file_size": options.target_file_size,
+        "compaction_file_size": options.small_file_size,
+    }

@@ -1,0 +1,187 @@
+"""Random histories of tables without a key: rows, order, files and metadata beside those of Java.
+
+A history writes, changes the schema, overwrites, lets Java compact, and lets Lithify compact alone or
+beside a Java writer. Without buckets the rows are compared as a multiset, in a bucket as a sequence.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fuzz.changes import Columns
+from fuzz.options import FORMATS, draw_options
+from infrastructure.oracle.client import Oracle, OracleError
+from infrastructure.oracle.model import DataFile, Row, Table
+from lithify.rewriting.budget import Budget
+from lithify.tables.format import Sizing
+from support.comparing.append_shapes import without_levels
+from support.comparing.rounds import metadata
+from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, values_of
+from support.races import Meanwhile
+from support.runs import run_inline
+from support.tables import copy_of, stray_files
+
+AGED = timedelta(hours=2)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What `values_of` asks for."""
+
+    key: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    partition: dict[str, Any] = field(default_factory=dict)
+
+
+class AppendHistory:
+    """A random history, played as it is drawn.
+
+    Args:
+        seed: what is drawn.
+        oracle: plays Java.
+        folder: an empty folder.
+    """
+
+    def __init__(self, seed: int, oracle: Oracle, folder: Path) -> None:
+        self._random = random = Random(seed)
+        self._oracle, self._folder = oracle, folder
+        self._table = Table(folder / "table", "db.t")
+        formats, weights = zip(*FORMATS, strict=True)
+        self._formats = random.choices(formats, weights)[0][:1]
+        held = {"parquet": EVERY_VALUE, "orc": ORC_VALUES, "avro": AVRO_VALUES}[self._formats[0]]
+        # Java's reader fails where more than 1,024 VARIANTs of lists come at a time, also in its own files.
+        self._columns = Columns(random, sorted({*held} - {"VARIANT"}), self._formats)
+        self._columns.keys, self._columns.pinned = ["id"], {"id"}
+        self._is_ordered = random.random() < 0.4
+        self._partition = [*"ab"][: random.randint(1, 2)] if random.random() < 0.5 else []
+        self._left: set[str] = set()
+        self.compactions = 0
+        self._create()
+
+    def _create(self) -> None:
+        random = self._random
+        for _ in range(random.choice([1, 2, 3, 5])):
+            self._columns.add()
+        options = without_levels(draw_options(random, self._formats))
+        options |= {"file.format": self._formats[0], "compaction.min.file-num": str(random.randint(2, 6))}
+        options.pop("data-file.path-directory", None)
+        if random.random() < 0.3:
+            options["target-file-size"] = random.choice(["20 kb", "200 kb"])
+        if self._is_ordered:
+            options |= {"bucket": "1", "bucket-key": "id"}
+        columns = {"id": "INT", **({"p": "STRING"} if self._partition else {})}
+        columns |= {name: str(kind) for name, kind in self._columns.now.items()}
+        self._options = options
+        self._oracle.create_table(
+            self._table, columns, partition_keys=["p"] if self._partition else [], options=options
+        )
+
+    def play(self, steps: int) -> None:
+        """Plays so many steps."""
+        turns: list[tuple[Callable[[], None], int]] = [
+            (self._write, 9),
+            (self._alter, 2),
+            (self._compact, 4),
+            (self._compact_beside, 2),
+            (self._java_compacts, 1),
+            (self._overwrite, 1),
+        ]
+        for turn in self._random.choices(*zip(*turns, strict=True), k=steps):
+            turn()
+        self._compact()
+        assert stray_files(self._oracle, self._table) <= self._left
+
+    def _rows(self, count: int) -> list[Row]:
+        values = values_of(self._oracle, self._table, Layout())
+        return [["+I", *(self._value(name, value) for name, value in values.items())] for _ in range(count)]
+
+    def _value(self, name: str, value: Callable[[Random], Any]) -> Any:
+        if name == "id":
+            return self._random.randint(0, 1 << 30)
+        return self._random.choice(self._partition) if name == "p" else value(self._random)
+
+    def _write(self) -> None:
+        for _ in range(self._random.choice([1, 2, 6])):
+            self._oracle.write(self._table, self._rows(self._random.choice([1, 5, 40, 300])))
+
+    def _alter(self) -> None:
+        self._oracle.alter_table(self._table, self._columns.change())
+
+    def _overwrite(self) -> None:
+        where = {"p": self._random.choice(self._partition)} if self._partition else {}
+        at = self._place(self._table)
+        rows = [row for row in self._rows(9) if at is None or row[at] == where["p"]]
+        self._oracle.write(self._table, rows, overwrite_partition=where)
+
+    def _java_compacts(self) -> None:
+        try:
+            self._oracle.compact(self._table, full=self._random.random() < 0.5)
+        except OracleError:  # it cannot always commit its own compactions of a bucket, and leaves their files
+            self._left |= stray_files(self._oracle, self._table)
+
+    def _run(self, **how: Any) -> str:
+        sizing = Sizing(self._random.choice([None, 1]), Budget(self._random.choice([1 << 20, 384 << 20])))
+        return run_inline(self._table, sizing=sizing, **how).status
+
+    def _compact(self) -> None:
+        oracle, full = self._oracle, self._random.random() < 0.4
+        before, rows = oracle.files(self._table), self._read()
+        aged = self._random.choice([timedelta(), AGED])
+        # In a bucket Java compacts twice, and cannot commit what it has compacted in between.
+        alike = not (self._is_ordered or full or aged)
+        java = copy_of(self._table, self._folder / "java") if alike else None
+        status = self._run(full=full, shift=aged)
+        self.compactions += status == "Compacted"
+        assert self._read() == rows
+        if java is not None:
+            oracle.compact(java)
+            self._compare(before, oracle.files(self._table), oracle.files(java))
+            shutil.rmtree(str(java.warehouse))
+
+    def _compare(self, before: list[DataFile], ours: list[DataFile], java: list[DataFile]) -> None:
+        """Without buckets the same files are rewritten, and files alone in their partition are the same."""
+        known = {file.name for file in before}
+        assert known - {file.name for file in ours} == known - {file.name for file in java}
+        mine, theirs = ([each for each in files if each.name not in known] for files in (ours, java))
+        if len({str(each.partition) for each in mine}) == len(mine) == len(theirs):
+            for one in mine:
+                (other,) = [each for each in theirs if each.partition == one.partition]
+                assert metadata(one) == metadata(other, like=one)
+
+    def _compact_beside(self) -> None:
+        twin = copy_of(self._table, self._folder / "twin")
+        rows = self._rows(20)
+        self._oracle.write(twin, rows)
+        when = self._random.choice(["before", "after"])
+        full = self._random.random() < 0.5
+        to_come = [rows]
+
+        def write() -> None:
+            while to_come:
+                self._oracle.write(self._table, to_come.pop())
+
+        self._run(full=full, runner=Meanwhile(**{when: write}))
+        write()  # nothing was planned, so no moment came
+        assert self._read() == self._read(twin)
+        shutil.rmtree(str(twin.warehouse))
+
+    def _read(self, table: Table | None = None) -> dict[str, list[Any]]:
+        """The rows of each partition: in order in a bucket, unless Java has mixed them up, else sorted."""
+        parts: dict[str, list[Any]] = {}
+        rows = self._oracle.read(table or self._table, in_order=self._is_ordered)
+        at = self._place(table or self._table)
+        for row in rows:
+            parts.setdefault("" if at is None else row[at], []).append(row)
+        return parts
+
+    def _place(self, table: Table) -> int | None:
+        """Where a row has its partition."""
+        names = [column["name"] for column in self._oracle.schema(table)["fields"]]
+        return 1 + names.index("p") if self._partition else None

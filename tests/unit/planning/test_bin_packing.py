@@ -1,0 +1,164 @@
+"""Which small files are joined: bins of unordered tables, runs of ordered buckets, leftovers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+
+from lithify.planning.bin_packing.packing import pack
+from lithify.planning.bin_packing.plan import PackedUnit, leftovers_due_millis, plan_bucket, verdicts
+from lithify.planning.bin_packing.policy import PackingOptions
+from lithify.planning.bin_packing.runs import full_run, in_order, minor_runs
+from lithify.planning.merge_tree.plan import Rest
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.model import DataFile
+from support.cases import case
+from support.merge_trees import MIDNIGHT_MILLIS, names, repeatable
+from support.small_files import bucket_of, cases, file
+
+NOW = datetime.fromtimestamp(MIDNIGHT_MILLIS / 1000, UTC)
+LOOSE = PackingOptions(target_file_size=100, small_file_size=70, open_file_cost=1, min_files=3)
+ORDERED = replace(LOOSE, is_ordered=True)
+Case = tuple[PackingOptions, tuple[DataFile, ...]]
+
+
+def files(*sizes: int) -> list[DataFile]:
+    return [file(f"f{number}", size, first=10 * number) for number, size in enumerate(sizes)]
+
+
+def bins(*sizes: int) -> list[list[str]]:
+    return [names(each) for each in pack(files(*sizes), LOOSE).bins]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        case([], [], id="no files"),
+        case([10, 10], [], id="too few"),
+        case([10, 10, 10], [["f0", "f1", "f2"]], id="enough files"),
+        case([70, 70, 70], [], id="no small ones"),
+        case([69, 30, 10], [["f2", "f1", "f0"]], id="smallest first"),
+        case([69, 69, 69], [["f0", "f1", "f2"]], id="enough bytes"),
+        case([69, 69, 69, 60], [["f3", "f0", "f1"]], id="a full bin leaves the rest"),
+    ],
+)
+def test_small_files_are_packed(sizes: list[int], expected: list[list[str]]) -> None:
+    assert bins(*sizes) == expected
+
+
+@repeatable
+@given(cases(is_ordered=False))
+def test_every_small_file_is_in_one_bin_or_left_over(drawn: Case) -> None:
+    options, given_files = drawn
+    packed = pack(given_files, options)
+    small = [each.name for each in given_files if each.size < options.small_file_size]
+    assert sorted([*names(f for one in packed.bins for f in one), *names(packed.leftovers)]) == sorted(small)
+    assert all(len(one) > 1 for one in packed.bins)
+    assert len(packed.leftovers) < options.min_files
+    last = options.small_file_size + options.open_file_cost
+    for one in packed.bins:
+        assert sum(each.size + options.open_file_cost for each in one) < max(
+            options.full_bin_size + last, 2 * last
+        )
+
+
+def test_a_plan_takes_a_limited_number_of_files() -> None:
+    packed = pack(files(1, 1, 1, 1, 1, 1), replace(LOOSE, max_files=4))
+    assert names(f for one in packed.bins for f in one) == ["f0", "f1", "f2", "f3"]
+
+
+class TestLeftovers:
+    AGED = replace(LOOSE, leftover_millis=60_000)
+
+    @pytest.mark.parametrize(
+        ("seconds", "count", "is_due"),
+        [
+            case(59, 2, False, id="young"),
+            case(60, 2, True, id="old"),
+            case(60, 1, False, id="one alone is as good as it gets"),
+        ],
+    )
+    def test_are_joined_when_the_newest_is_old(self, seconds: int, count: int, is_due: bool) -> None:
+        bucket = bucket_of(files(*[10] * count))
+        planned = plan_bucket(bucket, self.AGED, Strategy.MINOR, NOW + timedelta(seconds=seconds))
+        assert isinstance(planned, PackedUnit) == is_due
+        if isinstance(planned, PackedUnit):
+            assert (planned.trigger, planned.rewritten_files) == ("OldSmallFiles", count)
+
+    def test_become_due_at_a_known_time(self) -> None:
+        due = leftovers_due_millis(bucket_of(files(10, 10)), self.AGED)
+        assert due == MIDNIGHT_MILLIS + 60_000
+        assert leftovers_due_millis(bucket_of(files(10, 10, 10)), self.AGED) is None
+        assert leftovers_due_millis(bucket_of(files(10)), self.AGED) is None
+
+    def test_wait_while_there_are_bins(self) -> None:
+        late = NOW + timedelta(days=1)
+        bucket = bucket_of(files(69, 69, 69, 60, 68))
+        planned = plan_bucket(bucket, self.AGED, Strategy.MINOR, late)
+        assert isinstance(planned, PackedUnit)
+        assert (planned.trigger, len(planned.bins)) == ("SmallFiles", 1)
+        assert [verdict.fired for verdict in verdicts(bucket, self.AGED, late)] == [True, False]
+
+    def test_are_taken_by_a_full_compaction(self) -> None:
+        planned = plan_bucket(bucket_of(files(69, 69, 69, 60, 68)), LOOSE, Strategy.FULL, NOW)
+        assert isinstance(planned, PackedUnit)
+        assert [len(each) for each in planned.bins] == [3, 2]
+
+    def test_a_full_compaction_ends(self) -> None:
+        assert isinstance(plan_bucket(bucket_of(files(10, 200)), LOOSE, Strategy.FULL, NOW), Rest)
+
+
+class TestRuns:
+    @pytest.mark.parametrize(
+        ("sizes", "expected"),
+        [
+            case([10, 10], [], id="too few"),
+            case([10, 10, 10], [["f0", "f1", "f2"]], id="enough"),
+            case([10] * 4, [["f0", "f1", "f2"]], id="the rest waits"),
+            case([10] * 6, [["f0", "f1", "f2", "f3", "f4", "f5"]], id="neighbours become one"),
+            case([60] * 6, [["f0", "f1", "f2"], ["f3", "f4", "f5"]], id="but no more than a bin"),
+            case([150, 10, 10, 10], [["f0", "f1", "f2"]], id="a large file counts, too"),
+            case([190, 20, 10, 10], [["f1", "f2", "f3"]], id="the window moves past a large file"),
+        ],
+    )
+    def test_of_minor_compactions(self, sizes: list[int], expected: list[list[str]]) -> None:
+        assert [names(run) for run in minor_runs(files(*sizes), ORDERED)] == expected
+
+    @pytest.mark.parametrize(
+        ("sizes", "expected"),
+        [
+            case([10, 10], [], id="too few"),
+            case([100, 10, 10, 10], ["f1", "f2", "f3"], id="large ones at the start stay"),
+            case([10, 100, 10], ["f0", "f1", "f2"], id="those between do not"),
+            case([10, 100, 100], [], id="more large ones than small ones"),
+            case([100, 100, 100], [], id="nothing small"),
+        ],
+    )
+    def test_of_full_compactions(self, sizes: list[int], expected: list[str]) -> None:
+        assert names(full_run(files(*sizes), ORDERED)) == expected
+
+    def test_a_forced_full_compaction_takes_all(self) -> None:
+        assert len(full_run(files(100, 100), replace(ORDERED, force_rewrite=True))) == 2
+
+    def test_files_with_the_same_first_number_stay_together(self) -> None:
+        same = [file(name, 10, first=0) for name in "abcd"]
+        (run,) = minor_runs([*same, file("e", 10, first=50)], ORDERED)
+        assert names(run) == ["a", "b", "c", "d"]
+        grown = [file("a", 100, first=0), *(file(name, 10, first=0) for name in "bcd")]
+        assert names(full_run(grown, ORDERED)) == ["a", "b", "c", "d"]
+
+    @repeatable
+    @given(cases(is_ordered=True))
+    def test_are_adjacent_files_and_do_not_overlap(self, drawn: Case) -> None:
+        options, given_files = drawn
+        place = {each.name: number for number, each in enumerate(in_order(given_files))}
+        runs = minor_runs(given_files[::-1], options)
+        for run in (*runs, full_run(given_files, options)):
+            assert all(place[b.name] - place[a.name] == 1 for a, b in pairwise(run))
+            assert len(run) != 1
+        numbers = [place[each.name] for run in runs for each in run]
+        assert numbers == sorted(set(numbers))
