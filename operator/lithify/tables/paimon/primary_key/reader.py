@@ -190,9 +190,11 @@ class FileRun:
         columns, schema = self._reading.columns_of(file, self._only), self._reading.schema
         wanted = self._reading.wanted(file, piece_bytes, self._only)
         casts = self._reading.casts_of(file)
-        all_stored = self._only is None and self._reading.are_all_stored(file)
+        are_stored = self._only is None and self._reading.are_all_stored(file)
+        # Readers may return columns in the file's own order, whatever the order of the rows is now.
+        names = [column.name for column in columns if column is not None] if are_stored else None
         for batch in self._reading.readers.of(file.path).batches(file, wanted):
-            if all_stored and batch.schema.types == schema.types:
+            if batch.schema.names == names and batch.schema.types == schema.types:
                 rows = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
             else:
                 arrays = [
