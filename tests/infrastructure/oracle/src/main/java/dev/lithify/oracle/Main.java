@@ -1,6 +1,7 @@
 package dev.lithify.oracle;
 
 import dev.lithify.oracle.bundle.OptionsOp;
+import dev.lithify.oracle.bundle.SketchOps;
 import dev.lithify.oracle.compact.CompactOps;
 import dev.lithify.oracle.planner.PlannerOps;
 import dev.lithify.oracle.protocol.Op;
@@ -65,6 +66,7 @@ public final class Main {
         new CompactOps(tables, commits).register(ops);
         PlannerOps.register(ops);
         ops.put("options", new OptionsOp());
+        SketchOps.register(ops);
         ops.put("types", args -> DataTypeRoot.values());
         return ops;
     }
