@@ -89,7 +89,7 @@ class FirstValue(_Selection):
         return take_or_null(values, np.where(first > removal, first, removal))
 
     def aggregate_late(self, values: pa.Array, starts: IntPart, retracts: Mask, late: Mask) -> pa.Array:
-        """Like `aggregate`; a late value replaces the result, even if it is null, once there was a first value.
+        """Like `aggregate`, but once there was a first value, a late one replaces the result, even by null.
 
         Before that, the result itself counts as the first value.
         """

@@ -1,7 +1,7 @@
 """Aggregates values some of which come late in a sequence group: Paimon swaps the arguments for those.
 
-Called by `accumulating` for functions whose result depends on which argument is the accumulator. Groups without
-late values are aggregated as always. The others take one value after the other, all groups in each step.
+Called by `accumulating` for functions whose result depends on which argument is the accumulator. Groups
+without late values are aggregated as always. The others take one value after the other, all in each step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def aggregate_swapping(
         values: as there.
         starts: as there.
         retracts: as there.
-        late: mask of the values that come late and do not retract; the first of a group never counts as late.
+        late: mask of the values that come late and do not retract; the first of a group never counts as one.
     """
     swaps = any_of(late, starts)
     if not swaps.any():
