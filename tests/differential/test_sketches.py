@@ -89,7 +89,7 @@ def write_sketches(oracle: Oracle, table: Table, random: Random, kinds: list[str
             for key in random.sample(range(30), 20)
         ]
         oracle.write(table, rows)
-        if commit == 3:  # noqa: PLR2004 (the middle)
+        if commit == 3:
             tuned = {"num-sorted-run.compaction-trigger": "3", "write-only": "false"}
             oracle.compact(table, full=False, options=tuned)
 

@@ -9,11 +9,25 @@ from typing import Any
 
 from infrastructure.oracle.client import Oracle
 
+_SMALL = 6000
+"""Letters of base64."""
+
 
 def draw_sketches(oracle: Oracle, function: str, random: Random, count: int) -> list[str]:
     """This many values for an aggregate function, in base64."""
     drawn = [{"function": function, **_DRAWN[function](random)} for _ in range(count)]
     return [str(each) for each in oracle.call("sketches", sketches=drawn)]
+
+
+_small: dict[str, list[str]] = {}
+
+
+def small_sketches(oracle: Oracle, function: str) -> list[str]:
+    """A few dozen values that do not fill a merge's memory, always the same."""
+    if function not in _small:
+        drawn = draw_sketches(oracle, function, Random(function), 80)
+        _small[function] = [each for each in drawn if len(each) < _SMALL]
+    return _small[function]
 
 
 def union_by_java(
