@@ -89,9 +89,14 @@ def _decompressed(data: bytes) -> _Sketch:
     _check_seed(data)
     try:
         sketch = compact_theta_sketch.deserialize(data)
-    except RuntimeError as error:
+    except (RuntimeError, IndexError, MemoryError) as error:
         raise ValueError(str(error)) from error
-    return _Sketch(np.array([*sketch], np.int64), sketch.theta64, sketch.is_empty())
+    hashes = np.array([*sketch], np.uint64)
+    if data[5] & _EMPTY_FLAG or sketch.theta64 > _ONE or (hashes[1:] <= hashes[:-1]).any():
+        raise ValueError("it is said to be empty, or its hashes are in no order")
+    if (hashes > _ONE).any():
+        raise ValueError("a hash is too large")
+    return _Sketch(hashes.astype(np.int64), sketch.theta64, sketch.is_empty())
 
 
 def _check_seed(data: bytes) -> None:
