@@ -92,8 +92,8 @@ def _decompressed(data: bytes) -> _Sketch:
     except (RuntimeError, IndexError, MemoryError) as error:
         raise ValueError(str(error)) from error
     hashes = np.array([*sketch], np.uint64)
-    if data[5] & _EMPTY_FLAG or sketch.theta64 > _ONE or (hashes[1:] <= hashes[:-1]).any():
-        raise ValueError("it is said to be empty, or its hashes are in no order")
+    if not data[3] or data[5] & _EMPTY_FLAG or sketch.theta64 > _ONE or (hashes[1:] <= hashes[:-1]).any():
+        raise ValueError("its hashes have no bits or no order, or it is said to be empty")
     if (hashes > _ONE).any():
         raise ValueError("a hash is too large")
     return _Sketch(hashes.astype(np.int64), sketch.theta64, sketch.is_empty())
