@@ -43,6 +43,38 @@ def functions(**named: str) -> dict[str, str]:
 ELEMENTS = {"g": "INT", "all": "ARRAY<INT>"}
 COLLECTED = {"fields.g.sequence-group": "all", "fields.all.aggregate-function": "collect"}
 
+NESTED = {
+    "g": "INT",
+    "map": "MAP<STRING, INT>",
+    "timed": "MAP<STRING, ROW<v INT, t STRING>>",
+    "rows": "ARRAY<ROW<k STRING, n INT, m INT>>",
+    "keyed": "ARRAY<ROW<k STRING, n INT, m INT>>",
+    "parts": "ARRAY<ROW<k STRING, n INT, m INT>>",
+    "first": "STRING",
+    "there": "STRING",
+}
+OF_NESTED = {
+    "fields.g.sequence-group": ",".join(NESTED)[2:],
+    "fields.map.aggregate-function": "merge_map",
+    "fields.timed.aggregate-function": "merge_map_with_keytime",
+    "fields.rows.aggregate-function": "nested_update",
+    "fields.keyed.aggregate-function": "nested_update",
+    "fields.keyed.nested-key": "k",
+    "fields.keyed.count-limit": "4",
+    "fields.parts.aggregate-function": "nested_partial_update",
+    "fields.parts.nested-key": "k,n",
+    "fields.first.aggregate-function": "first_value",
+    "fields.there.aggregate-function": "first_non_null_value",
+}
+PASSING_OVER = {f"fields.{name}.ignore-retract": "true" for name in NESTED if name != "g"}
+WITHOUT_FIRST = {name: kind for name, kind in NESTED.items() if name not in ("first", "there")}
+OF_WITHOUT_FIRST = {
+    **{name: value for name, value in OF_NESTED.items() if name.split(".")[1] not in ("first", "there")},
+    "fields.g.sequence-group": ",".join(WITHOUT_FIRST)[2:],
+    "fields.timed.ignore-retract": "true",
+    "fields.parts.ignore-retract": "true",
+}
+
 CASES = [
     Updates("last values"),
     Updates("last values of many columns", values={f"c{n}": "INT" for n in range(60)}, nulls=0.9),
@@ -198,6 +230,31 @@ CASES = [
         nulls=0.3,
     ),
     Updates("first values in a group", NUMBERS, functions(n="first_value", text="first_value")),
+    Updates("maps, nested rows and first values in a group", NESTED, OF_NESTED, nulls=0.2, commits=10),
+    Updates(
+        "maps and nested rows in a group that passes over retractions",
+        WITHOUT_FIRST,
+        {**OF_WITHOUT_FIRST, **{k: v for k, v in PASSING_OVER.items() if k.split(".")[1] in WITHOUT_FIRST}},
+        WITH_DELETES,
+        nulls=0.2,
+        commits=10,
+    ),
+    Updates(
+        "maps and nested rows in a group that retract",
+        WITHOUT_FIRST,
+        OF_WITHOUT_FIRST,
+        WITH_DELETES,
+        nulls=0.2,
+        commits=10,
+    ),
+    Updates(
+        "maps and nested rows in a group that removes",
+        WITHOUT_FIRST,
+        {**OF_WITHOUT_FIRST, ON_GROUP: "g"},
+        MANY_DELETES,
+        nulls=0.2,
+        commits=10,
+    ),
     Updates(
         "a default function",
         values={"g": "INT", "n": "INT", "m": "BIGINT"},
@@ -273,10 +330,7 @@ REFUSED_BY_US = {
     "a key in a group": {"fields.g.sequence-group": "a,id"},
     "a sequence field in two groups": {"fields.g.sequence-group": "a", "fields.g,h.sequence-group": "b"},
     "a sequence field within another group": {"fields.g.sequence-group": "h", "fields.h.sequence-group": "b"},
-    "a function with an order that nobody states": {
-        **GROUP,
-        "fields.a.aggregate-function": "first_non_null_value",
-    },
+    "a function for keys": {**GROUP, "fields.a.aggregate-function": "primary-key"},
 }
 
 

@@ -10,7 +10,7 @@ from fuzz.changes import Columns
 from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
 from fuzz.expiring import draw_expiry
 from fuzz.history import History
-from fuzz.merging import REMOVE, draw_aggregation
+from fuzz.merging import REMOVE, draw_aggregation, draw_late_functions
 from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
 from fuzz.steps import Steps
 from fuzz.types import Atom
@@ -18,6 +18,7 @@ from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without
 
 _AGGREGATING = 0.3
 _EXPIRING = 0.15
+_SKETCHING = 0.5
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (
     *("DECIMAL(4, 4)", "DECIMAL(19, 3)", "VARCHAR(3)", "VARBINARY(5)", "TIME(1)"),
@@ -64,15 +65,20 @@ class _Draw:
         partition = self._partition() if random.random() < 0.3 else {}
         moving = self._moving(partition)
         self._refer_to_columns(list(key), moving)
-        self._merge_by_engine()
+        # Drawn apart, so that the others are what they were before there were merge engines, or sketches.
+        engine, sketches = Random(f"merge engine of {self._seed}"), Random(f"sketches of {self._seed}")
+        if self._engine == PARTIAL_UPDATE and sketches.random() < _SKETCHING:
+            self._columns.add("BYTES")
+        self._merge_by_engine(sketches)
+        is_aggregated = not moving and "merge-engine" not in self._options and engine.random() < _AGGREGATING
+        if is_aggregated and sketches.random() < _SKETCHING:
+            self._columns.add("BYTES")
         grouped = self._columns.pinned
         values = {
             name: str(kind) if name in grouped else self._declared(str(kind))
             for name, kind in self._columns.now.items()
         }
-        # Drawn apart, so that the others are what they were before there were merge engines.
-        engine = Random(f"merge engine of {self._seed}")
-        if not moving and "merge-engine" not in self._options and engine.random() < _AGGREGATING:
+        if is_aggregated:
             self._options.update(draw_aggregation(engine, self._columns))
             # Lithify infers from the first row group, Java from the first rows: not the same in small files.
             self._options.pop("variant.inferShreddingSchema", None)
@@ -156,13 +162,17 @@ class _Draw:
         columns.pinned |= {name for name in (*columns.now, *key) if f"fields.{name}.stats-mode" in own}
         self._options.update(own)
 
-    def _merge_by_engine(self) -> None:
-        columns = {n: str(kind) for n, kind in self._columns.now.items() if n not in self._columns.fixed}
-        drawn = draw_engine_options(self._random, self._engine, columns)
+    def _merge_by_engine(self, late: Random) -> None:
+        kinds = {n: str(kind) for n, kind in self._columns.now.items() if n not in self._columns.fixed}
+        drawn = draw_engine_options(self._random, self._engine, kinds)
         self._options.update(drawn)
         for name, value in drawn.items():
             if name.endswith(".sequence-group"):
-                self._columns.pinned |= {*name.split(".")[1].split(","), *value.split(",")}
+                members = value.split(",")
+                self._columns.pinned |= {*name.split(".")[1].split(","), *members}
+                free = [each for each in members if f"fields.{each}.aggregate-function" not in drawn]
+                columns = {each: self._columns.now[each] for each in free}
+                self._options.update(draw_late_functions(late, columns))
 
 
 def _atoms(formats: Sequence[str]) -> list[str]:

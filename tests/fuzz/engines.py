@@ -8,6 +8,7 @@ from random import Random
 from fuzz.expiring import expires
 
 DEDUPLICATE, PARTIAL_UPDATE, FIRST_ROW = "deduplicate", "partial-update", "first-row"
+AGGREGATION = "aggregation"
 IGNORE = (
     "ignore-delete",
     *(f"{engine}.ignore-delete" for engine in (FIRST_ROW, DEDUPLICATE, PARTIAL_UPDATE)),
@@ -79,7 +80,9 @@ def _functions(kind: str) -> Sequence[str]:
     return always if kind.startswith((*_NO_ORDER, *_NESTED)) else [*always, "max", "min"]
 
 
-_WITHOUT_RETRACTION = {"first_value", "product", "max", "min", "listagg", "bool_and", "bool_or"}
+_WITHOUT_RETRACTION = {"product", "max", "min", "listagg", "bool_and", "bool_or"}
+_WITH_STATE = {"first_value", "first_non_null_value"}
+"""Lithify refuses deletes with these even if they are ignored."""
 
 
 def takes_deletes(options: Mapping[str, str]) -> bool:
@@ -88,10 +91,20 @@ def takes_deletes(options: Mapping[str, str]) -> bool:
     ignores = options.get(next((name for name in IGNORE if name in options), ""), "false") == "true"
     if engine == DEDUPLICATE or ignores:
         return True
-    functions = [value for name, value in options.items() if name.endswith(".aggregate-function")]
-    if engine == FIRST_ROW or not _WITHOUT_RETRACTION.isdisjoint(functions):
+    if engine == AGGREGATION:
+        return True  # functions that cannot retract pass over what does
+    if engine == FIRST_ROW or any(_refuses_deletes(options, name) for name in options):
         return False
     return options.get(_ON_DELETE) == "true" or any(name.endswith(".sequence-group") for name in options)
+
+
+def _refuses_deletes(options: Mapping[str, str], name: str) -> bool:
+    """Whether an option is a function that deletes must not reach."""
+    function = options[name]
+    if not name.endswith(".aggregate-function") or function in _WITH_STATE:
+        return name.endswith(".aggregate-function")
+    ignores = options.get(name.replace(".aggregate-function", ".ignore-retract")) == "true"
+    return function in _WITHOUT_RETRACTION and not ignores
 
 
 def is_stable(options: Mapping[str, str]) -> bool:

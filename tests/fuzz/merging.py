@@ -7,6 +7,7 @@ from random import Random
 
 from fuzz.changes import Columns
 from fuzz.types import Array, Atom, Map, Record, Required, Type
+from support.comparing.sketches import SKETCHES
 
 REMOVE = "aggregation.remove-record-on-delete"
 _SELECTING = ("last_value", "last_non_null_value", "first_value", "first_non_null_value")
@@ -15,6 +16,8 @@ _WIDE = ("FLOAT", "DOUBLE", "DECIMAL(19", "DECIMAL(38")
 _UNORDERED = ("BOOLEAN", "VARIANT", "MULTISET", "VECTOR")
 _UNHASHED = ("B", "VARB", "VARIANT", "MULTISET", "VECTOR")
 """What begins like this is told apart by identity in Java, but for BOOLEAN and BIGINT."""
+_LATE = {"merge_map", "nested_update", "nested_partial_update", *SKETCHES}
+OF_SKETCHES = ("BYTES", "VARBINARY")
 _RETRACTING = ("last_value", "last_non_null_value", "sum", "merge_map")
 
 
@@ -39,10 +42,32 @@ def draw_aggregation(random: Random, columns: Columns) -> dict[str, str]:
     return options
 
 
+def draw_late_functions(random: Random, columns: Mapping[str, Type]) -> dict[str, str]:
+    """Functions of columns in sequence groups whose result depends on the order of their arguments."""
+    options: dict[str, str] = {}
+    for name, kind in columns.items():
+        functions = [
+            *_LATE.intersection(_functions(kind)),
+            *(["first_non_null_value"] if random.random() < 0.1 else []),
+        ]
+        if not functions or random.random() < 0.3:
+            continue
+        function = random.choice(sorted(functions))
+        said = dict(_details(random, kind, function))
+        retracts = function in _RETRACTING or _retracts(kind, said)
+        if not retracts or random.random() < 0.2:
+            said["ignore-retract"] = "true"
+        options.update({f"fields.{name}.{key}": value for key, value in said.items()})
+    return options
+
+
 def _said(random: Random, kind: Type) -> Iterator[tuple[str, str]]:
     """The function of a column of a type, and its details."""
     functions = [*_SELECTING, *_functions(kind) * 3]
-    function = random.choice(functions)
+    yield from _details(random, kind, random.choice(functions))
+
+
+def _details(random: Random, kind: Type, function: str) -> Iterator[tuple[str, str]]:
     yield "aggregate-function", function
     if function == "listagg":
         yield "list-agg-delimiter", random.choice([",", ";", ", "])
@@ -64,6 +89,8 @@ def _functions(kind: Type) -> list[str]:
             functions = [] if name.startswith(_UNORDERED) else ["max", "min"]
             if name in _INTEGERS or name.startswith(_WIDE):
                 functions += ["sum", "sum", "product"]
+            if name.startswith(OF_SKETCHES):
+                functions += [*SKETCHES, *SKETCHES]
             if name == "STRING":
                 functions.append("listagg")
             return [*functions, "bool_and", "bool_or"] if name == "BOOLEAN" else functions

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
+from support.comparing.sketches import SKETCHES, small_sketches
 
 Value = Callable[[Random], Any]
 
@@ -244,11 +245,19 @@ def positive(drawn: Any) -> Any:
 
 
 def values_of(oracle: Oracle, table: Table, layout: Layout) -> dict[str, Value]:
-    """Values for each column that the table has by now."""
+    """Values for each column that the table has by now; bitmaps or sketches where it aggregates these."""
     values = {column["name"]: value_of(column["type"]) for column in oracle.schema(table)["fields"]}
     groups = [name.split(".")[1] for name in layout.options if name.endswith(".sequence-group")]
     sequence = ",".join([layout.options.get("sequence.field", ""), *groups]).split(",")
+    for name in values:
+        function = layout.options.get(f"fields.{name}.aggregate-function")
+        if function in SKETCHES:
+            values[name] = _or_null(_one_of(small_sketches(oracle, function)))
     return {name: without_nan(value) if name in sequence else value for name, value in values.items()}
+
+
+def _one_of(pool: Sequence[Any]) -> Value:
+    return lambda random: random.choice(pool)
 
 
 def draw_row(

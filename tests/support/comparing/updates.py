@@ -28,6 +28,21 @@ SMALL: Mapping[str, tuple[Any, ...]] = {
     "TIMESTAMP(6)": ("2024-02-29T10:11:12.000001", "2025-01-01T00:00"),
     "ARRAY<INT>": ([], [1, None], [2, 3]),
     "BOOLEAN": (True, False),
+    "MAP<STRING, INT>": ([], [["a", 1]], [["a", 2], ["b", None]], [["b", 3], ["c", 4]]),
+    "MAP<STRING, ROW<v INT, t STRING>>": (
+        [],
+        [["a", [1, "2"]], ["b", [2, "2"]]],
+        [["a", [3, "10"]], ["c", None]],
+        [["a", None], ["b", [4, None]]],
+        [["b", [5, "3"]], ["c", [6, "2"]]],
+    ),
+    "ARRAY<ROW<k STRING, n INT, m INT>>": (
+        [],
+        [None, ["a", 1, None]],
+        [["a", None, 2], ["b", 2, 2]],
+        [["b", 3, None], ["c", None, None], ["a", 4, 1]],
+        [[f"k{number}", number, None] for number in range(9)],
+    ),
 }
 """Few values, so that many are equal."""
 

@@ -754,3 +754,14 @@ class TestDamage:
         with pytest.raises(CorruptTable) as caught:
             read([file], [SIMPLE])
         assert caught.value.path == file.path
+
+
+def test_bounds_of_a_dictionary_are_those_of_its_values(tmp_path: Path) -> None:
+    """Rows leave after they are read, for example deletes, and their texts stay in the dictionary."""
+    columns = schema([("id", "INT NOT NULL"), ("name", "STRING")], ["id"])
+    rows = [{"id": number, "name": name} for number, name in enumerate(["z", "a", None, "b"])]
+    file = open_file(tmp_path, columns, FULL)
+    file.write(table_of(columns, rows, ["name"])[1:])
+    stats, types = file.close().value_stats, [column.type for column in columns.columns]
+    bounds = [decode_row(row, types)[1] for row in (stats.min_values, stats.max_values)]
+    assert (bounds, stats.null_counts) == ([b"a", b"b"], (0, 1))

@@ -200,8 +200,8 @@ def test_a_sum_of_decimals_has_the_digits_of_its_type() -> None:
         ("nested_update", ROWS, {"nested-key": "k, x"}, "nested-key"),
         ("nested_partial_update", ROWS, {}, "nested-key"),
         ("nested_partial_update", "INT", {"nested-key": "k"}, "aggregate-function"),
-        ("rbm32", "BYTES", {}, "aggregate-function"),
-        ("hll_sketch", "BYTES", {}, "aggregate-function"),
+        ("rbm32", "INT", {}, "aggregate-function"),
+        ("hll_sketch", "BINARY(3)", {}, "aggregate-function"),
         ("count", "BIGINT", {}, "aggregate-function"),
     ],
 )

@@ -67,7 +67,7 @@ class ParquetWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
-        rows = self._variants.in_file(rows)
+        rows = _with_used_entries(self._variants.in_file(rows))
         is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
         leaves = list(leaves_of_rows(rows)) if is_looked_at else []
         if self._writer is None:
@@ -230,3 +230,25 @@ def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
     """Values after which PyArrow checks the size of a page: rarely, but often enough for wide values."""
     widest = max(leaf.values.nbytes / max(1, len(leaf.values)) for leaf in leaves)
     return max(1, min(_MAX_ROWS_PER_CHECK, int(page / max(1.0, widest))))
+
+
+def _with_used_entries(rows: pa.Table) -> pa.Table:
+    """Makes dictionaries anew from which Arrow would take bounds that no value has.
+
+    Arrow counts null as one of the entries that rows refer to, and if that makes as many as there are, it
+    takes bounds from all of them.
+    """
+    for number, column in enumerate(rows.columns):
+        if pa.types.is_dictionary(column.type) and column.null_count:
+            chunks = [_reencoded(each) if _has_one_unused(each) else each for each in column.chunks]
+            rows = rows.set_column(number, rows.field(number), pa.chunked_array(chunks, column.type))
+    return rows
+
+
+def _has_one_unused(values: pa.DictionaryArray) -> bool:
+    used = len(pc.unique(values.indices.drop_null()))
+    return bool(values.null_count) and used + 1 == len(values.dictionary)
+
+
+def _reencoded(values: pa.DictionaryArray) -> pa.DictionaryArray:
+    return values.dictionary_decode().dictionary_encode()

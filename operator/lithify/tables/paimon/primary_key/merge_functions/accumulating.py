@@ -18,7 +18,11 @@ from lithify.rewriting.groups import Groups
 from lithify.rewriting.nulls import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    TakesLateValues,
+)
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.swapping import aggregate_swapping
 from lithify.tables.paimon.primary_key.merge_functions.ordered_records import OrderedRecords
 
 
@@ -31,6 +35,8 @@ class LateValues(Enum):
     """Ignored: the accumulator counts as the last value."""
     PREPENDED = "prepended"
     """Aggregated as if older than all values so far."""
+    SWAPPED = "swapped"
+    """The function gets the late value as its accumulator, and the accumulator as its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +92,15 @@ class Accumulation:
         retracts[: len(bases)] = False
         in_turn = np.argsort(places, kind="stable")
         places, retracts = places[in_turn], retracts[in_turn]
+        late = changes.late[places] & ~retracts
         if self.late is LateValues.PREPENDED:
-            places, retracts = self._prepended(places, retracts, records, changes)
-        return self._aggregated(groups, records, places, retracts)
+            places, retracts = self._prepended(places, retracts, records, late)
+        return self._aggregated(groups, records, places, retracts, late)
 
     def _prepended(
-        self, places: IntPart, retracts: Mask, records: OrderedRecords, changes: Changes
+        self, places: IntPart, retracts: Mask, records: OrderedRecords, late: Mask
     ) -> tuple[IntPart, Mask]:
         """Moves late values before all earlier ones, in reverse order."""
-        late = changes.late[places] & ~retracts
         if not late.any():
             return places, retracts
         if retracts.any():
@@ -105,7 +111,7 @@ class Accumulation:
         return places[in_turn], retracts[in_turn]
 
     def _aggregated(
-        self, groups: Groups, records: OrderedRecords, places: IntPart, retracts: Mask
+        self, groups: Groups, records: OrderedRecords, places: IntPart, retracts: Mask, late: Mask
     ) -> pa.Array:
         column = groups.rows.column(self.column)
         if not len(places):
@@ -113,7 +119,12 @@ class Accumulation:
         keys = records.keys[places]
         starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
         values = column.take(pa.array(records.rows[places]))
-        results = self.function.aggregate(values, starts, retracts)
+        if isinstance(self.function, TakesLateValues):
+            results = self.function.aggregate_late(values, starts, retracts, late)
+        elif self.late is LateValues.SWAPPED:
+            results = aggregate_swapping(self.function, values, starts, retracts, late)
+        else:
+            results = self.function.aggregate(values, starts, retracts)
         if len(starts) == len(groups):
             return results
         of_keys = np.full(len(groups), -1)

@@ -18,6 +18,7 @@ from lithify.tables.paimon.primary_key.merge_functions.accumulating import (
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import field_options
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from lithify.tables.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
 from lithify.tables.paimon.primary_key.merge_functions.sequence_groups import Aggregated, SequenceGroup
 from lithify.tables.paimon.schema.schema import Schema
@@ -27,6 +28,7 @@ _DEFAULT_FUNCTION = f"{_PREFIX}.default-aggregate-function"
 _ON_DELETE = "partial-update.remove-record-on-delete"
 _ON_GROUP = "partial-update.remove-record-on-sequence-group"
 _LAST_NON_NULL = "last_non_null_value"
+_FIRST_NON_NULL = ("first_non_null_value", "first_not_null_value")
 _LATE_VALUES: Mapping[str, LateValues] = {
     "sum": LateValues.ADDED,
     "product": LateValues.ADDED,
@@ -37,7 +39,13 @@ _LATE_VALUES: Mapping[str, LateValues] = {
     "listagg": LateValues.PREPENDED,
     "collect": LateValues.ADDED,
     "last_value": LateValues.IGNORED,
-    "first_value": LateValues.PREPENDED,
+    **dict.fromkeys(
+        (
+            *("first_value", *_FIRST_NON_NULL, "merge_map", "merge_map_with_keytime"),
+            *("nested_update", "nested_partial_update", *UNIONS),
+        ),
+        LateValues.SWAPPED,
+    ),
 }
 """The functions that reproduce Java's results with late values, and the effect of late values in each."""
 
@@ -136,7 +144,8 @@ def _aggregated(schema: Schema, column: str, function: str) -> Aggregated:
     about = field_options(schema.options, column)
     if function == _LAST_NON_NULL:
         return LastNonNull(column, about.ignore_retract)
-    made = aggregate_of(function, schema.column(column).type, about)
+    # Accumulation leaves out what is ignored before the function sees it.
+    made = aggregate_of(function, schema.column(column).type, replace(about, ignore_retract=False))
     if function not in _LATE_VALUES:
         raise InvalidOption(
             f"{_PREFIX}.{column}.aggregate-function",
@@ -163,9 +172,9 @@ def _late_values(function: str, *, ignores_retractions: bool) -> LateValues:
 def _begins_anew(function: str, *, distinct: bool) -> bool:
     """Whether the values of a delete that becomes the row can be the initial values.
 
-    Paimon copies these values unchanged: the state of first_value stays, and duplicate elements remain.
+    Paimon copies these values unchanged: the state of first values stays, and duplicate elements remain.
     """
-    return function != "first_value" and not (function == "collect" and distinct)
+    return function not in ("first_value", *_FIRST_NON_NULL) and not (function == "collect" and distinct)
 
 
 def _check_plain(schema: Schema, plain: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ Paimon refuses, with the option at fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from lithify.errors import InvalidOption
 from lithify.tables.files.types import ColumnType
@@ -38,6 +39,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.selecting impo
     NewestValue,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.texts import listagg_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.unions import UNIONS, union_of
 
 Make = Callable[[ColumnType, FieldOptions], FieldAggregate]
 
@@ -63,15 +65,8 @@ _FUNCTIONS: Mapping[str, Make] = {
     "nested_partial_update": nested_partial_update_of,
     "max": lambda column, options: extreme_of("max", column, options),
     "min": lambda column, options: extreme_of("min", column, options),
+    **{name: partial(union_of, name) for name in UNIONS},
 }
-
-_LATER: Mapping[str, str] = {
-    "rbm32": "bitmaps",
-    "rbm64": "bitmaps",
-    "theta_sketch": "sketches",
-    "hll_sketch": "sketches",
-}
-"""Paimon functions that this release does not support, and what they produce."""
 
 
 def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
@@ -83,7 +78,7 @@ def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldA
         options: the table's other options for the column.
 
     Raises:
-        InvalidOption: Paimon has no such function for this type, or this release does not support it.
+        InvalidOption: Paimon has no such function for this type.
     """
     make = _FUNCTIONS.get(name)
     if make is None:
@@ -95,6 +90,4 @@ def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldA
 
 
 def _unknown(name: str) -> str:
-    if name in _LATER:
-        return f"this release cannot write {_LATER[name]} as Java does, so it refuses {name}"
     return f"{name} is no aggregate function of Paimon 1.4 (it has {', '.join(sorted(_FUNCTIONS))})"

@@ -72,6 +72,15 @@ class SurvivesRemoval(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesLateValues(Protocol):
+    """An aggregate with a state of its own, which decides about late values in a sequence group."""
+
+    def aggregate_late(self, values: pa.Array, starts: IntPart, retracts: Mask, late: Mask) -> pa.Array:
+        """Like `aggregate`, but a value in `late` is the accumulator, and the accumulator the value."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
     """The options `fields.<column>.*` of one column.

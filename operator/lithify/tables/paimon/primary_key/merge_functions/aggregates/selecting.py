@@ -17,6 +17,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import c
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     first_of,
     last_of,
+    steps_of,
     valid_of,
 )
 
@@ -94,6 +95,23 @@ class FirstValue(_Selection):
         counts = ~removes & valid_of(values) if self.skips_nulls else ~removes
         removal, first = last_of(removes, starts), first_of(counts, starts)
         return take_or_null(values, np.where(first > removal, first, removal))
+
+    def aggregate_late(self, values: pa.Array, starts: IntPart, retracts: Mask, late: Mask) -> pa.Array:
+        """Like `aggregate`, but once there was a first value, a late one replaces the result, even by null.
+
+        Before that, the result itself counts as the first value.
+        """
+        if retracts.any() or not late.any():
+            return self.aggregate(values, starts, retracts)
+        valid, chosen = valid_of(values), np.full(len(starts), -1)
+        begun = np.zeros(len(starts), dtype=bool)
+        for groups, places in steps_of(starts, len(values)):
+            is_late, before = late[places], chosen[groups]
+            offered = np.where(is_late, before >= 0, valid[places]) | (not self.skips_nulls)
+            begins = offered & ~begun[groups]
+            begun[groups] |= begins
+            chosen[groups] = np.where(begins == is_late, before, np.where(valid[places], places, -1))
+        return take_or_null(values, chosen)
 
     @property
     def _name(self) -> str:

@@ -1,6 +1,7 @@
 package dev.lithify.oracle;
 
 import dev.lithify.oracle.bundle.OptionsOp;
+import dev.lithify.oracle.bundle.SketchOps;
 import dev.lithify.oracle.compact.CompactOps;
 import dev.lithify.oracle.compact.PostponeOps;
 import dev.lithify.oracle.planner.AppendPlannerOps;
@@ -69,6 +70,7 @@ public final class Main {
         PlannerOps.register(ops);
         new AppendPlannerOps(tables).register(ops);
         ops.put("options", new OptionsOp());
+        SketchOps.register(ops);
         ops.put("types", args -> DataTypeRoot.values());
         return ops;
     }

@@ -1,0 +1,148 @@
+"""Unions of bitmaps and sketches, and of bytes that are none; the differential tests compare with Java."""
+
+from __future__ import annotations
+
+import pickle
+from random import Random
+from typing import Any
+
+import datasketches
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from lithify.errors import UnsupportedTable
+from lithify.tables.files.types import parse_type
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.long_bitmaps import LongBitmap
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.roaring import join, split
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
+from support.properties import examples
+
+PROPERTY = settings(max_examples=examples(100), deadline=None)
+TYPES = [datasketches.tgt_hll_type.HLL_4, datasketches.tgt_hll_type.HLL_6, datasketches.tgt_hll_type.HLL_8]
+
+
+def bitmap(numbers: Any) -> bytes:
+    made = BitMap(numbers)
+    made.run_optimize()
+    return bytes(made.serialize())
+
+
+def long_bitmap(numbers: set[int]) -> bytes:
+    made = LongBitmap()
+    for key in sorted({number >> 16 for number in numbers}):
+        low = [number & 0xFFFF for number in numbers if number >> 16 == key]
+        each = LongBitmap(slots=[split(bitmap(low))[1][0]], last=0)
+        each.tree.insert(key.to_bytes(6, "big"), 0)
+        made.add(each)
+    return made.serialize()
+
+
+def theta(first: int, count: int) -> bytes:
+    made = datasketches.update_theta_sketch()
+    for number in range(first, first + count):
+        made.update(number)
+    return bytes(made.compact().serialize())
+
+
+def hll(first: int, count: int, slots: int = 12, kind: int = 0, *, updatable: bool = False) -> bytes:
+    made = datasketches.hll_sketch(slots, TYPES[kind])
+    for number in range(first, first + count):
+        made.update(number)
+    return bytes(made.serialize_updatable() if updatable else made.serialize_compact())
+
+
+COUNTS = (0, 1, 3, 20, 200, 5000)
+SOME = {
+    "rbm32": [bitmap(range(0, count * step, step)) for count in COUNTS for step in (1, 2, 1000)],
+    "rbm64": [
+        long_bitmap({*range(0, count * step, step)}) for count in (0, 3, 200) for step in (1, 99_999, 1 << 50)
+    ],
+    "theta_sketch": [theta(0, count) for count in COUNTS],
+    "hll_sketch": [
+        hll(0, count, slots, kind, updatable=updatable)
+        for count in COUNTS
+        for slots in (4, 12)
+        for kind in range(3)
+        for updatable in (False, True)
+    ],
+}
+
+
+@PROPERTY
+@given(st.lists(st.sets(st.integers(0, 300) | st.integers(0, (1 << 64) - 1), max_size=40), min_size=2))
+def test_a_long_bitmap_has_what_its_parts_have(parts: list[set[int]]) -> None:
+    united = long_bitmap(parts[0])
+    for part in parts[1:]:
+        united = UNIONS["rbm64"](united, long_bitmap(part))
+    read = LongBitmap.read(united)
+    found: set[int] = set()
+    for key, place in read.tree.leaves.items():
+        container = read.slots[place]
+        assert container is not None
+        united_low = UNIONS["rbm32"](bitmap([]), join([0], [container]))
+        found |= {int.from_bytes(key, "big") << 16 | low for low in BitMap.deserialize(united_low)}
+    assert found == set().union(*parts)
+
+
+@PROPERTY
+@given(st.lists(st.tuples(st.integers(0, 20_000), st.integers(0, 9000)), min_size=2, max_size=4))
+def test_theta_sketches_are_those_of_the_library(parts: list[tuple[int, int]]) -> None:
+    united, library = theta(*parts[0]), datasketches.theta_union(12)
+    library.update(datasketches.compact_theta_sketch.deserialize(united))
+    for part in parts[1:]:
+        united = UNIONS["theta_sketch"](united, theta(*part))
+        library.update(datasketches.compact_theta_sketch.deserialize(theta(*part)))
+    ours, theirs = datasketches.compact_theta_sketch.deserialize(united), library.get_result()
+    assert ([*ours], ours.theta64) == ([*theirs], theirs.theta64)
+
+
+@pytest.mark.parametrize("function", UNIONS)
+def test_bytes_that_are_none_raise_nothing_else(function: str) -> None:
+    """Also not from the C++ libraries, which would take the process along."""
+    random, pool = Random(function), SOME[function]
+    refused = 0
+    for _ in range(3000):
+        damaged = bytearray(random.choice(pool))
+        for _ in range(random.choice([1, 1, 2, 5])):
+            draw = random.random()
+            if draw < 0.7 and damaged:
+                place = random.randrange(min(len(damaged), random.choice([8, 16, 48, 10**6])))
+                damaged[place] = random.choice([random.randrange(256), 0, 255, 1])
+            elif draw < 0.8:
+                damaged = damaged[: random.randrange(len(damaged) + 1)]
+            else:
+                damaged += bytes(random.randrange(20))
+        pair = [bytes(damaged), random.choice(pool)]
+        random.shuffle(pair)
+        try:
+            UNIONS[function](*pair)
+        except ValueError:
+            refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize("function", UNIONS)
+def test_groups_are_folded_and_single_values_are_kept(function: str) -> None:
+    aggregate = pickle.loads(pickle.dumps(aggregate_of(function, parse_type("BYTES"), FieldOptions("v"))))
+    first, second, third = SOME[function][3], SOME[function][4], SOME[function][2]
+    values = pa.array(
+        [b"cut off", None, first, None, None, None, second, first, None, third, None], pa.binary()
+    )
+    result = aggregate.aggregate(values[1:], np.array([0, 3, 5, 9]), np.zeros(10, dtype=bool))
+    union = UNIONS[function]
+    assert result.to_pylist() == [first, None, union(union(second, first), third), None]
+    assert result.type == pa.binary()
+
+
+def test_what_is_no_sketch_is_named() -> None:
+    aggregate = aggregate_of("rbm32", parse_type("BYTES"), FieldOptions("v"))
+    values = pa.array([SOME["rbm32"][5], b"nonsense"], pa.binary())
+    with pytest.raises(UnsupportedTable) as raised:
+        aggregate.aggregate(values, np.array([0]), np.zeros(2, dtype=bool))
+    assert raised.value.table == "column v"
