@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lithify import __version__
 from lithify.tables.files.parquet.copying.footers import (
@@ -93,6 +94,7 @@ class RowGroupCopier:
         self._writers: set[str] = set()
         self._version = 0
         self._groups: list[_CopiedGroup] = []
+        self._end = b""
         self.rows = 0
         sink.write(MAGIC)
 
@@ -129,8 +131,14 @@ class RowGroupCopier:
             if chunk.index is not None:
                 self._place(chunk, OFFSET_INDEX, chunk.index.shifted(chunk.shift))
         footer = encode_struct(self._footer())
-        self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+        self._end = footer + len(footer).to_bytes(4, "little") + MAGIC
+        self._sink.write(self._end)
         return self.size
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        """The footer of the finished file."""
+        return pq.read_metadata(pa.BufferReader(MAGIC + self._end))
 
     def _copy(self, source: RowGroupSource, number: int) -> None:
         """Copies a row group: its column chunks in the order of their bytes, then its filters."""
