@@ -112,7 +112,7 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
     try:
-        outputs = TaskOutputs(data=tuple(merge.run()))
+        outputs = TaskOutputs(data=tuple(merge.run()), copied_bytes=merge.copied_bytes)
         reach("file-written", attempt)
     except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()

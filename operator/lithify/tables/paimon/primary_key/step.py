@@ -15,7 +15,7 @@ from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Block, GroupReport, StepOutcome, TaskResult, Totals
+from lithify.tables.format import Block, GroupReport, StepOutcome, TaskOutputs, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
@@ -137,9 +137,13 @@ class CompactionStep:
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
-        reports = tuple(bucket_report(unit, outputs.of(unit.bucket).data) for unit in done)
+        reports = tuple(self._report(unit, outputs.of(unit.bucket)) for unit in done)
         snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
         return StepOutcome(snapshot, outcome.tries, reports, {**outputs.lost, **outcome.conflicts})
+
+    @staticmethod
+    def _report(unit: Unit, outputs: TaskOutputs) -> GroupReport:
+        return bucket_report(unit, outputs.data, outputs.copied_bytes)
 
     @property
     def _full_of(self) -> int | None:
@@ -204,8 +208,8 @@ class CompactionStep:
                     self._table.storage.delete(file.path(self._table.folder(change.bucket)))
 
 
-def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
-    """The report of one unit; `added` is the new files' metadata."""
+def bucket_report(unit: Unit, added: Sequence[FileMeta], copied_bytes: int = 0) -> GroupReport:
+    """The report of one unit; `added` is the new files' metadata, of which so many bytes were copied."""
     rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
     before = Counter(file.level for run in unit.levels.runs for file in run.files)
     after = before - Counter(file.level for file in unit.inputs)
@@ -220,6 +224,7 @@ def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
         after=totals(added),
         levels_before=dict(sorted(before.items())),
         levels_after={level: files for level, files in sorted(after.items()) if files},
+        copied_bytes=copied_bytes,
     )
 
 
